@@ -1,0 +1,40 @@
+"""sfumato: labels that keep people's doubt.
+
+The tables (`Annotations`, `Beliefs`, `SoftLabels`, `Doubt`) and the steps between them. Names load when first
+used, so that `import sfumato` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.annotations import Annotations
+    from sfumato.beliefs import Beliefs
+    from sfumato.doubt import Doubt
+    from sfumato.errors import SfumatoError, SfumatoWarning
+    from sfumato.soft_labels import SoftLabels
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Annotations": "sfumato.annotations",
+    "Beliefs": "sfumato.beliefs",
+    "Doubt": "sfumato.doubt",
+    "SfumatoError": "sfumato.errors",
+    "SfumatoWarning": "sfumato.errors",
+    "SoftLabels": "sfumato.soft_labels",
+}
+
+__all__ = ["Annotations", "Beliefs", "Doubt", "SfumatoError", "SfumatoWarning", "SoftLabels", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

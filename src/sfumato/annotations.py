@@ -1,0 +1,218 @@
+"""Annotations: what people did, raw and append-only. Nothing is ever corrected here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float, Int, Shaped
+
+from sfumato.columns import Coded, TextColumn, check_columns, numbers, times
+from sfumato.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
+from sfumato.files import Rows, read_rows
+from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, check_objects
+from sfumato.probabilities import check_classes
+from sfumato.table import Table
+
+PURPOSES = ("label", "check", "repeat")
+
+SCHEMA = pa.schema(
+    [
+        ("item", pa.string()),
+        ("annotator", pa.string()),
+        ("kind", pa.string()),
+        ("payload", pa.string()),
+        ("trial", pa.int64()),
+        ("purpose", pa.string()),
+        ("started_at", pa.timestamp("ms", "UTC")),
+        ("submitted_at", pa.timestamp("ms", "UTC")),
+        ("seconds", pa.float64()),
+    ]
+)
+REQUIRED = ("item", "annotator", "kind", "payload")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Annotations(Table):
+    """One row an answer: who was shown what, how it was asked, what they answered, when and how fast.
+
+    `classes` is what people could choose from, in order (empty where the file does not say). `payload` holds the
+    answers as JSON, each chunk dictionary-coded; `trial`, the times and `seconds` may be missing row by row.
+    """
+
+    item: Coded
+    annotator: Coded
+    kind: Coded
+    purpose: Coded
+    payload: pa.ChunkedArray
+    trial: pa.ChunkedArray
+    started_at: pa.ChunkedArray
+    submitted_at: pa.ChunkedArray
+    seconds: Float[np.ndarray, "rows"]
+    classes: tuple[str, ...] = ()
+    path: Path | None = field(default=None)
+
+    @classmethod
+    def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Annotations:
+        """Annotations from anything that speaks Arrow."""
+        return cls.from_rows(Rows.of(frame), classes)
+
+    @classmethod
+    def read(cls, path: str | Path, classes: Sequence[str] = ()) -> Annotations:
+        """Annotations from a Parquet, CSV or Arrow file; `classes` where the file does not name them."""
+        return cls.from_rows(read_rows(path), classes)
+
+    @classmethod
+    def from_rows(cls, rows: Rows, classes: Sequence[str] = ()) -> Annotations:
+        check_columns(rows, REQUIRED)
+        if extra := [name for name in rows.schema.names if name not in SCHEMA.names]:
+            warnings.warn(f"columns not part of Annotations are not read: {listing(extra)}", SfumatoWarning, stacklevel=3)
+        text = {name: TextColumn(rows, name) for name in ("item", "annotator", "kind", "purpose")}
+        parts: dict[str, list[pa.ChunkedArray]] = {name: [] for name in ("payload", "trial", "started_at", "submitted_at")}
+        seconds: list[np.ndarray] = []
+        n_rows = 0
+        for chunk in rows.chunks:
+            for name, column in text.items():
+                column.append(chunk.column(name) if name in chunk.column_names else _default_purpose(len(chunk)))
+            parts["payload"].append(_payloads(rows, chunk.column("payload"), n_rows))
+            parts["trial"].append(_trials(rows, _column(chunk, "trial"), n_rows))
+            parts["started_at"].append(times(rows, "started_at", _column(chunk, "started_at"), n_rows))
+            parts["submitted_at"].append(times(rows, "submitted_at", _column(chunk, "submitted_at"), n_rows))
+            seconds.append(_seconds(rows, _column(chunk, "seconds"), n_rows))
+            n_rows += len(chunk)
+        coded = {name: column.finish() for name, column in text.items()}
+        _check_names(rows, coded["kind"], "kind", [kind.label for kind in PAYLOAD_KINDS])
+        _check_names(rows, coded["purpose"], "purpose", PURPOSES)
+        named = tuple(classes) or rows.classes() or ()
+        return cls(
+            **coded,
+            **{name: _joined(arrays, name) for name, arrays in parts.items()},
+            seconds=np.concatenate(seconds) if seconds else np.empty(0),
+            classes=check_classes(named, rows.where()) if named else (),
+            path=rows.path,
+        )
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        rows = slice(start, stop)
+        seconds = self.seconds[rows]
+        columns = {
+            name: getattr(self, name).names.take(pa.array(getattr(self, name).codes[rows]))
+            for name in ("item", "annotator", "kind", "purpose")
+        }
+        for name in ("payload", "trial", "started_at", "submitted_at"):
+            columns[name] = getattr(self, name).slice(start, stop - start).cast(SCHEMA.field(name).type)
+        columns["seconds"] = pa.array(seconds, mask=np.isnan(seconds))
+        return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+    def take(self, kept: Bool[np.ndarray, "rows"]) -> Annotations:
+        """The rows where `kept` is true."""
+        mask = pa.array(kept)
+        return replace(
+            self,
+            **{name: getattr(self, name).take(kept) for name in ("item", "annotator", "kind", "purpose")},
+            **{name: getattr(self, name).filter(mask) for name in ("payload", "trial", "started_at", "submitted_at")},
+            seconds=self.seconds[kept],
+        )
+
+    def for_purposes(self, *purposes: str) -> Annotations:
+        """The rows shown for one of `purposes`: `label`, `check`, `repeat`."""
+        for purpose in purposes:
+            if purpose not in PURPOSES:
+                raise unknown("purpose", purpose, PURPOSES)
+        wanted = np.isin(np.array(self.purpose.names.to_pylist(), dtype=object), purposes)
+        return self if wanted.all() else self.take(wanted[self.purpose.codes])
+
+    def without(self, annotators: Sequence[str]) -> Annotations:
+        """The rows of everyone but `annotators`."""
+        left = ~np.isin(np.array(self.annotator.names.to_pylist(), dtype=object), np.array(list(annotators), dtype=object))
+        return self if left.all() else self.take(left[self.annotator.codes])
+
+    def distinct_payloads(self) -> Iterator[tuple[list[str], Int[np.ndarray, "chunk_rows"]]]:
+        """Chunk by chunk: the distinct payload texts that occur, and for each row which of them it is."""
+        for chunk in self.payload.chunks:
+            codes = chunk.indices.to_numpy(zero_copy_only=False)
+            used, inverse = np.unique(codes, return_inverse=True)
+            yield chunk.dictionary.take(pa.array(used)).to_pylist(), inverse
+
+    def where(self, row: int, column: str = "payload") -> Where:
+        """The answer in `row`, named by item and annotator (rows move when a table is filtered; these do not)."""
+        item = self.item.names[int(self.item.codes[row])].as_py()
+        annotator = self.annotator.names[int(self.annotator.codes[row])].as_py()
+        return Where(str(self.path) if self.path else None, item=item, annotator=annotator, column=column)
+
+    def __len__(self) -> int:
+        return len(self.item.codes)
+
+
+def _default_purpose(n_rows: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(np.zeros(n_rows, np.int32), pa.array(["label"]))])
+
+
+def _column(chunk: pa.Table, name: str) -> pa.ChunkedArray:
+    """The column, or nulls where the table has none."""
+    return chunk.column(name) if name in chunk.column_names else pa.chunked_array([pa.nulls(len(chunk))])
+
+
+def _joined(arrays: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
+    kind = pa.dictionary(pa.int32(), pa.string()) if name == "payload" else SCHEMA.field(name).type
+    return pa.chunked_array([piece for array in arrays for piece in array.chunks], kind)
+
+
+def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
+    """The payload column dictionary-coded, every text checked to be one JSON object."""
+    texts = TextColumn(rows, "payload", _n_rows=start)
+    texts.append(column)
+    for chunk in texts.chunks:
+        try:
+            check_objects(chunk.dictionary.to_pylist())
+        except PayloadFault as fault:
+            row = int(np.argmax(chunk.indices.to_numpy() == fault.index))
+            raise InvalidAnswer(
+                f"found {show(chunk.dictionary[fault.index].as_py())} ({fault.found})",
+                expected=fault.expected,
+                fix="write the answer as a JSON object in double quotes",
+                code="bad-payload",
+                where=rows.where(start + row, "payload"),
+            ) from fault
+        start += len(chunk)
+    return pa.chunked_array(texts.chunks, pa.dictionary(pa.int32(), pa.string()))
+
+
+def _trials(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
+    if pa.types.is_integer(column.type):
+        return column.cast(pa.int64())
+    values: Shaped[np.ndarray, "rows"] = numbers(rows, "trial", column, start, optional=True)
+    broken = ~np.isnan(values) & (values != np.floor(values))
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise BadTable(
+            f"found {values[row]:g}", expected="a whole number", fix="write the position in the person's sequence",
+            code="bad-number", where=rows.where(start + row, "trial"),
+        )  # fmt: skip
+    return pa.chunked_array([pa.array(values, mask=np.isnan(values)).cast(pa.int64())])
+
+
+def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
+    values = numbers(rows, "seconds", column, start, optional=True)
+    if (values < 0).any():
+        row = int(np.argmax(values < 0))
+        raise BadTable(
+            f"found {values[row]:g}", expected="a duration >= 0, or nothing", fix="leave the field empty where it is not known",
+            code="bad-number", where=rows.where(start + row, "seconds"),
+        )  # fmt: skip
+    return values
+
+
+def _check_names(rows: Rows, column: Coded, name: str, known: Sequence[str]) -> None:
+    """Raise unless every name of a coded column is among the known ones."""
+    unknown_name = pc.invert(pc.is_in(column.names, value_set=pa.array(list(known), pa.string())))
+    if pc.any(unknown_name).as_py():
+        code = int(np.argmax(unknown_name.to_numpy(zero_copy_only=False)))
+        row = int(np.argmax(column.codes == code))
+        raise unknown(name, column.names[code].as_py(), list(known), where=rows.where(row, name))

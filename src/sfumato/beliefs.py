@@ -1,0 +1,199 @@
+"""Beliefs: one distribution per item and annotator, held as integers and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int, Shaped
+
+from sfumato.columns import Coded, TextColumn, check_columns
+from sfumato.doubt import Doubt, doubt_of
+from sfumato.errors import BadTable
+from sfumato.files import Rows, read_rows
+from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
+from sfumato.table import Table
+
+
+@dataclass(frozen=True)
+class CodedBeliefs:
+    """What every aggregator works on: who said what about which item, as integers.
+
+    Exactly one of `hard` (the chosen class a row) and `soft` (a distribution a row) is there.
+    """
+
+    item: Int[np.ndarray, "rows"]
+    annotator: Int[np.ndarray, "rows"]
+    hard: Int[np.ndarray, "rows"] | None
+    soft: Float[np.ndarray, "rows classes"] | None
+    n_items: int
+    n_annotators: int
+    n_classes: int
+
+    def probs(self) -> Float[np.ndarray, "rows classes"]:
+        """Every row as a distribution; a hard vote becomes one-hot."""
+        if self.soft is not None:
+            return self.soft
+        assert self.hard is not None
+        probs = np.zeros((len(self.hard), self.n_classes))
+        probs[np.arange(len(self.hard)), self.hard] = 1
+        return probs
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beliefs(Table):
+    """One distribution per answer: who (annotator), about what (item), what they believe (a row of `probs`).
+
+    A person who answered about an item twice has two rows. Where every row is one-hot, only the chosen class is
+    kept (`hard`), so that a hard vote costs no more than an integer; `probs` spells it out on demand.
+    """
+
+    item: Coded
+    annotator: Coded
+    classes: tuple[str, ...]
+    hard: Int[np.ndarray, "rows"] | None = None
+    soft: Float[np.ndarray, "rows classes"] | None = None
+
+    def __post_init__(self) -> None:
+        check_classes(self.classes)
+        assert (self.hard is None) != (self.soft is None)
+        if self.soft is not None:
+            check_probs(self.soft)
+
+    @classmethod
+    def from_numpy(
+        cls, items: Sequence[str], annotators: Sequence[str], probs: Any, classes: Sequence[str]
+    ) -> Beliefs:
+        """Beliefs from a rows x classes array, or from a vector of class numbers for hard votes."""
+        values = np.asarray(probs)
+        coded = (_coded(items, "item"), _coded(annotators, "annotator"))
+        n_rows = {len(coded[0].codes), len(coded[1].codes), len(values)}
+        hard_wrong = values.ndim == 1 and (values.dtype.kind not in "iu" or ((values < 0) | (values >= len(classes))).any())
+        if len(n_rows) > 1 or hard_wrong or (values.ndim == 2 and values.shape[1] != len(classes)) or values.ndim not in (1, 2):
+            raise BadTable(
+                f"found {len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}",
+                expected=f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}",
+                fix="give one row an answer and one column a class",
+                code="wrong-shape",
+            )
+        votes = Votes(len(classes))
+        if values.ndim == 1:
+            votes.append_hard(values)
+        else:
+            votes.append(values.astype(np.float64))
+        return votes.beliefs(*coded, tuple(classes))
+
+    @classmethod
+    def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Beliefs:
+        """Beliefs from anything that speaks Arrow, with `probs` or one column a class (`p:cat`).
+
+        `classes` names the columns of `probs` where the frame cannot (Polars and pandas keep no metadata).
+        """
+        return cls.from_rows(Rows.of(frame, classes))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Beliefs:
+        """Beliefs from a Parquet, CSV or Arrow file."""
+        return cls.from_rows(read_rows(path))
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> Beliefs:
+        check_columns(rows, ("item", "annotator"))
+        classes = classes_of(rows)
+        item, annotator, votes = TextColumn(rows, "item"), TextColumn(rows, "annotator"), Votes(len(classes))
+        n_rows = 0
+        for chunk in rows.chunks:
+            item.append(chunk.column("item"))
+            annotator.append(chunk.column("annotator"))
+            votes.append(probs_of(rows, chunk, classes, n_rows))
+            n_rows += len(chunk)
+        return votes.beliefs(item.finish(), annotator.finish(), classes)
+
+    @property
+    def probs(self) -> Float[np.ndarray, "rows classes"]:
+        """Every row as a distribution."""
+        return self.coded().probs()
+
+    def coded(self) -> CodedBeliefs:
+        """The integer-coded view that aggregators work on."""
+        return CodedBeliefs(
+            self.item.codes, self.annotator.codes, self.hard, self.soft,
+            len(self.item.names), len(self.annotator.names), len(self.classes),
+        )  # fmt: skip
+
+    def take(self, kept: Shaped[np.ndarray, "kept"]) -> Beliefs:
+        """The rows `kept` (a mask or indices)."""
+        return Beliefs(
+            self.item.take(kept), self.annotator.take(kept), self.classes,
+            None if self.hard is None else self.hard[kept], None if self.soft is None else self.soft[kept],
+        )  # fmt: skip
+
+    def doubt(self) -> Doubt:
+        """Per item, the doubt of all = the doubt within people + the disagreement between them, in nats."""
+        view = self.coded()
+        return doubt_of(self.item.names, view.item, view.hard, view.soft, view.n_classes)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        rows = slice(start, stop)
+        part = CodedBeliefs(
+            self.item.codes[rows], self.annotator.codes[rows],
+            None if self.hard is None else self.hard[rows], None if self.soft is None else self.soft[rows],
+            len(self.item.names), len(self.annotator.names), len(self.classes),
+        ).probs()  # fmt: skip
+        columns: dict[str, Any] = {
+            "item": self.item.names.take(pa.array(self.item.codes[rows])),
+            "annotator": self.annotator.names.take(pa.array(self.annotator.codes[rows])),
+        }
+        if wide:
+            columns |= {WIDE_PREFIX + name: pa.array(part[:, k]) for k, name in enumerate(self.classes)}
+        else:
+            columns["probs"] = probs_array(part)
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.item.codes)
+
+
+@dataclass
+class Votes:
+    """Gathers distributions chunk by chunk, keeping only the chosen class for as long as all are one-hot."""
+
+    n_classes: int
+    _parts: list[np.ndarray] = field(default_factory=list)
+
+    def append(self, probs: Float[np.ndarray, "rows classes"]) -> None:
+        is_hard = bool((probs.max(axis=1, initial=0) == 1).all() and (np.count_nonzero(probs, axis=1) == 1).all())
+        if is_hard:
+            self.append_hard(probs.argmax(axis=1))
+        else:
+            self._parts.append(probs)
+
+    def append_hard(self, chosen: Int[np.ndarray, "rows"]) -> None:
+        self._parts.append(chosen.astype(np.int16 if self.n_classes < 2**15 else np.int32))
+
+    def beliefs(self, item: Coded, annotator: Coded, classes: tuple[str, ...]) -> Beliefs:
+        """The table of all that was gathered; the parts are let go one by one, so that memory holds them once."""
+        if all(part.ndim == 1 for part in self._parts):
+            hard = np.concatenate(self._parts) if self._parts else np.empty(0, np.int16)
+            return Beliefs(item, annotator, classes, hard=hard)
+        soft = np.zeros((sum(len(part) for part in self._parts), self.n_classes))
+        start = 0
+        while self._parts:
+            part = self._parts.pop(0)
+            if part.ndim == 1:
+                soft[np.arange(start, start + len(part)), part] = 1
+            else:
+                soft[start : start + len(part)] = part
+            start += len(part)
+        return Beliefs(item, annotator, classes, soft=soft)
+
+
+def _coded(names: Sequence[str], column: str) -> Coded:
+    frame = pa.table({column: pa.array([str(name) for name in names], pa.string())})
+    gathered = TextColumn(Rows.of(frame), column)
+    gathered.append(frame.column(column))
+    return gathered.finish()

@@ -1,0 +1,185 @@
+"""Columns of incoming rows, read as text, numbers or times, each fault with its place.
+
+Text is gathered dictionary-coded (an integer a row and each distinct text once), because ids repeat and
+everything downstream works on the integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Int, Shaped
+
+from sfumato.errors import BadTable, listing, nearest, show
+from sfumato.files import Rows
+
+
+def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
+    """Raise unless every required column is there."""
+    names = rows.schema.names
+    for name in required:
+        if name not in names:
+            raise BadTable(
+                f"found columns {listing(names)}",
+                expected=f"a column {name!r}",
+                fix=f"{nearest(name, names)}rename or add the column".strip(),
+                code="missing-column",
+                where=rows.where(),
+            )
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A text column as integers: `names[codes[row]]` is the text of `row`; names in order of first appearance."""
+
+    codes: Int[np.ndarray, "rows"]
+    names: pa.StringArray
+
+    def compact(self) -> Coded:
+        """The same column with only the names that occur, in order of first appearance."""
+        used, first = np.unique(self.codes, return_index=True)
+        if len(used) == len(self.names) and np.array_equal(used[np.argsort(first, kind="stable")], np.arange(len(used))):
+            return self
+        order = used[np.argsort(first, kind="stable")]
+        new_code = np.full(len(self.names), -1, np.int32)
+        new_code[order] = np.arange(len(order), dtype=np.int32)
+        return Coded(new_code[self.codes], self.names.take(pa.array(order)))
+
+    def take(self, kept: Shaped[np.ndarray, "kept"]) -> Coded:
+        """The rows `kept` (indices or a mask), names compacted."""
+        return Coded(self.codes[kept], self.names).compact()
+
+    def text(self) -> pa.Array:
+        """The column as plain text again."""
+        return self.names.take(pa.array(self.codes))
+
+
+@dataclass
+class TextColumn:
+    """Gathers a text column chunk by chunk into a `Coded`; ids must be there, and integers become their digits."""
+
+    rows: Rows
+    name: str
+    _n_rows: int = 0
+    chunks: list[pa.DictionaryArray] = field(default_factory=list)
+
+    def append(self, column: pa.ChunkedArray) -> None:
+        for chunk in column.chunks:
+            self.chunks.append(self._coded(chunk))
+            self._n_rows += len(chunk)
+
+    def finish(self) -> Coded:
+        if not self.chunks:
+            return Coded(np.empty(0, np.int32), pa.array([], pa.string()))
+        unified = pa.chunked_array(self.chunks).unify_dictionaries()
+        codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in unified.chunks])
+        return Coded(codes.astype(np.int32, copy=False), unified.chunk(0).dictionary).compact()
+
+    def _coded(self, chunk: pa.Array) -> pa.DictionaryArray:
+        kind = chunk.type.value_type if pa.types.is_dictionary(chunk.type) else chunk.type
+        if chunk.null_count:
+            row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
+            raise self._refused(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
+        if pa.types.is_integer(kind):
+            chunk = chunk.cast(pa.string())
+        elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+            raise self._refused(None, f"values of type {kind}", "text", "convert the column to text before it is read", "wrong-type")
+        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+        coded = coded.cast(pa.dictionary(pa.int32(), pa.string()))
+        self._check_texts(coded)
+        return coded
+
+    def _check_texts(self, coded: pa.DictionaryArray) -> None:
+        texts = coded.dictionary
+        empty = pc.equal(pc.utf8_trim_whitespace(texts), "")
+        nul = pc.match_substring(texts, "\0")
+        if pc.any(pc.or_(empty, nul)).as_py():
+            bad = int(np.argmax(pc.or_(empty, nul).to_numpy(zero_copy_only=False)))
+            hit = coded.indices.to_numpy() == bad
+            if hit.any():
+                found = show(texts[bad].as_py())
+                raise self._refused(int(np.argmax(hit)), found, "text that names something", "fill in or remove the row", "empty-text")
+
+    def _refused(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
+        at = None if row is None else self._n_rows + row
+        return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=self.rows.where(at, self.name))
+
+
+def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optional: bool = False) -> np.ndarray:
+    """A column of finite or missing numbers as float64 (missing: NaN, only where `optional`), text read strictly."""
+    target = pa.float64()
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    is_text = pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)
+    if is_text and optional:
+        plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, plain.type), plain)
+    if is_text:
+        bad = pc.invert(pc.fill_null(pc.match_substring_regex(plain, NUMBER), True))
+        if pc.any(bad).as_py():
+            raise _bad_number(rows, name, plain, bad, start)
+    elif not (pa.types.is_floating(plain.type) or pa.types.is_integer(plain.type) or pa.types.is_null(plain.type)):
+        raise BadTable(
+            f"found values of type {plain.type}", expected="numbers", fix="convert the column to numbers", code="wrong-type",
+            where=rows.where(None, name),
+        )  # fmt: skip
+    values = plain.cast(target)
+    if values.null_count and not optional:
+        raise _bad_number(rows, name, plain, values.is_null(), start)
+    result = values.to_numpy(zero_copy_only=False) if isinstance(values, pa.Array) else values.to_numpy()
+    infinite = np.isinf(result) if optional else ~np.isfinite(result)
+    if infinite.any():
+        raise _bad_number(rows, name, plain, pa.chunked_array([pa.array(infinite)]), start)
+    return result  # type: ignore[no-any-return]
+
+
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+"""A number as we read it: ASCII digits and a point; no words, hex, underscores, percent signs or decimal commas."""
+
+
+def _bad_number(rows: Rows, name: str, column: Any, bad: Any, start: int) -> BadTable:
+    row = int(np.argmax(bad.to_numpy(zero_copy_only=False) if isinstance(bad, pa.Array) else bad.to_numpy()))
+    value = column[row].as_py()
+    fix = "write numbers with ASCII digits and a point"
+    if isinstance(value, str) and value.strip().endswith("%"):
+        fix = "write shares from 0 to 1, without a percent sign"
+    elif isinstance(value, str) and "," in value:
+        fix = "write a decimal point, not a comma"
+    elif value in (None, ""):
+        fix = "fill in the value or remove the row"
+    return BadTable(
+        f"found {show(value)}", expected="a finite number", fix=fix, code="bad-number", where=rows.where(start + row, name)
+    )
+
+
+def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
+    """A column of moments as UTC milliseconds; text as ISO 8601, taken as UTC where it names no zone."""
+    target = pa.timestamp("ms", "UTC")
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_string(plain.type):
+        plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
+    elif not (pa.types.is_timestamp(plain.type) or pa.types.is_null(plain.type)):
+        raise BadTable(
+            f"found values of type {plain.type}", expected="timestamps", fix="convert the column to timestamps in UTC",
+            code="wrong-type", where=rows.where(None, name),
+        )  # fmt: skip
+    try:
+        if pa.types.is_timestamp(plain.type) and plain.type.tz is None:
+            return plain.cast(pa.timestamp("ms"), safe=False).cast(target)
+        return plain.cast(target, safe=not pa.types.is_timestamp(plain.type))
+    except pa.ArrowInvalid as error:
+        row = next((i for i, v in enumerate(plain.to_pylist()) if v is not None and not _is_time(v)), 0)
+        raise BadTable(
+            f"found {show(plain[row].as_py())}", expected="a moment like 2026-01-31T12:00:00.000Z", fix="write ISO 8601, in UTC",
+            code="bad-time", where=rows.where(start + row, name),
+        ) from error  # fmt: skip
+
+
+def _is_time(text: str) -> bool:
+    try:
+        pa.array([text]).cast(pa.timestamp("ms", "UTC"))
+    except pa.ArrowInvalid:
+        return False
+    return True

@@ -1,0 +1,137 @@
+"""What can go wrong, as one tree.
+
+    SfumatoError                 everything we raise on purpose
+    ├── BadFile                  a file that cannot be read as what it claims to be
+    │   └── UnsafeFile           a file we refuse to open: bombs, pickles
+    ├── BadTable                 columns, types, ids or keys of a table
+    │   └── BadProbabilities     rows that are no distribution
+    ├── InvalidAnswer            a payload that is no answer of its kind
+    ├── UnknownName              a class, strategy or format we do not know, with the nearest one we do
+    ├── BadSetting               an option out of its range, or that does not belong here
+    ├── CannotWrite              disk full, folder missing, no permission; the old file is intact
+    └── MissingExtra             a feature whose optional packages are not installed
+
+Each one says what was found, what must hold, where, and what to do. As text:
+``error[code] file:line:column found; expected what; fix: remedy``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True)
+class Where:
+    """The place an error speaks of; `line` counts from 1 in text files, `row` from 0 in tables."""
+
+    file: str | None = None
+    line: int | None = None
+    row: int | None = None
+    item: str | None = None
+    annotator: str | None = None
+    column: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.line}" if self.line is not None else f"row {self.row}" if self.row is not None else None
+        answer = f"item {show(self.item)}, annotator {show(self.annotator)}" if self.item is not None else None
+        return ":".join(part for part in (self.file, place, answer, self.column) if part)
+
+
+class SfumatoError(Exception):
+    """Base of every error raised on purpose; `code` is stable and made for programs."""
+
+    def __init__(self, found: str, *, expected: str, fix: str, code: str, where: Where | None = None) -> None:
+        self.found = found
+        self.expected = expected
+        self.fix = fix
+        self.code = code
+        self.where = where or Where()
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        place = f"{self.where} " if str(self.where) else ""
+        return f"error[{self.code}] {place}{self.found}; expected {self.expected}; fix: {self.fix}"
+
+    def as_dict(self) -> dict[str, object]:
+        """The same fields for `--json` and for HTTP 422 bodies."""
+        return {"code": self.code, **asdict(self.where), "found": self.found, "expected": self.expected, "fix": self.fix}
+
+
+class BadFile(SfumatoError):
+    """A file that cannot be read as what it claims to be."""
+
+
+class UnsafeFile(BadFile):
+    """A file we refuse to open: decompression bombs, pickles."""
+
+
+class BadTable(SfumatoError):
+    """Columns, types, ids or keys of a table."""
+
+
+class BadProbabilities(BadTable):
+    """Rows that are no distribution: not finite, negative, or not summing to one."""
+
+
+class InvalidAnswer(SfumatoError):
+    """A payload that is no answer of its kind."""
+
+
+class UnknownName(SfumatoError):
+    """A class, strategy or format we do not know."""
+
+
+class BadSetting(SfumatoError):
+    """An option out of its range, or one that does not belong here."""
+
+
+class CannotWrite(SfumatoError):
+    """Disk full, folder missing, no permission; whatever stood there before is intact."""
+
+
+class MissingExtra(SfumatoError):
+    """A feature whose optional packages are not installed."""
+
+
+class SfumatoWarning(UserWarning):
+    """Something accepted that a careful reader would want to know."""
+
+
+def show(value: object, limit: int = 60) -> str:
+    """A value as it may be printed: quoted, control characters escaped, cut to `limit` characters."""
+    text = repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}... ({len(text) - 2:,} characters)"
+
+
+def listing(names: Sequence[str], limit: int = 12) -> str:
+    """Names in a row, the tail counted when there are many."""
+    shown = ", ".join(name if name.isprintable() and len(name) <= 40 else show(name, 40) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown}, ... ({len(names):,} in all)"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A remedy's first half: `did you mean 'dog'? ` where something known is near, else nothing."""
+    if len(name) > 200:
+        return ""
+    folded = {unicodedata.normalize("NFKC", other).casefold().strip(): other for other in known}
+    match = difflib.get_close_matches(unicodedata.normalize("NFKC", name).casefold().strip(), list(folded), n=1, cutoff=0.6)
+    if not match:
+        return ""
+    strange = [c for c in name if not c.isascii() and c not in folded[match[0]]]
+    alike = f" (found {', '.join(unicodedata.name(c, hex(ord(c))) for c in strange[:3])})" if strange else ""
+    return f"did you mean {folded[match[0]]!r}?{alike} "
+
+
+def unknown(what: str, name: str, known: Sequence[str], *, where: Where | None = None, fix: str = "") -> UnknownName:
+    """The error for a name that is not among the known ones."""
+    remedy = f"{nearest(name, known)}{fix}".strip() or f"use one of the {what} names listed"
+    return UnknownName(
+        f"found {what} {show(name)}",
+        expected=f"one of {listing(list(known))}",
+        fix=remedy,
+        code=f"unknown-{what.replace(' ', '-')}",
+        where=where,
+    )

@@ -1,0 +1,27 @@
+"""The only reader and writer of files: Parquet, CSV and Arrow tables, JSON and NumPy archives.
+
+Rows come in as `Rows` (a schema and chunks, so that a table ten times the memory of a chunk can be
+checked as it is read) and go out through `write_rows`, which replaces the old file only when the new
+one is whole.
+"""
+
+from sfumato.files.arrays import read_arrays
+from sfumato.files.documents import read_document
+from sfumato.files.kinds import CSV, JSON, NUMPY, PARQUET, FileKind, kind_of
+from sfumato.files.rows import ROW_GROUP, Rows, classes_metadata, read_rows, write_rows
+
+__all__ = [
+    "CSV",
+    "JSON",
+    "NUMPY",
+    "PARQUET",
+    "ROW_GROUP",
+    "FileKind",
+    "Rows",
+    "classes_metadata",
+    "kind_of",
+    "read_arrays",
+    "read_document",
+    "read_rows",
+    "write_rows",
+]

@@ -1,0 +1,167 @@
+"""From answers to beliefs: the part that every labeler shares.
+
+A labeler says how many answers of one kind become distributions (`probs_of`); here they are read, each distinct
+answer once, and put into a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.annotations import Annotations
+from sfumato.beliefs import Beliefs, Votes
+from sfumato.errors import BadSetting, BadTable, InvalidAnswer, Where, listing, nearest, show
+from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, decode
+from sfumato.probabilities import check_classes
+
+
+class Labeler(Protocol):
+    """What an answer means. `name` is what the command line calls it; `kinds` are the questions it can read."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kinds(self) -> tuple[str, ...]: ...
+
+    def label(self, annotations: Annotations, classes: Sequence[str]) -> Beliefs:
+        """One belief for every answer given, in the same order."""
+
+
+@dataclass(frozen=True)
+class AnswerFault(Exception):
+    """Answer number `index` of those given cannot be read: what was found, what must hold, what to do."""
+
+    index: int
+    found: str
+    expected: str
+    fix: str
+    code: str = "bad-answer"
+
+
+ProbsOf = Callable[[list[Any], dict[str, int]], Float[np.ndarray, "answers classes"]]
+
+
+def beliefs_from(
+    annotations: Annotations,
+    classes: Sequence[str],
+    kinds: tuple[str, ...],
+    probs_of: ProbsOf,
+    extra_classes: tuple[str, ...] = (),
+) -> Beliefs:
+    """Beliefs of `annotations`, all of one of `kinds`; `probs_of(answers, class_index)` reads distinct answers.
+
+    `extra_classes` are possible answers nobody was shown as a class ("none of these"); they come last.
+    """
+    asked = asked_classes(annotations, classes)
+    kind = only_kind(annotations, kinds)
+    index = {name: k for k, name in enumerate(asked)}
+    everything = check_classes((*asked, *extra_classes))
+    votes = Votes(len(everything))
+    for answers, inverse, row in decoded_chunks(annotations, kind):
+        try:
+            probs = probs_of(answers, index)
+        except AnswerFault as fault:
+            raise fault_at(annotations, row + int(np.argmax(inverse == fault.index)), answers[fault.index], fault) from fault
+        votes.append(probs[inverse])
+    return votes.beliefs(annotations.item, annotations.annotator, everything)
+
+
+def asked_classes(annotations: Annotations, classes: Sequence[str]) -> tuple[str, ...]:
+    """The classes given, or those the annotations name."""
+    if isinstance(classes, str):
+        raise BadSetting(
+            f"found the text {show(classes)} for classes", expected="a list of names", fix=f"write [{classes!r}, ...]", code="bad-classes"
+        )
+    asked = tuple(classes) or annotations.classes
+    if not asked:
+        raise BadTable(
+            "found no class names",
+            expected="the classes people could choose from",
+            fix="name them with --classes cat,dog (in Python: the argument classes)",
+            code="missing-classes",
+            where=Where(str(annotations.path) if annotations.path else None),
+        )
+    return check_classes(asked)
+
+
+def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
+    """The one kind of question in `annotations`, which must be among `kinds`."""
+    present = annotations.kind.names.to_pylist()
+    known = [kind for kind in PAYLOAD_KINDS if kind.name in kinds]
+    found = [kind for kind in known if kind.label in present]
+    if len(present) == 1 and found:
+        return found[0]
+    if not present:
+        return known[0]
+    raise BadTable(
+        f"found answers of kind {listing(present)}",
+        expected=f"answers of one kind: {' or '.join(kind.label for kind in known)}",
+        fix="choose the rows with --kind, or a labeler made for them" if len(present) > 1 else "choose a labeler made for this kind",
+        code="wrong-kind",
+        where=Where(str(annotations.path) if annotations.path else None, column="kind"),
+    )
+
+
+def decoded_chunks(
+    annotations: Annotations, kind: PayloadKind
+) -> Iterable[tuple[list[Any], Int[np.ndarray, "chunk_rows"], int]]:
+    """Chunk by chunk: the distinct answers, which of them each row gave, and the number of the first row."""
+    row = 0
+    for payloads, inverse in annotations.distinct_payloads():
+        try:
+            answers = decode(payloads, kind)
+        except PayloadFault as fault:
+            at = row + int(np.argmax(inverse == fault.index))
+            raise InvalidAnswer(
+                f"found {show(payloads[fault.index])} ({fault.found})",
+                expected=f"{fault.expected} as {kind.label}",
+                fix="see docs/label.md for the payload of each kind",
+                code="bad-payload",
+                where=annotations.where(at),
+            ) from fault
+        yield answers, inverse, row
+        row += len(inverse)
+
+
+def fault_at(annotations: Annotations, row: int, answer: Any, fault: AnswerFault) -> InvalidAnswer:
+    """The error a user sees for `fault`, with the person and item it belongs to."""
+    return InvalidAnswer(
+        f"found {fault.found} in {show(answer, 120)}",
+        expected=fault.expected,
+        fix=fault.fix,
+        code=fault.code,
+        where=annotations.where(row),
+    )
+
+
+def class_codes(names: Sequence[str], index: dict[str, int], owner: Sequence[int] | None = None) -> Int[np.ndarray, "names"]:
+    """Class numbers of `names`; `owner[i]` is the answer that gave name `i` (default: answer `i`)."""
+    try:
+        return np.fromiter(map(index.__getitem__, names), np.int64, len(names))
+    except KeyError:
+        at = next(i for i, name in enumerate(names) if name not in index)
+        raise unknown_class(names[at], index, at if owner is None else int(owner[at])) from None
+
+
+def unknown_class(name: str, index: dict[str, int], answer: int) -> AnswerFault:
+    """The fault of an answer that names no class of the study."""
+    return AnswerFault(
+        answer,
+        f"class {show(name)}",
+        f"one of {listing(list(index))}",
+        f"{nearest(name, index)}check the class names and their order".strip(),
+        "unknown-class",
+    )
+
+
+def share(name: str, value: float) -> float:
+    """`value`, or an error unless it lies in 0..1."""
+    if not 0 <= value <= 1:
+        raise BadSetting(f"found {name} = {value}", expected="a share from 0 to 1", fix=f"choose another {name}", code="bad-setting")
+    return value

@@ -1,0 +1,81 @@
+"""How alike the classes are: a matrix, given or made from embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.columns import TextColumn, check_columns, numbers
+from sfumato.errors import BadTable, listing, unknown
+from sfumato.files import read_rows
+
+
+@dataclass(frozen=True, eq=False)
+class ClassSimilarity:
+    """Similarity of every pair of classes, >= 0, larger for more alike; the diagonal is not used."""
+
+    classes: tuple[str, ...]
+    matrix: Float[np.ndarray, "classes classes"]
+
+    def __post_init__(self) -> None:
+        k = len(self.classes)
+        if self.matrix.shape != (k, k) or not np.isfinite(self.matrix).all() or self.matrix.min(initial=0) < 0:
+            raise BadTable(
+                f"found a similarity matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}",
+                expected=f"{k} x {k} finite values >= 0",
+                fix="give one row and one column a class; shift or clip negative similarities yourself",
+                code="bad-similarity",
+            )
+
+    @classmethod
+    def from_embeddings(cls, classes: Sequence[str], embeddings: Float[np.ndarray, "classes dimensions"]) -> ClassSimilarity:
+        """Cosine similarity of class embeddings; opposite directions count as not alike at all (0)."""
+        norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        if len(classes) != len(embeddings) or not np.isfinite(norms).all() or (norms == 0).any():
+            raise BadTable(
+                f"found {len(embeddings)} embeddings for {len(classes)} classes, or one of zero length",
+                expected="one finite, non-zero vector a class",
+                fix="give every class a vector",
+                code="bad-similarity",
+            )
+        unit = embeddings / norms
+        return cls(tuple(classes), np.clip(unit @ unit.T, 0.0, 1.0))
+
+    @classmethod
+    def read(cls, path: str | Path) -> ClassSimilarity:
+        """From a CSV or Parquet with a column `class`: the other columns are the classes, or an embedding."""
+        rows = read_rows(path)
+        check_columns(rows, ("class",))
+        names = TextColumn(rows, "class")
+        others = [name for name in rows.schema.names if name != "class"]
+        parts = []
+        n_rows = 0
+        for chunk in rows.chunks:
+            names.append(chunk.column("class"))
+            parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in others], axis=1))
+            n_rows += len(chunk)
+        classes = names.finish().text().to_pylist()
+        values = np.concatenate(parts) if parts else np.empty((0, len(others)))
+        if set(classes) != set(others):
+            return cls.from_embeddings(classes, values)
+        return cls(tuple(classes), values[:, [others.index(name) for name in classes]])
+
+    def ordered(self, classes: Sequence[str]) -> Float[np.ndarray, "classes classes"]:
+        """The matrix in the order of `classes`, which must all be here; the diagonal set to 0."""
+        for name in classes:
+            if name not in self.classes:
+                raise unknown("class", name, self.classes, fix=f"add it to the similarity matrix ({listing(self.classes)})")
+        rows = [self.classes.index(name) for name in classes]
+        matrix = self.matrix[np.ix_(rows, rows)].copy()
+        np.fill_diagonal(matrix, 0)
+        return matrix
+
+    def nearest_first(self, classes: Sequence[str]) -> Int[np.ndarray, "classes others"]:
+        """For each class the other classes, most alike first (ties in class order)."""
+        matrix = self.ordered(classes)
+        np.fill_diagonal(matrix, -1)
+        return np.argsort(-matrix, axis=1, kind="stable")[:, :-1]

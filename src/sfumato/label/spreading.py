@@ -1,0 +1,131 @@
+"""Top-two answers as arrays, and where the mass they leave over goes.
+
+A person names one or two classes with percents and marks others impossible; the rest of the mass is theirs to
+have meant and ours to place. `spread_leftover` is our rule; `as_released` is what the CIFAR-10S code did
+(Collins, Bhatt and Weller 2022), kept to the last bit so that the published labels can be rebuilt.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sfumato.label.answers import AnswerFault, class_codes
+from sfumato.payloads import TopTwo
+
+
+@dataclass(frozen=True)
+class TopTwoArrays:
+    """Top-two answers column by column; `second` is -1 and `second_percent` NaN where not given."""
+
+    first: Int[np.ndarray, "answers"]
+    first_percent: Float[np.ndarray, "answers"]
+    second: Int[np.ndarray, "answers"]
+    second_percent: Float[np.ndarray, "answers"]
+    impossible: Bool[np.ndarray, "answers classes"]
+    n_impossible: Int[np.ndarray, "answers"]
+
+    def only_first(self) -> TopTwoArrays:
+        """The same answers as if no second class had been asked for."""
+        nobody = np.full(len(self.first), -1)
+        return TopTwoArrays(
+            self.first, self.first_percent, nobody, np.full(len(self.first), np.nan), self.impossible, self.n_impossible
+        )
+
+
+def read_top_two(answers: list[TopTwo], index: dict[str, int]) -> TopTwoArrays:
+    """Answers as arrays, read as CIFAR-10S reads them: a first percent of 0 means 100; a second percent without a
+    second class is ignored. Percents that are missing or outside 0..100 are an error: screening lists them."""
+    with_none = {**index, None: -1}
+    lengths = np.fromiter((len(a.impossible) for a in answers), np.int64, len(answers))
+    owner = np.repeat(np.arange(len(answers)), lengths)
+    marked = class_codes(list(chain.from_iterable(a.impossible for a in answers)), index, owner)  # type: ignore[arg-type]
+    impossible = np.zeros((len(answers), len(index)), dtype=bool)
+    impossible[owner, marked] = True
+    first_percent = np.array([a.first_percent for a in answers], dtype=np.float64)
+    second = class_codes([a.second for a in answers], with_none)  # type: ignore[misc, arg-type]
+    second_percent = np.array([a.second_percent for a in answers], dtype=np.float64)
+    second_percent[second < 0] = np.nan
+    _check_percents(first_percent, second_percent)
+    first_percent[first_percent == 0] = 100
+    return TopTwoArrays(class_codes([a.first for a in answers], index), first_percent, second, second_percent, impossible, lengths)
+
+
+def _check_percents(first: Float[np.ndarray, "answers"], second: Float[np.ndarray, "answers"]) -> None:
+    wrong = ~((first >= 0) & (first <= 100)) | (second < 0) | (second > 100)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise AnswerFault(
+            at,
+            "no first percent" if np.isnan(first[at]) else "a percent outside 0..100",
+            "percents from 0 to 100, the first always given",
+            "see who to set aside with `sfumato screen --by cifar-10s`, then label with --screening",
+            "bad-percent",
+        )
+
+
+def named_mass(answers: TopTwoArrays) -> Float[np.ndarray, "answers classes"]:
+    """The mass people put on the classes they named, as shares; naming one class twice adds nothing."""
+    rows = np.arange(len(answers.first))
+    mass = np.zeros(answers.impossible.shape)
+    given = (answers.second >= 0) & ~np.isnan(answers.second_percent)
+    mass[rows[given], answers.second[given]] = answers.second_percent[given] / 100
+    mass[rows, answers.first] = answers.first_percent / 100
+    return mass
+
+
+def possible(answers: TopTwoArrays) -> Bool[np.ndarray, "answers classes"]:
+    """The classes a person left possible; one they named is possible even where they marked it impossible."""
+    rows = np.arange(len(answers.first))
+    result = ~answers.impossible
+    result[rows, answers.first] = True
+    has_second = answers.second >= 0
+    result[rows[has_second], answers.second[has_second]] = True
+    return result
+
+
+def spread_leftover(
+    mass: Float[np.ndarray, "answers classes"], room: Float[np.ndarray, "answers classes"], gamma: float
+) -> Float[np.ndarray, "answers classes"]:
+    """Distributions: named `mass` that sums to less than one leaves the difference, otherwise `gamma` of it is held
+    back; what is left goes to the classes with `room`, in proportion. Without room the mass is normalised."""
+    total = mass.sum(axis=1, keepdims=True)
+    room = np.where(mass > 0, 0.0, room)
+    capacity = room.sum(axis=1, keepdims=True)
+    leftover = np.where(total < 1, 1 - total, gamma)
+    kept = np.where(total < 1, 1.0, (1 - gamma) / np.maximum(total, 1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = mass * kept + room * (leftover / capacity)
+    return np.where(capacity > 0, spread, mass / total)
+
+
+def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Float[np.ndarray, "answers classes"]:
+    """The labels of the published code, faults included: classes are counted rather than kept as sets, so a class
+    both named and marked impossible is counted twice, and one named twice keeps only its second percent."""
+    rows = np.arange(len(answers.first))
+    p = np.zeros(answers.impossible.shape)
+    p[rows, answers.first] = answers.first_percent
+    given = (answers.second >= 0) & ~np.isnan(answers.second_percent)
+    p[rows[given], answers.second[given]] = answers.second_percent[given]
+    p /= 100
+    total = p.sum(axis=1)
+    below = total < 1
+    p /= np.where(below, 1.0, total)[:, None]
+    zero = p == 0
+    if clamp:
+        n_free = p.shape[1] - answers.n_impossible - (~zero).sum(axis=1)
+        takes = zero & ~answers.impossible
+        held_back = np.where(n_free != 0, gamma, 0.0)
+    else:
+        n_free = zero.sum(axis=1)
+        takes = zero
+        held_back = np.zeros(len(p))
+    spread = np.where(below, 1 - total, held_back)
+    shrink = np.where(below, 1.0, 1 - held_back)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        each = np.where(n_free != 0, spread / n_free, 0.0)
+    p = np.where(takes, each[:, None], p * shrink[:, None])
+    return p / p.sum(axis=1, keepdims=True)

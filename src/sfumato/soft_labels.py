@@ -1,0 +1,166 @@
+"""SoftLabels: one distribution per item, from people or from a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from sfumato.columns import TextColumn, check_columns, numbers
+from sfumato.errors import BadTable, Where, show
+from sfumato.files import Rows, classes_metadata, read_rows
+from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
+from sfumato.table import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SoftLabels(Table):
+    """One distribution per item: finite, >= 0, rows sum to one, each item once.
+
+    `n_annotators` is how many people stand behind a row: 0 for a prediction, None where it was not published.
+    """
+
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    probs: Float[np.ndarray, "items classes"]
+    n_annotators: Int[np.ndarray, "items"] | None
+
+    def __post_init__(self) -> None:
+        check_classes(self.classes)
+        if self.probs.shape != (len(self.items), len(self.classes)):
+            raise BadTable(
+                f"found probabilities of shape {self.probs.shape}",
+                expected=f"{len(self.items)} items x {len(self.classes)} classes",
+                fix="give one row an item and one column a class",
+                code="wrong-shape",
+            )
+        check_probs(self.probs)
+        self.probs.setflags(write=False)
+
+    @classmethod
+    def from_numpy(
+        cls, items: Sequence[str], probs: Any, classes: Sequence[str], n_annotators: Any = None
+    ) -> SoftLabels:
+        """Labels from an items x classes array; ids are text, classes are named in column order."""
+        columns: dict[str, Any] = {"item": pa.array([str(item) for item in items], pa.string())}
+        matrix = np.asarray(probs, np.float64)
+        if matrix.ndim != 2 or len(matrix) != len(columns["item"]) or matrix.shape[1] != len(classes):
+            raise BadTable(
+                f"found an array of shape {matrix.shape}", expected=f"({len(items)}, {len(classes)})",
+                fix="give one row an item and one column a class", code="wrong-shape",
+            )  # fmt: skip
+        columns["probs"] = probs_array(matrix)
+        if n_annotators is not None:
+            columns["n_annotators"] = pa.array(np.broadcast_to(np.asarray(n_annotators, np.int64), len(items)))
+        return cls.from_arrow(pa.table(columns).replace_schema_metadata(classes_metadata(classes)))
+
+    @classmethod
+    def one_hot(cls, items: Sequence[str], labels: Sequence[str], classes: Sequence[str], n_annotators: Any = None) -> SoftLabels:
+        """Hard labels, one class name an item, as one-hot distributions."""
+        index = {name: k for k, name in enumerate(classes)}
+        return cls.from_numpy(items, np.eye(len(classes))[[index[label] for label in labels]], classes, n_annotators)
+
+    @classmethod
+    def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> SoftLabels:
+        """Labels from anything that speaks Arrow, with `probs` or one column a class (`p:cat`).
+
+        `classes` names the columns of `probs` where the frame cannot (Polars and pandas keep no metadata).
+        """
+        return cls.from_rows(Rows.of(frame, classes))
+
+    @classmethod
+    def read(cls, path: str | Path) -> SoftLabels:
+        """Labels from a Parquet, CSV or Arrow file."""
+        return cls.from_rows(read_rows(path))
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> SoftLabels:
+        check_columns(rows, ("item",))
+        classes = classes_of(rows)
+        column = TextColumn(rows, "item")
+        probs: list[np.ndarray] = []
+        counts: list[np.ndarray] = []
+        n_rows = 0
+        for chunk in rows.chunks:
+            column.append(chunk.column("item"))
+            probs.append(probs_of(rows, chunk, classes, n_rows))
+            if "n_annotators" in chunk.column_names:
+                counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), n_rows, optional=True))
+            n_rows += len(chunk)
+        coded = column.finish()
+        if len(coded.names) < n_rows:
+            raise _doubled(rows, coded.codes, coded.names)
+        dense = np.empty((n_rows, len(classes)))
+        for start in _starts(probs):
+            part = probs.pop(0)
+            dense[start : start + len(part)] = part
+        return cls(coded.text(), classes, dense, _whole_counts(rows, counts))
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        part = self.probs[start:stop]
+        columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}
+        if wide:
+            columns |= {WIDE_PREFIX + name: pa.array(part[:, k]) for k, name in enumerate(self.classes)}
+        else:
+            columns["probs"] = probs_array(part)
+        counts = None if self.n_annotators is None else self.n_annotators[start:stop]
+        columns["n_annotators"] = pa.nulls(stop - start, pa.int32()) if counts is None else pa.array(counts, pa.int32())
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def rows_of(self, items: Sequence[str] | pa.Array, *, where: Where | None = None) -> Int[np.ndarray, "asked"]:
+        """The row of each of `items`, matched by name; an item that is not here is an error."""
+        import pyarrow.compute as pc
+
+        wanted = items if isinstance(items, (pa.Array, pa.ChunkedArray)) else pa.array(items, pa.string())
+        found = pc.index_in(wanted, value_set=self.items)
+        if found.null_count:
+            missing = wanted[int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))].as_py()
+            raise BadTable(
+                f"found no label for item {show(missing)} ({found.null_count:,} items have none)",
+                expected="a label for every item asked for",
+                fix="label the missing items, or leave them out on both sides",
+                code="missing-item",
+                where=where,
+            )
+        return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+
+
+def _starts(parts: list[np.ndarray]) -> list[int]:
+    return [0, *np.cumsum([len(part) for part in parts])[:-1].tolist()] if parts else []
+
+
+def _doubled(rows: Rows, codes: Int[np.ndarray, "rows"], names: pa.StringArray) -> BadTable:
+    _, first = np.unique(codes, return_index=True)
+    row = int(np.setdiff1d(np.arange(len(codes)), first)[0])
+    return BadTable(
+        f"found item {show(names[int(codes[row])].as_py())} a second time",
+        expected="each item once",
+        fix="keep one row an item; several people's answers belong in a Beliefs table",
+        code="doubled-item",
+        where=rows.where(row, "item"),
+    )
+
+
+def _whole_counts(rows: Rows, parts: list[np.ndarray]) -> Int[np.ndarray, "items"] | None:
+    counts = np.concatenate(parts) if parts else np.array([np.nan])
+    if np.isnan(counts).all():
+        return None
+    bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < 2**31))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise BadTable(
+            f"found {counts[row]:g}",
+            expected="a whole number of people, for every item or for none",
+            fix="write how many people stand behind each row, 0 for a prediction",
+            code="bad-count",
+            where=rows.where(row, "n_annotators"),
+        )
+    return counts.astype(np.int32)

@@ -1,0 +1,76 @@
+"""What every table can do: speak Arrow, be written, be looked at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import pyarrow as pa
+
+from sfumato.files import CSV, ROW_GROUP, classes_metadata, kind_of, write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+
+class Table(ABC):
+    """A frozen, checked table. Subclasses say what their rows look like; this class carries them out.
+
+    `wide` asks for the shape of a CSV: one column a class (`p:cat`) instead of the list column `probs`.
+    """
+
+    classes: tuple[str, ...]
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        """Rows `start` to `stop` as plain Arrow columns."""
+
+    @final
+    def to_arrow(self) -> pa.Table:
+        """The table as it stands in a Parquet file, classes in the schema's metadata."""
+        table = self.chunk(0, len(self), wide=False)
+        return table.replace_schema_metadata(classes_metadata(self.classes))
+
+    @final
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    @final
+    def to_polars(self) -> pl.DataFrame:
+        """The table as a Polars data frame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow())
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    @final
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a pandas data frame, one column a class (pandas must be installed)."""
+        return self.chunk(0, len(self), wide=True).to_pandas()
+
+    @final
+    def write(self, path: str | Path) -> None:
+        """Write to `.parquet`, `.csv` (wide) or `.arrow`; the old file goes only when the new one is whole."""
+        wide = kind_of(Path(path)) is CSV
+        write_rows(self.chunk(0, 0, wide=wide).schema, self._chunks(wide), path, self.classes)
+
+    def _chunks(self, wide: bool) -> Iterator[pa.Table]:
+        for start in range(0, len(self), ROW_GROUP):
+            yield self.chunk(start, min(start + ROW_GROUP, len(self)), wide=wide)
+
+    @final
+    def _repr_html_(self) -> str:
+        from sfumato.notebook import table_html
+
+        return table_html(self)
+
+    def __repr__(self) -> str:
+        classes = f", {len(self.classes)} classes" if self.classes else ""
+        return f"<{type(self).__name__}: {len(self):,} rows{classes}>"
