@@ -72,9 +72,15 @@ class Annotations(Table):
     def from_rows(cls, rows: Rows, classes: Sequence[str] = ()) -> Annotations:
         check_columns(rows, REQUIRED)
         if extra := [name for name in rows.schema.names if name not in SCHEMA.names]:
-            warnings.warn(f"columns not part of Annotations are not read: {listing(extra)}", SfumatoWarning, stacklevel=3)
+            warnings.warn(
+                f"columns not part of Annotations are not read: {listing(extra)}",
+                SfumatoWarning,
+                stacklevel=3,
+            )
         text = {name: TextColumn(rows, name) for name in ("item", "annotator", "kind", "purpose")}
-        parts: dict[str, list[pa.ChunkedArray]] = {name: [] for name in ("payload", "trial", "started_at", "submitted_at")}
+        parts: dict[str, list[pa.ChunkedArray]] = {
+            name: [] for name in ("payload", "trial", "started_at", "submitted_at")
+        }
         seconds: list[np.ndarray] = []
         n_rows = 0
         for chunk in rows.chunks:
@@ -128,9 +134,18 @@ class Annotations(Table):
         wanted = np.isin(np.array(self.purpose.names.to_pylist(), dtype=object), purposes)
         return self if wanted.all() else self.take(wanted[self.purpose.codes])
 
+    def of_kind(self, label: str) -> Annotations:
+        """The rows asked as `label`: `top_two/1`."""
+        names = self.kind.names.to_pylist()
+        if label not in names:
+            raise unknown("kind", label, names, where=Where(str(self.path) if self.path else None, column="kind"))
+        return self.take(self.kind.codes == names.index(label))
+
     def without(self, annotators: Sequence[str]) -> Annotations:
         """The rows of everyone but `annotators`."""
-        left = ~np.isin(np.array(self.annotator.names.to_pylist(), dtype=object), np.array(list(annotators), dtype=object))
+        left = ~np.isin(
+            np.array(self.annotator.names.to_pylist(), dtype=object), np.array(list(annotators), dtype=object)
+        )
         return self if left.all() else self.take(left[self.annotator.codes])
 
     def distinct_payloads(self) -> Iterator[tuple[list[str], Int[np.ndarray, "chunk_rows"]]]:
@@ -192,9 +207,12 @@ def _trials(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
     if broken.any():
         row = int(np.argmax(broken))
         raise BadTable(
-            f"found {values[row]:g}", expected="a whole number", fix="write the position in the person's sequence",
-            code="bad-number", where=rows.where(start + row, "trial"),
-        )  # fmt: skip
+            f"found {values[row]:g}",
+            expected="a whole number",
+            fix="write the position in the person's sequence",
+            code="bad-number",
+            where=rows.where(start + row, "trial"),
+        )
     return pa.chunked_array([pa.array(values, mask=np.isnan(values)).cast(pa.int64())])
 
 
@@ -203,9 +221,12 @@ def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarra
     if (values < 0).any():
         row = int(np.argmax(values < 0))
         raise BadTable(
-            f"found {values[row]:g}", expected="a duration >= 0, or nothing", fix="leave the field empty where it is not known",
-            code="bad-number", where=rows.where(start + row, "seconds"),
-        )  # fmt: skip
+            f"found {values[row]:g}",
+            expected="a duration >= 0, or nothing",
+            fix="leave the field empty where it is not known",
+            code="bad-number",
+            where=rows.where(start + row, "seconds"),
+        )
     return values
 
 

@@ -65,15 +65,20 @@ class Beliefs(Table):
             check_probs(self.soft)
 
     @classmethod
-    def from_numpy(
-        cls, items: Sequence[str], annotators: Sequence[str], probs: Any, classes: Sequence[str]
-    ) -> Beliefs:
+    def from_numpy(cls, items: Sequence[str], annotators: Sequence[str], probs: Any, classes: Sequence[str]) -> Beliefs:
         """Beliefs from a rows x classes array, or from a vector of class numbers for hard votes."""
         values = np.asarray(probs)
         coded = (_coded(items, "item"), _coded(annotators, "annotator"))
         n_rows = {len(coded[0].codes), len(coded[1].codes), len(values)}
-        hard_wrong = values.ndim == 1 and (values.dtype.kind not in "iu" or ((values < 0) | (values >= len(classes))).any())
-        if len(n_rows) > 1 or hard_wrong or (values.ndim == 2 and values.shape[1] != len(classes)) or values.ndim not in (1, 2):
+        hard_wrong = values.ndim == 1 and (
+            values.dtype.kind not in "iu" or ((values < 0) | (values >= len(classes))).any()
+        )
+        if (
+            len(n_rows) > 1
+            or hard_wrong
+            or (values.ndim == 2 and values.shape[1] != len(classes))
+            or values.ndim not in (1, 2)
+        ):
             raise BadTable(
                 f"found {len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}",
                 expected=f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}",
@@ -121,16 +126,24 @@ class Beliefs(Table):
     def coded(self) -> CodedBeliefs:
         """The integer-coded view that aggregators work on."""
         return CodedBeliefs(
-            self.item.codes, self.annotator.codes, self.hard, self.soft,
-            len(self.item.names), len(self.annotator.names), len(self.classes),
-        )  # fmt: skip
+            self.item.codes,
+            self.annotator.codes,
+            self.hard,
+            self.soft,
+            len(self.item.names),
+            len(self.annotator.names),
+            len(self.classes),
+        )
 
     def take(self, kept: Shaped[np.ndarray, "kept"]) -> Beliefs:
         """The rows `kept` (a mask or indices)."""
         return Beliefs(
-            self.item.take(kept), self.annotator.take(kept), self.classes,
-            None if self.hard is None else self.hard[kept], None if self.soft is None else self.soft[kept],
-        )  # fmt: skip
+            self.item.take(kept),
+            self.annotator.take(kept),
+            self.classes,
+            None if self.hard is None else self.hard[kept],
+            None if self.soft is None else self.soft[kept],
+        )
 
     def doubt(self) -> Doubt:
         """Per item, the doubt of all = the doubt within people + the disagreement between them, in nats."""
@@ -140,10 +153,14 @@ class Beliefs(Table):
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         rows = slice(start, stop)
         part = CodedBeliefs(
-            self.item.codes[rows], self.annotator.codes[rows],
-            None if self.hard is None else self.hard[rows], None if self.soft is None else self.soft[rows],
-            len(self.item.names), len(self.annotator.names), len(self.classes),
-        ).probs()  # fmt: skip
+            self.item.codes[rows],
+            self.annotator.codes[rows],
+            None if self.hard is None else self.hard[rows],
+            None if self.soft is None else self.soft[rows],
+            len(self.item.names),
+            len(self.annotator.names),
+            len(self.classes),
+        ).probs()
         columns: dict[str, Any] = {
             "item": self.item.names.take(pa.array(self.item.codes[rows])),
             "annotator": self.annotator.names.take(pa.array(self.annotator.codes[rows])),

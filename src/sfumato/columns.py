@@ -42,7 +42,9 @@ class Coded:
     def compact(self) -> Coded:
         """The same column with only the names that occur, in order of first appearance."""
         used, first = np.unique(self.codes, return_index=True)
-        if len(used) == len(self.names) and np.array_equal(used[np.argsort(first, kind="stable")], np.arange(len(used))):
+        if len(used) == len(self.names) and np.array_equal(
+            used[np.argsort(first, kind="stable")], np.arange(len(used))
+        ):
             return self
         order = used[np.argsort(first, kind="stable")]
         new_code = np.full(len(self.names), -1, np.int32)
@@ -87,7 +89,13 @@ class TextColumn:
         if pa.types.is_integer(kind):
             chunk = chunk.cast(pa.string())
         elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-            raise self._refused(None, f"values of type {kind}", "text", "convert the column to text before it is read", "wrong-type")
+            raise self._refused(
+                None,
+                f"values of type {kind}",
+                "text",
+                "convert the column to text before it is read",
+                "wrong-type",
+            )
         coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         coded = coded.cast(pa.dictionary(pa.int32(), pa.string()))
         self._check_texts(coded)
@@ -102,7 +110,13 @@ class TextColumn:
             hit = coded.indices.to_numpy() == bad
             if hit.any():
                 found = show(texts[bad].as_py())
-                raise self._refused(int(np.argmax(hit)), found, "text that names something", "fill in or remove the row", "empty-text")
+                raise self._refused(
+                    int(np.argmax(hit)),
+                    found,
+                    "text that names something",
+                    "fill in or remove the row",
+                    "empty-text",
+                )
 
     def _refused(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
         at = None if row is None else self._n_rows + row
@@ -122,9 +136,12 @@ def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optio
             raise _bad_number(rows, name, plain, bad, start)
     elif not (pa.types.is_floating(plain.type) or pa.types.is_integer(plain.type) or pa.types.is_null(plain.type)):
         raise BadTable(
-            f"found values of type {plain.type}", expected="numbers", fix="convert the column to numbers", code="wrong-type",
+            f"found values of type {plain.type}",
+            expected="numbers",
+            fix="convert the column to numbers",
+            code="wrong-type",
             where=rows.where(None, name),
-        )  # fmt: skip
+        )
     values = plain.cast(target)
     if values.null_count and not optional:
         raise _bad_number(rows, name, plain, values.is_null(), start)
@@ -150,7 +167,11 @@ def _bad_number(rows: Rows, name: str, column: Any, bad: Any, start: int) -> Bad
     elif value in (None, ""):
         fix = "fill in the value or remove the row"
     return BadTable(
-        f"found {show(value)}", expected="a finite number", fix=fix, code="bad-number", where=rows.where(start + row, name)
+        f"found {show(value)}",
+        expected="a finite number",
+        fix=fix,
+        code="bad-number",
+        where=rows.where(start + row, name),
     )
 
 
@@ -162,9 +183,12 @@ def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.Chun
         plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
     elif not (pa.types.is_timestamp(plain.type) or pa.types.is_null(plain.type)):
         raise BadTable(
-            f"found values of type {plain.type}", expected="timestamps", fix="convert the column to timestamps in UTC",
-            code="wrong-type", where=rows.where(None, name),
-        )  # fmt: skip
+            f"found values of type {plain.type}",
+            expected="timestamps",
+            fix="convert the column to timestamps in UTC",
+            code="wrong-type",
+            where=rows.where(None, name),
+        )
     try:
         if pa.types.is_timestamp(plain.type) and plain.type.tz is None:
             return plain.cast(pa.timestamp("ms"), safe=False).cast(target)
@@ -172,9 +196,12 @@ def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.Chun
     except pa.ArrowInvalid as error:
         row = next((i for i, v in enumerate(plain.to_pylist()) if v is not None and not _is_time(v)), 0)
         raise BadTable(
-            f"found {show(plain[row].as_py())}", expected="a moment like 2026-01-31T12:00:00.000Z", fix="write ISO 8601, in UTC",
-            code="bad-time", where=rows.where(start + row, name),
-        ) from error  # fmt: skip
+            f"found {show(plain[row].as_py())}",
+            expected="a moment like 2026-01-31T12:00:00.000Z",
+            fix="write ISO 8601, in UTC",
+            code="bad-time",
+            where=rows.where(start + row, name),
+        ) from error
 
 
 def _is_time(text: str) -> bool:

@@ -74,3 +74,8 @@ def doubt_of(
         within = np.bincount(item, weights=entropy(soft), minlength=n_items) / n_answers
     total = entropy(mean)
     return Doubt(items, n_answers, total, np.minimum(within, total), np.maximum(total - within, 0.0))
+
+
+def most_doubtful(doubt: Doubt, n: int) -> list[int]:
+    """The rows of the `n` most doubtful items, largest total first."""
+    return [int(row) for row in np.argsort(-doubt.total, kind="stable")[:n]]

@@ -57,7 +57,13 @@ class SfumatoError(Exception):
 
     def as_dict(self) -> dict[str, object]:
         """The same fields for `--json` and for HTTP 422 bodies."""
-        return {"code": self.code, **asdict(self.where), "found": self.found, "expected": self.expected, "fix": self.fix}
+        return {
+            "code": self.code,
+            **asdict(self.where),
+            "found": self.found,
+            "expected": self.expected,
+            "fix": self.fix,
+        }
 
 
 class BadFile(SfumatoError):
@@ -117,7 +123,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if len(name) > 200:
         return ""
     folded = {unicodedata.normalize("NFKC", other).casefold().strip(): other for other in known}
-    match = difflib.get_close_matches(unicodedata.normalize("NFKC", name).casefold().strip(), list(folded), n=1, cutoff=0.6)
+    match = difflib.get_close_matches(
+        unicodedata.normalize("NFKC", name).casefold().strip(), list(folded), n=1, cutoff=0.6
+    )
     if not match:
         return ""
     strange = [c for c in name if not c.isascii() and c not in folded[match[0]]]

@@ -26,10 +26,13 @@ def table_html(table: Table) -> str:
     names = head.column_names
     header = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(
-        "<tr>" + "".join(f"<td>{_cell(name, row[name], table.classes)}</td>" for name in names) + "</tr>" for row in head.to_pylist()
+        "<tr>" + "".join(f"<td>{_cell(name, row[name], table.classes)}</td>" for name in names) + "</tr>"
+        for row in head.to_pylist()
     )
     key = "".join(
-        f'<i style="background:{colour(k)}"></i>{escape(name)}' for k, name in enumerate(table.classes) if "probs" in names
+        f'<i style="background:{colour(k)}"></i>{escape(name)}'
+        for k, name in enumerate(table.classes)
+        if "probs" in names
     )
     more = f"<p>... and {len(table) - N_ROWS:,} more rows</p>" if len(table) > N_ROWS else ""
     return (

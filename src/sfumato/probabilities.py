@@ -18,11 +18,14 @@ WIDE_PREFIX = "p:"
 def check_classes(classes: tuple[str, ...], where: Where | None = None) -> tuple[str, ...]:
     """`classes`, or an error unless they are at least two distinct, non-empty names."""
     fault = (
-        f"{len(classes)} class" if len(classes) < 2
-        else "a class without a name" if not all(name.strip() and "\0" not in name for name in classes)
-        else f"class {show(next(c for c in classes if classes.count(c) > 1))} more than once" if len(set(classes)) < len(classes)
+        f"{len(classes)} class"
+        if len(classes) < 2
+        else "a class without a name"
+        if not all(name.strip() and "\0" not in name for name in classes)
+        else f"class {show(next(c for c in classes if classes.count(c) > 1))} more than once"
+        if len(set(classes)) < len(classes)
         else None
-    )  # fmt: skip
+    )
     if fault:
         raise BadTable(
             f"found {fault}",
@@ -83,16 +86,34 @@ def check_probs(probs: Float[np.ndarray, "rows classes"], rows: Rows | None = No
 def _refused(row: Float[np.ndarray, "classes"], total: float, where: Where) -> SfumatoError:
     shown = show([float(f"{p:.6g}") for p in row[:12]])
     if not np.isfinite(row).all():
-        found, fix, code = f"{shown} with a value that is not finite", "remove the row, or find where it came from", "not-finite"
+        found, fix, code = (
+            f"{shown} with a value that is not finite",
+            "remove the row, or find where it came from",
+            "not-finite",
+        )
     elif row.min() < 0:
-        found, fix, code = f"{shown} with a negative value", "remove the row, or find where it came from", "negative"
+        found, fix, code = (
+            f"{shown} with a negative value",
+            "remove the row, or find where it came from",
+            "negative",
+        )
     elif total == 0:
         found, fix, code = "a row of zeros", "remove the row, or give it the mass it should have", "all-zero"
     elif abs(total - 100) < 0.5:
-        found, fix, code = f"{shown}, which sum to {total:.6g}", "these look like percentages: divide them by 100", "percentages"
+        found, fix, code = (
+            f"{shown}, which sum to {total:.6g}",
+            "these look like percentages: divide them by 100",
+            "percentages",
+        )
     else:
-        found, fix, code = f"{shown}, which sum to {total:.6g}", "divide each row by its sum if that is what you mean", "bad-sum"
-    return BadProbabilities(f"found {found}", expected="finite values >= 0 that sum to 1", fix=fix, code=code, where=where)
+        found, fix, code = (
+            f"{shown}, which sum to {total:.6g}",
+            "divide each row by its sum if that is what you mean",
+            "bad-sum",
+        )
+    return BadProbabilities(
+        f"found {found}", expected="finite values >= 0 that sum to 1", fix=fix, code=code, where=where
+    )
 
 
 def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) -> Float[np.ndarray, "rows classes"]:
@@ -100,20 +121,29 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
     is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
     if not is_list or not pa.types.is_floating(kind.value_type):
         raise BadTable(
-            f"found values of type {kind}", expected="a list of floats", fix="write the column as a list of float64",
-            code="wrong-type", where=rows.where(None, "probs"),
-        )  # fmt: skip
+            f"found values of type {kind}",
+            expected="a list of floats",
+            fix="write the column as a list of float64",
+            code="wrong-type",
+            where=rows.where(None, "probs"),
+        )
     parts = []
     for chunk in column.chunks:
-        lengths = np.full(len(chunk), kind.list_size) if pa.types.is_fixed_size_list(kind) else np.diff(np.asarray(chunk.offsets))
+        lengths = (
+            np.full(len(chunk), kind.list_size)
+            if pa.types.is_fixed_size_list(kind)
+            else np.diff(np.asarray(chunk.offsets))
+        )
         wrong = (lengths != n_classes) | chunk.is_null().to_numpy(zero_copy_only=False)
         if wrong.any() or chunk.flatten().null_count:
             bad = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(chunk.flatten().is_null())) // n_classes
             raise BadTable(
-                f"found {show(chunk[bad].as_py())}", expected=f"{n_classes} values, one a class, none missing",
-                fix="write one value a class, in the order of sfumato.classes", code="wrong-length",
+                f"found {show(chunk[bad].as_py())}",
+                expected=f"{n_classes} values, one a class, none missing",
+                fix="write one value a class, in the order of sfumato.classes",
+                code="wrong-length",
                 where=rows.where(start + bad, "probs"),
-            )  # fmt: skip
+            )
         parts.append(chunk.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, n_classes))
         start += len(chunk)
     return np.concatenate(parts) if len(parts) != 1 else parts[0]
@@ -121,4 +151,6 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
 
 def probs_array(probs: Float[np.ndarray, "rows classes"]) -> pa.FixedSizeListArray:
     """Distributions as the `probs` column of a file."""
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(probs, np.float64).reshape(-1)), probs.shape[1])
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(np.ascontiguousarray(probs, np.float64).reshape(-1)), probs.shape[1]
+    )

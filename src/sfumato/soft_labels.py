@@ -51,16 +51,20 @@ class SoftLabels(Table):
         matrix = np.asarray(probs, np.float64)
         if matrix.ndim != 2 or len(matrix) != len(columns["item"]) or matrix.shape[1] != len(classes):
             raise BadTable(
-                f"found an array of shape {matrix.shape}", expected=f"({len(items)}, {len(classes)})",
-                fix="give one row an item and one column a class", code="wrong-shape",
-            )  # fmt: skip
+                f"found an array of shape {matrix.shape}",
+                expected=f"({len(items)}, {len(classes)})",
+                fix="give one row an item and one column a class",
+                code="wrong-shape",
+            )
         columns["probs"] = probs_array(matrix)
         if n_annotators is not None:
             columns["n_annotators"] = pa.array(np.broadcast_to(np.asarray(n_annotators, np.int64), len(items)))
         return cls.from_arrow(pa.table(columns).replace_schema_metadata(classes_metadata(classes)))
 
     @classmethod
-    def one_hot(cls, items: Sequence[str], labels: Sequence[str], classes: Sequence[str], n_annotators: Any = None) -> SoftLabels:
+    def one_hot(
+        cls, items: Sequence[str], labels: Sequence[str], classes: Sequence[str], n_annotators: Any = None
+    ) -> SoftLabels:
         """Hard labels, one class name an item, as one-hot distributions."""
         index = {name: k for k, name in enumerate(classes)}
         return cls.from_numpy(items, np.eye(len(classes))[[index[label] for label in labels]], classes, n_annotators)

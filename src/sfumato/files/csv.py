@@ -35,25 +35,37 @@ def read_header(path: Path) -> list[str]:
     where = Where(str(path), line=1)
     if len(names) > MAX_COLUMNS:
         raise BadTable(
-            f"found {len(names):,} columns", expected=f"at most {MAX_COLUMNS:,}", code="too-many-columns", where=where,
+            f"found {len(names):,} columns",
+            expected=f"at most {MAX_COLUMNS:,}",
+            code="too-many-columns",
+            where=where,
             fix="is the table turned on its side? write one row an answer or an item",
-        )  # fmt: skip
+        )
     separator = next((s for s in (";", "\t", "|") if len(names) == 1 and s in names[0]), None)
     if separator:
         raise BadTable(
-            f"found a header separated by {separator!r}", expected="columns separated by commas", code="wrong-separator",
-            where=where, fix="save the file with commas",
-        )  # fmt: skip
+            f"found a header separated by {separator!r}",
+            expected="columns separated by commas",
+            code="wrong-separator",
+            where=where,
+            fix="save the file with commas",
+        )
     if doubled := [name for name, n in Counter(names).items() if n > 1]:
         raise BadTable(
-            f"found column {listing(doubled)} more than once", expected="each column once", code="doubled-column",
-            where=where, fix="rename or remove one of them",
-        )  # fmt: skip
+            f"found column {listing(doubled)} more than once",
+            expected="each column once",
+            code="doubled-column",
+            where=where,
+            fix="rename or remove one of them",
+        )
     if not names or not all(name.strip() for name in names):
         raise BadTable(
-            "found a column without a name", expected="a name for every column", code="unnamed-column", where=where,
+            "found a column without a name",
+            expected="a name for every column",
+            code="unnamed-column",
+            where=where,
             fix="write the column names into the first line",
-        )  # fmt: skip
+        )
     return names
 
 
@@ -136,9 +148,12 @@ def _located(path: Path, n_columns: int, message: str) -> BadFile | BadTable:
         return _not_utf8(path)
     if "straddling" in message or "block" in message:
         return BadFile(
-            f"found a row longer than {BLOCK_BYTES:,} bytes", expected="shorter rows", code="huge-field", where=Where(str(path)),
+            f"found a row longer than {BLOCK_BYTES:,} bytes",
+            expected="shorter rows",
+            code="huge-field",
+            where=Where(str(path)),
             fix="look for an unclosed quote, or for a document pasted into a field",
-        )  # fmt: skip
+        )
     with raw_bytes(path) as file:
         reader = csv.reader(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""))
         start = 1
@@ -146,17 +161,22 @@ def _located(path: Path, n_columns: int, message: str) -> BadFile | BadTable:
             for fields in reader:
                 if fields and len(fields) != n_columns:
                     return BadTable(
-                        f"found {len(fields)} fields ({show(','.join(fields))})", expected=f"{n_columns} fields as in the header",
-                        code="ragged-row", where=Where(str(path), line=start),
+                        f"found {len(fields)} fields ({show(','.join(fields))})",
+                        expected=f"{n_columns} fields as in the header",
+                        code="ragged-row",
+                        where=Where(str(path), line=start),
                         fix="add or remove commas; quote text that contains one",
-                    )  # fmt: skip
+                    )
                 start = reader.line_num + 1
         except csv.Error:
             pass
     return BadFile(
-        f"found text that is no CSV ({message[:120]})", expected="comma-separated rows", code="bad-csv",
-        where=Where(str(path), line=start), fix="look for stray quotes near this line",
-    )  # fmt: skip
+        f"found text that is no CSV ({message[:120]})",
+        expected="comma-separated rows",
+        code="bad-csv",
+        where=Where(str(path), line=start),
+        fix="look for stray quotes near this line",
+    )
 
 
 def _unclosed_quote(path: Path) -> BadFile:
@@ -169,13 +189,19 @@ def _unclosed_quote(path: Path) -> BadFile:
                 n_open += 1
                 line = number if n_open % 2 else line
     return BadFile(
-        "found a quote that is never closed", expected="quotes in pairs", code="unclosed-quote", where=Where(str(path), line=line),
+        "found a quote that is never closed",
+        expected="quotes in pairs",
+        code="unclosed-quote",
+        where=Where(str(path), line=line),
         fix='close the quote; write a quote inside quoted text twice ("")',
-    )  # fmt: skip
+    )
 
 
 def _not_utf8(path: Path) -> BadFile:
     return BadFile(
-        "found bytes that are not UTF-8", expected="UTF-8 text", code="not-utf8",
-        where=Where(str(path), line=line_of_bad_utf8(path)), fix="save the file as UTF-8",
-    )  # fmt: skip
+        "found bytes that are not UTF-8",
+        expected="UTF-8 text",
+        code="not-utf8",
+        where=Where(str(path), line=line_of_bad_utf8(path)),
+        fix="save the file as UTF-8",
+    )

@@ -44,7 +44,9 @@ def read_document(path: Path) -> Any:
     except RecursionError as error:
         raise _bad(path, "found values nested too deep", "at most some hundred levels", None) from error
     except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise _bad(path, f"found text that is no JSON ({error})", "one whole JSON document", _line(data, str(error))) from error
+        raise _bad(
+            path, f"found text that is no JSON ({error})", "one whole JSON document", _line(data, str(error))
+        ) from error
 
 
 def _read_all(file: CheckedBytes) -> bytes:
@@ -64,5 +66,9 @@ def _line(data: bytes, message: str) -> int | None:
 
 def _bad(path: Path, found: str, expected: str, line: int | None) -> BadFile:
     return BadFile(
-        found, expected=expected, fix="export the file again, or mend it by hand", code="bad-json", where=Where(str(path), line=line)
+        found,
+        expected=expected,
+        fix="export the file again, or mend it by hand",
+        code="bad-json",
+        where=Where(str(path), line=line),
     )

@@ -79,7 +79,11 @@ def check_readable(path: Path) -> None:
         )
     if path.is_dir():
         raise BadFile(
-            "found a folder", expected="a file", fix="name a file inside it", code="is-a-folder", where=Where(str(path))
+            "found a folder",
+            expected="a file",
+            fix="name a file inside it",
+            code="is-a-folder",
+            where=Where(str(path)),
         )
     try:
         with path.open("rb") as file:
@@ -94,7 +98,11 @@ def check_readable(path: Path) -> None:
         ) from error
     if not start:
         raise BadFile(
-            "found an empty file", expected="some content", fix="write the file again", code="empty-file", where=Where(str(path))
+            "found an empty file",
+            expected="some content",
+            fix="write the file again",
+            code="empty-file",
+            where=Where(str(path)),
         )
 
 
@@ -113,7 +121,9 @@ def check_content(path: Path, kind: FileKind) -> None:
     raise BadFile(
         f"found {content or 'other'} content under a {kind.name} name",
         expected=f"{expected or 'plain UTF-8'} content",
-        fix="save the text as UTF-8" if content == "UTF-16 text" else "give the file the ending of its content, or write it again",
+        fix="save the text as UTF-8"
+        if content == "UTF-16 text"
+        else "give the file the ending of its content, or write it again",
         code="not-utf8" if content == "UTF-16 text" else "wrong-content",
         where=Where(str(path)),
     )

@@ -46,7 +46,15 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
     if full:
         found, fix, code = "the disk is full", "free some space and run the command again", "disk-full"
     elif not path.parent.is_dir():
-        found, fix, code = f"there is no folder {str(path.parent)!r}", "make the folder first", "no-such-folder"
+        found, fix, code = (
+            f"there is no folder {str(path.parent)!r}",
+            "make the folder first",
+            "no-such-folder",
+        )
     else:
-        found, fix, code = f"writing failed ({error.strerror or error})", "check the folder's permissions", "cannot-write"
+        found, fix, code = (
+            f"writing failed ({error.strerror or error})",
+            "check the folder's permissions",
+            "cannot-write",
+        )
     return CannotWrite(f"{found}{kept}", expected="a place to write", fix=fix, code=code, where=Where(str(path)))

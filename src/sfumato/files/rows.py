@@ -137,7 +137,11 @@ def _open_parquet(path: Path) -> pq.ParquetFile:
             code="bomb",
             where=Where(str(path)),
         )
-    text = [field.name for field in file.schema_arrow if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    text = [
+        field.name
+        for field in file.schema_arrow
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
+    ]
     return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text)
 
 

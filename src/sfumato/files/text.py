@@ -6,6 +6,7 @@ import gzip
 import io
 import zlib
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from sfumato.errors import BadFile, UnsafeFile, Where
 from sfumato.files.kinds import FREE_EXPANSION_BYTES, MAX_EXPANSION
@@ -17,7 +18,7 @@ class CheckedBytes(io.RawIOBase):
     def __init__(self, path: Path) -> None:
         self._path = path
         self._compressed_size = path.stat().st_size if path.name.lower().endswith(".gz") else None
-        self._file = gzip.open(path, "rb") if self._compressed_size is not None else path.open("rb")
+        self._file = raw_bytes(path)
         self.n_bytes = 0
         self.n_quotes = 0
 
@@ -74,9 +75,9 @@ class CheckedBytes(io.RawIOBase):
         )
 
 
-def raw_bytes(path: Path) -> io.BufferedIOBase:
+def raw_bytes(path: Path) -> BinaryIO:
     """The same bytes without the checks: for finding the line of an error already known."""
-    return gzip.open(path, "rb") if path.name.lower().endswith(".gz") else path.open("rb")  # type: ignore[return-value]
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.name.lower().endswith(".gz") else path.open("rb")
 
 
 def line_of_bad_utf8(path: Path) -> int:

@@ -67,7 +67,9 @@ def beliefs_from(
         try:
             probs = probs_of(answers, index)
         except AnswerFault as fault:
-            raise fault_at(annotations, row + int(np.argmax(inverse == fault.index)), answers[fault.index], fault) from fault
+            raise fault_at(
+                annotations, row + int(np.argmax(inverse == fault.index)), answers[fault.index], fault
+            ) from fault
         votes.append(probs[inverse])
     return votes.beliefs(annotations.item, annotations.annotator, everything)
 
@@ -76,7 +78,10 @@ def asked_classes(annotations: Annotations, classes: Sequence[str]) -> tuple[str
     """The classes given, or those the annotations name."""
     if isinstance(classes, str):
         raise BadSetting(
-            f"found the text {show(classes)} for classes", expected="a list of names", fix=f"write [{classes!r}, ...]", code="bad-classes"
+            f"found the text {show(classes)} for classes",
+            expected="a list of names",
+            fix=f"write [{classes!r}, ...]",
+            code="bad-classes",
         )
     asked = tuple(classes) or annotations.classes
     if not asked:
@@ -102,7 +107,9 @@ def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
     raise BadTable(
         f"found answers of kind {listing(present)}",
         expected=f"answers of one kind: {' or '.join(kind.label for kind in known)}",
-        fix="choose the rows with --kind, or a labeler made for them" if len(present) > 1 else "choose a labeler made for this kind",
+        fix="choose the rows with --kind, or a labeler made for them"
+        if len(present) > 1
+        else "choose a labeler made for this kind",
         code="wrong-kind",
         where=Where(str(annotations.path) if annotations.path else None, column="kind"),
     )
@@ -140,7 +147,9 @@ def fault_at(annotations: Annotations, row: int, answer: Any, fault: AnswerFault
     )
 
 
-def class_codes(names: Sequence[str], index: dict[str, int], owner: Sequence[int] | None = None) -> Int[np.ndarray, "names"]:
+def class_codes(
+    names: Sequence[str], index: dict[str, int], owner: Sequence[int] | np.ndarray | None = None
+) -> Int[np.ndarray, "names"]:
     """Class numbers of `names`; `owner[i]` is the answer that gave name `i` (default: answer `i`)."""
     try:
         return np.fromiter(map(index.__getitem__, names), np.int64, len(names))
@@ -158,10 +167,3 @@ def unknown_class(name: str, index: dict[str, int], answer: int) -> AnswerFault:
         f"{nearest(name, index)}check the class names and their order".strip(),
         "unknown-class",
     )
-
-
-def share(name: str, value: float) -> float:
-    """`value`, or an error unless it lies in 0..1."""
-    if not 0 <= value <= 1:
-        raise BadSetting(f"found {name} = {value}", expected="a share from 0 to 1", fix=f"choose another {name}", code="bad-setting")
-    return value

@@ -31,4 +31,4 @@ class OneHot:
 
 def _probs(answers: list[Any], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
     chosen = [answer.chosen if hasattr(answer, "chosen") else answer.first for answer in answers]
-    return np.eye(len(index))[class_codes(chosen, index)]
+    return np.asarray(np.eye(len(index))[class_codes(chosen, index)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,8 +12,15 @@ from jaxtyping import Float
 from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
 from sfumato.doubt import Doubt
-from sfumato.errors import listing
-from sfumato.label.answers import AnswerFault, asked_classes, beliefs_from, decoded_chunks, only_kind, unknown_class
+from sfumato.errors import BadSetting, listing
+from sfumato.label.answers import (
+    AnswerFault,
+    asked_classes,
+    beliefs_from,
+    decoded_chunks,
+    only_kind,
+    unknown_class,
+)
 from sfumato.payloads import Plausible
 
 NONE_OF_THESE = "none of these"
@@ -49,15 +56,18 @@ class PlausibleWeighted:
     kinds: ClassVar[tuple[str, ...]] = ("plausible",)
 
     def __post_init__(self) -> None:
-        from sfumato.errors import BadSetting
-
         if not 0 < self.unsure <= 1:
             raise BadSetting(
-                f"found unsure = {self.unsure}", expected="a weight above 0, at most 1", fix="choose another weight", code="bad-setting"
+                f"found unsure = {self.unsure}",
+                expected="a weight above 0, at most 1",
+                fix="choose another weight",
+                code="bad-setting",
             )
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, lambda a, i: _probs(a, i, self.unsure), (self.none_class,))
+        return beliefs_from(
+            annotations, classes, self.kinds, lambda a, i: _probs(a, i, self.unsure), (self.none_class,)
+        )
 
 
 def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequence[str] = ()) -> Doubt:
@@ -88,7 +98,7 @@ def _probs(answers: list[Plausible], index: dict[str, int], unsure: float) -> Fl
     weights = weights.reshape(len(answers), len(index))
     none = (weights.sum(axis=1, keepdims=True) == 0).astype(np.float64)
     weights = np.concatenate([weights, none], axis=1)
-    return weights / weights.sum(axis=1, keepdims=True)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def _weights(i: int, answer: Plausible, index: dict[str, int], unsure: float) -> list[float]:
@@ -97,7 +107,7 @@ def _weights(i: int, answer: Plausible, index: dict[str, int], unsure: float) ->
     return [weight[answer[name]] for name in index]
 
 
-def check_every_class(i: int, answer: dict[str, object], index: dict[str, int]) -> None:
+def check_every_class(i: int, answer: Mapping[str, object], index: dict[str, int]) -> None:
     """Raise unless answer number `i` says something about every class, and about nothing else."""
     for name in answer:
         if name not in index:
@@ -105,5 +115,9 @@ def check_every_class(i: int, answer: dict[str, object], index: dict[str, int]) 
     if len(answer) < len(index):
         missing = [name for name in index if name not in answer]
         raise AnswerFault(
-            i, f"nothing about {listing(missing)}", "an answer for every class", "complete or remove the answer", "missing-class"
+            i,
+            f"nothing about {listing(missing)}",
+            "an answer for every class",
+            "complete or remove the answer",
+            "missing-class",
         )

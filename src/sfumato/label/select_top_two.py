@@ -45,4 +45,4 @@ class SelectTopTwo:
         n_named = named.sum(axis=1, keepdims=True)
         n_others = np.maximum(len(index) - n_named, 1)
         held_back = np.where(n_named < len(index), self.gamma, 0.0)
-        return (1 - held_back) * named / n_named + held_back * (1 - named) / n_others
+        return np.asarray((1 - held_back) * named / n_named + held_back * (1 - named) / n_others)

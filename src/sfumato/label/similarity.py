@@ -25,14 +25,14 @@ class ClassSimilarity:
         k = len(self.classes)
         if self.matrix.shape != (k, k) or not np.isfinite(self.matrix).all() or self.matrix.min(initial=0) < 0:
             raise BadTable(
-                f"found a similarity matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}",
+                f"found a matrix of shape {self.matrix.shape}, smallest value {self.matrix.min(initial=0):g}",
                 expected=f"{k} x {k} finite values >= 0",
                 fix="give one row and one column a class; shift or clip negative similarities yourself",
                 code="bad-similarity",
             )
 
     @classmethod
-    def from_embeddings(cls, classes: Sequence[str], embeddings: Float[np.ndarray, "classes dimensions"]) -> ClassSimilarity:
+    def from_embeddings(cls, classes: Sequence[str], embeddings: Float[np.ndarray, "classes size"]) -> ClassSimilarity:
         """Cosine similarity of class embeddings; opposite directions count as not alike at all (0)."""
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
         if len(classes) != len(embeddings) or not np.isfinite(norms).all() or (norms == 0).any():
@@ -68,7 +68,12 @@ class ClassSimilarity:
         """The matrix in the order of `classes`, which must all be here; the diagonal set to 0."""
         for name in classes:
             if name not in self.classes:
-                raise unknown("class", name, self.classes, fix=f"add it to the similarity matrix ({listing(self.classes)})")
+                raise unknown(
+                    "class",
+                    name,
+                    self.classes,
+                    fix=f"add it to the similarity matrix ({listing(self.classes)})",
+                )
         rows = [self.classes.index(name) for name in classes]
         matrix = self.matrix[np.ix_(rows, rows)].copy()
         np.fill_diagonal(matrix, 0)

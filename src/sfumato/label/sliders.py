@@ -33,13 +33,18 @@ class Sliders:
 
     def _probs(self, answers: list[SlidersPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
         for i, answer in enumerate(answers):
-            check_every_class(i, answer, index)  # type: ignore[arg-type]
-        values = np.array([[answer[name] for name in index] for answer in answers], dtype=np.float64).reshape(-1, len(index))
+            check_every_class(i, answer, index)
+        values = np.array([[answer[name] for name in index] for answer in answers], dtype=np.float64).reshape(
+            -1, len(index)
+        )
         total = values.sum(axis=1, keepdims=True)
         empty = total[:, 0] == 0
         if empty.any() and not self.zero_is_uniform:
             raise AnswerFault(
-                int(np.argmax(empty)), "every slider at 0", "at least one slider above 0",
-                "remove the answer, or read it as no idea at all with --zero-is-uniform", "all-zero",
-            )  # fmt: skip
+                int(np.argmax(empty)),
+                "every slider at 0",
+                "at least one slider above 0",
+                "remove the answer, or read it as no idea at all with --zero-is-uniform",
+                "all-zero",
+            )
         return np.where(empty[:, None], 1 / len(index), values / np.where(total == 0, 1, total))

@@ -32,26 +32,39 @@ class TopTwoArrays:
         """The same answers as if no second class had been asked for."""
         nobody = np.full(len(self.first), -1)
         return TopTwoArrays(
-            self.first, self.first_percent, nobody, np.full(len(self.first), np.nan), self.impossible, self.n_impossible
+            self.first,
+            self.first_percent,
+            nobody,
+            np.full(len(self.first), np.nan),
+            self.impossible,
+            self.n_impossible,
         )
 
 
 def read_top_two(answers: list[TopTwo], index: dict[str, int]) -> TopTwoArrays:
     """Answers as arrays, read as CIFAR-10S reads them: a first percent of 0 means 100; a second percent without a
     second class is ignored. Percents that are missing or outside 0..100 are an error: screening lists them."""
-    with_none = {**index, None: -1}
     lengths = np.fromiter((len(a.impossible) for a in answers), np.int64, len(answers))
     owner = np.repeat(np.arange(len(answers)), lengths)
-    marked = class_codes(list(chain.from_iterable(a.impossible for a in answers)), index, owner)  # type: ignore[arg-type]
+    marked = class_codes(list(chain.from_iterable(a.impossible for a in answers)), index, owner)
     impossible = np.zeros((len(answers), len(index)), dtype=bool)
     impossible[owner, marked] = True
     first_percent = np.array([a.first_percent for a in answers], dtype=np.float64)
-    second = class_codes([a.second for a in answers], with_none)  # type: ignore[misc, arg-type]
+    named = [i for i, a in enumerate(answers) if a.second is not None]
+    second = np.full(len(answers), -1)
+    second[named] = class_codes([str(answers[i].second) for i in named], index, named)
     second_percent = np.array([a.second_percent for a in answers], dtype=np.float64)
     second_percent[second < 0] = np.nan
     _check_percents(first_percent, second_percent)
     first_percent[first_percent == 0] = 100
-    return TopTwoArrays(class_codes([a.first for a in answers], index), first_percent, second, second_percent, impossible, lengths)
+    return TopTwoArrays(
+        class_codes([a.first for a in answers], index),
+        first_percent,
+        second,
+        second_percent,
+        impossible,
+        lengths,
+    )
 
 
 def _check_percents(first: Float[np.ndarray, "answers"], second: Float[np.ndarray, "answers"]) -> None:
@@ -99,7 +112,7 @@ def spread_leftover(
     kept = np.where(total < 1, 1.0, (1 - gamma) / np.maximum(total, 1))
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = mass * kept + room * (leftover / capacity)
-    return np.where(capacity > 0, spread, mass / total)
+    return np.asarray(np.where(capacity > 0, spread, mass / total))
 
 
 def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Float[np.ndarray, "answers classes"]:
@@ -116,7 +129,7 @@ def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Float[np
     p /= np.where(below, 1.0, total)[:, None]
     zero = p == 0
     if clamp:
-        n_free = p.shape[1] - answers.n_impossible - (~zero).sum(axis=1)
+        n_free = answers.impossible.shape[1] - answers.n_impossible - (~zero).sum(axis=1)
         takes = zero & ~answers.impossible
         held_back = np.where(n_free != 0, gamma, 0.0)
     else:
@@ -128,4 +141,4 @@ def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Float[np
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(n_free != 0, spread / n_free, 0.0)
     p = np.where(takes, each[:, None], p * shrink[:, None])
-    return p / p.sum(axis=1, keepdims=True)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))

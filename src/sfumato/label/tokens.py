@@ -11,9 +11,10 @@ from jaxtyping import Float
 
 from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
-from sfumato.label.answers import AnswerFault, beliefs_from, share, unknown_class
+from sfumato.label.answers import AnswerFault, beliefs_from, unknown_class
 from sfumato.label.spreading import spread_leftover
 from sfumato.payloads import Tokens as TokensPayload
+from sfumato.strategies import share
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ class Tokens:
                 placed[i, index[name]] = n
         total = placed.sum(axis=1, keepdims=True)
         if (total == 0).any():
-            raise AnswerFault(int(np.argmax(total == 0)), "no token placed", "at least one token", "remove the answer", "all-zero")
+            raise AnswerFault(
+                int(np.argmax(total == 0)),
+                "no token placed",
+                "at least one token",
+                "remove the answer",
+                "all-zero",
+            )
         others = np.array([answer.others for answer in answers], dtype=np.float64).reshape(-1, 1)
         return spread_leftover(placed / total, np.broadcast_to(others, placed.shape), self.gamma)

@@ -11,9 +11,17 @@ from jaxtyping import Float
 
 from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
-from sfumato.label.answers import beliefs_from, share
-from sfumato.label.spreading import TopTwoArrays, as_released, named_mass, possible, read_top_two, spread_leftover
+from sfumato.label.answers import beliefs_from
+from sfumato.label.spreading import (
+    TopTwoArrays,
+    as_released,
+    named_mass,
+    possible,
+    read_top_two,
+    spread_leftover,
+)
 from sfumato.payloads import TopTwo
+from sfumato.strategies import share
 
 
 @dataclass(frozen=True)

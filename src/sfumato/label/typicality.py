@@ -17,7 +17,7 @@ from sfumato.payloads import Typicality as TypicalityPayload
 
 @dataclass(frozen=True)
 class Typicality:
-    """The rating as mass on the given class, the rest in equal parts on the others (CIFAR-10T; Sucholutsky et al. 2023).
+    """The rating as mass on the given class, the rest equally on the others (CIFAR-10T; Sucholutsky et al. 2023).
 
     It says nothing about *which* other class: where that matters, ask another kind of question.
     """

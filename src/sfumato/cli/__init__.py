@@ -1,0 +1,100 @@
+"""The command line: one file a step, each command reads, makes one library call, and shows.
+
+Commands load when they are called, so that `sfumato --help` stays quick.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from importlib import import_module
+from typing import Any
+
+import click
+
+from sfumato import __version__
+
+COMMANDS = {
+    "import": ("sfumato.cli.importing", "Bring published and foreign data in as our tables."),
+    "label": ("sfumato.cli.labeling", "Turn people's answers into beliefs."),
+    "screen": ("sfumato.cli.screening", "List who should be set aside, and why."),
+    "doubt": ("sfumato.cli.doubting", "Show what the doubt about each item is made of."),
+    "transform": ("sfumato.cli.transforming", "Smooth, sharpen, sparsify, average or fill in labels."),
+    "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),
+    "demo": ("sfumato.cli.demo", "Walk the path on a small example."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when first asked for; help needs only the lines above."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Steps"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS:
+            from sfumato.errors import unknown
+
+            raise unknown("command", args[0], list(COMMANDS), fix="see sfumato --help")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sfumato")
+@click.option("--json", "as_json", is_flag=True, help="Print errors as JSON.")
+def group(as_json: bool) -> None:
+    """Labels that keep people's doubt: from answers to beliefs, soft labels, models and a report."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command; errors of ours are printed in one line and end with exit code 2, never with a traceback."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in arguments
+    # `--json` may stand anywhere: before the command, or behind it.
+    arguments = [argument for argument in arguments if argument != "--json"]
+    from sfumato.errors import SfumatoError
+
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        try:
+            group.main(args=arguments, prog_name="sfumato", standalone_mode=False)
+        except SfumatoError as error:
+            click.echo(json.dumps(error.as_dict()) if as_json else str(error), err=True)
+            sys.exit(2)
+        except click.ClickException as error:
+            _show_usage_error(error, as_json)
+            sys.exit(2)
+        except click.Abort:
+            click.echo("stopped", err=True)
+            sys.exit(130)
+        except MemoryError:
+            click.echo("error[out-of-memory] the data do not fit into memory; fix: work on a part of them", err=True)
+            sys.exit(2)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+def _show_usage_error(error: click.ClickException, as_json: bool) -> None:
+    if as_json:
+        fields = {
+            "code": "usage",
+            "found": error.format_message(),
+            "expected": "a command as in --help",
+            "fix": "see --help",
+        }
+        click.echo(json.dumps(fields), err=True)
+    else:
+        error.show()

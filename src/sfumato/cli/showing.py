@@ -1,0 +1,50 @@
+"""What commands print: short, aligned, safe against whatever an id may contain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+    from rich.console import Console
+
+BAR = 24
+
+
+def console() -> Console:
+    """A console that never reads markup out of data."""
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, soft_wrap=True)
+
+
+def printable(text: str, limit: int = 60) -> str:
+    """An id as it may go to a terminal: control characters escaped, long ones cut."""
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return safe if len(safe) <= limit else safe[: limit - 3] + "..."
+
+
+def say_written(path: object, what: str, notes: Iterable[str] = ()) -> None:
+    """The line every writing command ends with, and its notes."""
+    click.echo(f"{path}: {what}")
+    for note in notes:
+        click.echo(f"  - {note}")
+
+
+def distribution(probs: np.ndarray, classes: Sequence[str], n_shown: int = 3) -> str:
+    """A distribution in words: the classes with most mass, largest first."""
+    order = (-probs).argsort(kind="stable")[:n_shown]
+    return "  ".join(f"{printable(classes[k], 20)} {probs[k]:.2f}" for k in order if probs[k] > 0.005)
+
+
+def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
+    """Shares as runs of characters: `[(0.5, "█"), (0.25, "░")]`; what is left stays blank."""
+    drawn = ""
+    total = 0.0
+    for share, mark in parts:
+        total += share
+        drawn += mark * max(round(total * width) - len(drawn), 0)
+    return drawn.ljust(width)

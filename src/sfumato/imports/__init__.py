@@ -1,0 +1,58 @@
+"""Published and foreign formats -> our tables. One format a file; `FORMATS` lists them all.
+
+To add one: a frozen dataclass whose fields are its settings, with `name`, `summary` and one verb, `read(source)`,
+that returns an `Imported` and leaves out nothing without a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.imports.cifar_10h import Cifar10H
+from sfumato.imports.cifar_10s import Cifar10S
+from sfumato.imports.counts import Counts
+from sfumato.imports.crowd import Crowd
+from sfumato.imports.fashion_mnist_h import FashionMnistH
+from sfumato.imports.hmix import HMix
+from sfumato.imports.imported import Imported, Importer
+from sfumato.imports.label_studio import LabelStudio
+from sfumato.imports.own_tables import OwnAnnotations
+from sfumato.imports.soft_digits import SoftDigits
+from sfumato.imports.wide import Wide
+from sfumato.strategies import strategy_named
+
+FORMATS: tuple[Any, ...] = (
+    Cifar10H,
+    Cifar10S,
+    FashionMnistH,
+    HMix,
+    SoftDigits,
+    Crowd,
+    LabelStudio,
+    Wide,
+    Counts,
+    OwnAnnotations,
+)
+
+__all__ = [
+    "FORMATS",
+    "Cifar10H",
+    "Cifar10S",
+    "Counts",
+    "Crowd",
+    "FashionMnistH",
+    "HMix",
+    "Imported",
+    "Importer",
+    "LabelStudio",
+    "OwnAnnotations",
+    "SoftDigits",
+    "Wide",
+    "format_named",
+]
+
+
+def format_named(name: str, settings: Mapping[str, Any]) -> Importer:
+    """The importer called `name` with `settings`."""
+    return strategy_named("format", FORMATS, name, settings)  # type: ignore[no-any-return]

@@ -1,0 +1,76 @@
+"""Votes per class: a row an item, a column a class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.columns import TextColumn, check_columns, numbers
+from sfumato.errors import BadTable, Where, listing
+from sfumato.files import NUMPY, kind_of, read_arrays, read_rows
+from sfumato.imports.imported import Imported, counts_notes, labels_from_counts
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many people said what, per item: CSV, Parquet or Arrow with one column a class, or an npz with `counts`.
+
+    `item` names the id column (default: a column `item` if there is one, else row numbers are the ids). `classes`
+    picks the class columns and their order; without it every other column is a class.
+    """
+
+    item: str | None = None
+    classes: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "counts"
+    summary: ClassVar[str] = "items down, classes across, a number of votes in each cell"
+
+    def read(self, source: str | Path) -> Imported:
+        source = Path(source)
+        if kind_of(source) is NUMPY:
+            return self._read_arrays(source)
+        rows = read_rows(source, guarded=False)
+        key = self.item or ("item" if "item" in rows.schema.names else None)
+        classes = self.classes or tuple(name for name in rows.schema.names if name != key)
+        check_columns(rows, (*([key] if key else []), *classes))
+        ids = TextColumn(rows, key or "")
+        parts = []
+        n_rows = 0
+        for chunk in rows.chunks:
+            if key:
+                ids.append(chunk.column(key))
+            parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in classes], axis=1))
+            n_rows += len(chunk)
+        items = ids.finish().text().to_pylist() if key else [str(i) for i in range(n_rows)]
+        if not parts:
+            raise BadTable(
+                "found no rows",
+                expected="at least one item",
+                fix="export the counts again",
+                code="no-rows",
+                where=rows.where(),
+            )
+        labels = labels_from_counts(items, np.concatenate(parts), classes, Where(str(source)))
+        unread = [name for name in rows.schema.names if name not in (key, *classes)]
+        return Imported(labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else [])))
+
+    def _read_arrays(self, source: Path) -> Imported:
+        arrays = read_arrays(source)
+        counts = arrays.get("counts", arrays.get(source.stem))
+        if counts is None or counts.ndim != 2:
+            raise BadTable(
+                f"found arrays {listing(list(arrays))}",
+                expected="an array `counts` of items x classes",
+                fix="save it as counts=...",
+                code="missing-column",
+                where=Where(str(source)),
+            )
+        named = arrays.get("class_names", arrays.get("classes"))
+        classes = self.classes or tuple(str(n) for n in (named if named is not None else range(counts.shape[1])))
+        ids = arrays.get("items")
+        items = [str(i) for i in (ids if ids is not None else range(len(counts)))]
+        labels = labels_from_counts(items, counts, classes, Where(str(source)))
+        return Imported(labels, counts_notes(labels))

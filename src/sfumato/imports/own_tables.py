@@ -1,0 +1,26 @@
+"""Annotations in our own format, from CSV, Parquet or Arrow: checked, and written anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from sfumato.annotations import Annotations
+from sfumato.errors import listing
+from sfumato.imports.imported import Imported, came_in
+
+
+@dataclass(frozen=True)
+class OwnAnnotations:
+    """A table with the columns of Annotations; `classes` where the file does not name them (a CSV cannot)."""
+
+    classes: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "annotations"
+    summary: ClassVar[str] = "our own Annotations table (CSV, Parquet, Arrow)"
+
+    def read(self, source: str | Path) -> Imported:
+        table = Annotations.read(source, self.classes)
+        kinds = listing(table.kind.names.to_pylist())
+        return Imported(table, (f"{came_in(table)}; of kind {kinds or 'none'}",))

@@ -1,0 +1,178 @@
+"""Rules for setting somebody aside, and the published studies' own sets of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sfumato.errors import unknown
+from sfumato.label.answers import decoded_chunks, only_kind
+from sfumato.label.screening import Evidence, Finding, Rule
+
+
+@dataclass(frozen=True)
+class FailedChecks:
+    """The share of attention checks passed is below `at_least`; passing is putting the gold class, alone, first."""
+
+    at_least: float = 0.75
+
+    name: ClassVar[str] = "checks_passed"
+
+    def find(self, evidence: Evidence) -> Finding:
+        is_check = evidence.is_for("check")
+        shown = evidence.per_annotator(is_check)
+        passed = evidence.per_annotator(is_check & evidence.right(self.name)) if is_check.any() else shown
+        share = _ratio(passed, shown)
+        return Finding(share, share < self.at_least)
+
+
+@dataclass(frozen=True)
+class RepeatsDisagree:
+    """The share of repeated items where the person's leading class changed is above `at_most`."""
+
+    at_most: float = 0.5
+
+    name: ClassVar[str] = "repeats_changed"
+
+    def find(self, evidence: Evidence) -> Finding:
+        table = evidence.annotations
+        key = table.item.codes.astype(np.int64) * evidence.n_annotators + table.annotator.codes
+        is_label, is_repeat = evidence.is_for("label"), evidence.is_for("repeat")
+        first = {int(key[i]): evidence.top[i] for i in np.flatnonzero(is_label)[::-1]} if is_repeat.any() else {}
+        paired = np.array([bool(r) and int(k) in first for r, k in zip(is_repeat, key, strict=True)], dtype=bool)
+        changed = paired.copy()
+        for i in np.flatnonzero(paired):
+            changed[i] = evidence.top[i] != first[int(key[i])]
+        share = _ratio(evidence.per_annotator(changed), evidence.per_annotator(paired))
+        return Finding(share, share > self.at_most)
+
+
+@dataclass(frozen=True)
+class Contradictions:
+    """Top-two answers that cannot be meant, as in CIFAR-10S: a percent outside 0..100, the person's own first or second
+    class marked impossible, or no first percent.
+
+    Set aside at `remove_at` offences (the paper: more than two, so 3; its code: 2); with fewer, but any, only if the
+    person's first class is right on less than `accuracy` of their items. Accuracy alone never excludes.
+    """
+
+    remove_at: int = 3
+    accuracy: float = 0.75
+
+    name: ClassVar[str] = "contradictions"
+
+    def find(self, evidence: Evidence) -> Finding:
+        offending = contradictory(evidence)
+        count = evidence.per_annotator(offending)
+        offends = count >= self.remove_at
+        doubtful = (count > 0) & ~offends
+        if doubtful.any():
+            asked = evidence.is_for("label") & evidence.has_gold()
+            right = evidence.right(self.name)
+            share = _ratio(evidence.per_annotator(asked & right), evidence.per_annotator(asked))
+            offends |= doubtful & (share < self.accuracy)
+        return Finding(count.astype(np.float64), offends)
+
+
+def contradictory(evidence: Evidence) -> Bool[np.ndarray, "rows"]:
+    """Which top-two answers contradict themselves."""
+    kind = only_kind(evidence.annotations, ("top_two",))
+    parts = [
+        np.array([_contradicts(answer) for answer in answers], dtype=bool)[inverse]
+        for answers, inverse, _ in decoded_chunks(evidence.annotations, kind)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
+
+
+def _contradicts(answer: object) -> bool:
+    from sfumato.payloads import TopTwo
+
+    assert isinstance(answer, TopTwo)
+    named = {answer.first, answer.second} - {None}
+    percents = [answer.first_percent, answer.second_percent if answer.second is not None else None]
+    out_of_range = any(p is not None and not 0 <= p <= 100 for p in percents)
+    return answer.first_percent is None or out_of_range or bool(named & set(answer.impossible))
+
+
+@dataclass(frozen=True)
+class TooFast:
+    """Too fast for the crowd: the person's median time is below `crowd` of the median person's. Or for oneself: more
+    than `at_most` of the answers took less than `own` of the person's own median. The number shown is the
+    person's median in seconds."""
+
+    crowd: float = 1 / 3
+    own: float = 0.2
+    at_most: float = 0.1
+
+    name: ClassVar[str] = "median_seconds"
+
+    def find(self, evidence: Evidence) -> Finding:
+        who, seconds = evidence.annotations.annotator.codes, evidence.annotations.seconds
+        timed = ~np.isnan(seconds)
+        medians = _medians(who[timed], seconds[timed], evidence.n_annotators)
+        if np.isnan(medians).all():
+            return Finding(medians, np.zeros(len(medians), dtype=bool))
+        hasty = timed & (np.nan_to_num(seconds) < self.own * np.nan_to_num(medians)[who])
+        share = _ratio(evidence.per_annotator(hasty), evidence.per_annotator(timed))
+        return Finding(medians, (medians < self.crowd * np.nanmedian(medians)) | (share > self.at_most))
+
+
+@dataclass(frozen=True)
+class IdenticalRuns:
+    """More than `at_most` answers in a row that are the same to the letter, in the order they were given."""
+
+    at_most: int = 10
+
+    name: ClassVar[str] = "longest_run"
+
+    def find(self, evidence: Evidence) -> Finding:
+        table = evidence.annotations
+        texts = np.concatenate([[hash(text) for text in chunk.to_pylist()] for chunk in table.payload.chunks] or [[]])
+        trial = table.trial.to_numpy().astype(np.float64)
+        order = np.lexsort((np.arange(len(table)), np.nan_to_num(trial, nan=-1), table.annotator.codes))
+        longest = np.zeros(evidence.n_annotators)
+        run = 0
+        for before, here in zip(np.concatenate([[-1], order[:-1]]), order, strict=True):
+            same = (
+                before >= 0
+                and table.annotator.codes[before] == table.annotator.codes[here]
+                and texts[before] == texts[here]
+            )
+            run = run + 1 if same else 1
+            longest[table.annotator.codes[here]] = max(longest[table.annotator.codes[here]], run)
+        return Finding(longest, longest > self.at_most)
+
+
+RULE_SETS: dict[str, tuple[Rule, ...]] = {
+    "standard": (FailedChecks(), RepeatsDisagree(), TooFast(), IdenticalRuns()),
+    "cifar-10h": (FailedChecks(at_least=0.75),),
+    "cifar-10s": (Contradictions(),),
+    "soft-digits": (FailedChecks(at_least=1.0),),
+}
+"""Ready-made: our own, CIFAR-10H's (75% of checks), CIFAR-10S's (contradictions), soft-digits' (any failed check)."""
+
+
+def rules_named(name: str) -> tuple[Rule, ...]:
+    """The rule set called `name`."""
+    if name not in RULE_SETS:
+        raise unknown("rule set", name, list(RULE_SETS))
+    return RULE_SETS[name]
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> Float[np.ndarray, "annotators"]:
+    """part / whole, NaN where there is nothing to divide by."""
+    return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)
+
+
+def _medians(who: np.ndarray, values: np.ndarray, n: int) -> Float[np.ndarray, "annotators"]:
+    order = np.lexsort((values, who))
+    starts = np.searchsorted(who[order], np.arange(n + 1))
+    medians = np.full(n, np.nan)
+    for i in range(n):
+        own = values[order[starts[i] : starts[i + 1]]]
+        if len(own):
+            medians[i] = np.median(own)
+    return medians

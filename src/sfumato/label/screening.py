@@ -1,0 +1,187 @@
+"""Who is set aside, and why: a table, never a deletion.
+
+Each rule looks at everybody's answers and says, per annotator, what it counted and whether that is too much. Setting
+somebody's answers aside and paying them are two decisions, so they are two columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+
+from sfumato.annotations import Annotations
+from sfumato.columns import check_columns
+from sfumato.errors import BadSetting, BadTable, show
+from sfumato.files import read_rows
+from sfumato.label.answers import decoded_chunks
+from sfumato.payloads import payload_kind
+from sfumato.soft_labels import SoftLabels
+from sfumato.table import Table
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found, per annotator: the number it looked at (NaN: nothing to look at) and who offends."""
+
+    value: Float[np.ndarray, "annotators"]
+    offends: Bool[np.ndarray, "annotators"]
+
+
+class Rule(Protocol):
+    """A reason to set somebody aside; `name` becomes a column and a word in `reasons`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def find(self, evidence: Evidence) -> Finding: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The answers a rule looks at, with what several rules need worked out once."""
+
+    annotations: Annotations
+    gold: SoftLabels | None = None
+
+    @property
+    def n_annotators(self) -> int:
+        return len(self.annotations.annotator.names)
+
+    def is_for(self, purpose: str) -> Bool[np.ndarray, "rows"]:
+        """Which rows were shown for `purpose`."""
+        names = self.annotations.purpose.names.to_pylist()
+        return np.asarray(np.array([name == purpose for name in names], dtype=bool)[self.annotations.purpose.codes])
+
+    def per_annotator(self, rows: Bool[np.ndarray, "rows"]) -> Int[np.ndarray, "annotators"]:
+        """How many of `rows` each annotator has."""
+        return np.asarray(np.bincount(self.annotations.annotator.codes[rows], minlength=self.n_annotators))
+
+    @cached_property
+    def top(self) -> list[frozenset[str]]:
+        """Per row, the classes the person holds most probable (one, or several that tie)."""
+        from sfumato.label.leading import leading_classes
+
+        result: list[frozenset[str]] = [frozenset()] * len(self.annotations)
+        for kind_code, kind_name in enumerate(self.annotations.kind.names.to_pylist()):
+            rows = np.flatnonzero(self.annotations.kind.codes == kind_code)
+            part = self.annotations.take(self.annotations.kind.codes == kind_code)
+            for answers, inverse, start in decoded_chunks(part, payload_kind(kind_name)):
+                leading = [leading_classes(answer) for answer in answers]
+                for i, which in enumerate(inverse):
+                    result[rows[start + i]] = leading[which]
+        return result
+
+    def right(self, needed_for: str) -> Bool[np.ndarray, "rows"]:
+        """Which rows hold the gold class alone most probable; an error where there is no gold."""
+        if self.gold is None:
+            raise BadSetting(
+                f"found no gold labels for the rule {needed_for}",
+                expected="the right class of every item it looks at",
+                fix="give them with --gold (in Python: the argument gold)",
+                code="missing-gold",
+            )
+        gold = dict(zip(self.gold.items.to_pylist(), self.gold.probs.argmax(axis=1).tolist(), strict=True))
+        items = self.annotations.item.names.to_pylist()
+        wanted = [self.gold.classes[gold[name]] if name in gold else None for name in items]
+        return np.array(
+            [self.top[i] == {wanted[code]} for i, code in enumerate(self.annotations.item.codes)], dtype=bool
+        )
+
+    def has_gold(self) -> Bool[np.ndarray, "rows"]:
+        """Which rows are about an item with a gold label."""
+        known = set() if self.gold is None else set(self.gold.items.to_pylist())
+        has = np.array([name in known for name in self.annotations.item.names.to_pylist()], dtype=bool)
+        return np.asarray(has[self.annotations.item.codes])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Screening(Table):
+    """One row an annotator: whether their answers are set aside, for which reasons, whether they are paid, and what
+    each rule counted."""
+
+    annotators: pa.StringArray
+    n_answers: Int[np.ndarray, "annotators"]
+    set_aside: Bool[np.ndarray, "annotators"]
+    reasons: tuple[str, ...]
+    pay: Bool[np.ndarray, "annotators"]
+    findings: dict[str, Float[np.ndarray, "annotators"]]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {
+            "annotator": self.annotators.slice(start, stop - start),
+            "n_answers": pa.array(self.n_answers[start:stop]),
+            "set_aside": pa.array(self.set_aside[start:stop]),
+            "reasons": pa.array(list(self.reasons[start:stop]), pa.string()),
+            "pay": pa.array(self.pay[start:stop]),
+        }
+        for name, value in self.findings.items():
+            columns[name] = pa.array(value[start:stop], mask=np.isnan(value[start:stop]))
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.annotators)
+
+    def names_set_aside(self) -> list[str]:
+        """The annotators whose answers are not to be used."""
+        return self.annotators.filter(pa.array(self.set_aside)).to_pylist()  # type: ignore[no-any-return]
+
+
+def screen(
+    annotations: Annotations,
+    rules: Sequence[Rule],
+    *,
+    gold: SoftLabels | None = None,
+    unpaid: Sequence[Rule] = (),
+) -> Screening:
+    """Who offends against any of `rules`. Everybody is paid but those who offend against a rule in `unpaid`."""
+    evidence = Evidence(annotations, gold)
+    findings = {rule.name: rule.find(evidence) for rule in rules}
+    offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), evidence.n_annotators)
+    reasons = tuple(
+        "; ".join(name for name, bad in zip(findings, offends[:, i], strict=True) if bad)
+        for i in range(evidence.n_annotators)
+    )
+    pay = np.ones(evidence.n_annotators, dtype=bool)
+    for rule in unpaid:
+        pay &= ~rule.find(evidence).offends
+    return Screening(
+        annotations.annotator.names,
+        np.bincount(annotations.annotator.codes, minlength=evidence.n_annotators),
+        np.asarray(offends.any(axis=0)),
+        reasons,
+        pay,
+        {name: finding.value for name, finding in findings.items()},
+    )
+
+
+def set_aside_in(path: str | Path) -> list[str]:
+    """The annotators whom a screening table sets aside: `set_aside` true in its file."""
+    rows = read_rows(path)
+    check_columns(rows, ("annotator", "set_aside"))
+    names: list[str] = []
+    n_rows = 0
+    for chunk in rows.chunks:
+        for who, aside in zip(
+            chunk.column("annotator").to_pylist(), chunk.column("set_aside").to_pylist(), strict=True
+        ):
+            verdict = str(aside).lower()
+            if verdict not in ("true", "false"):
+                raise BadTable(
+                    f"found {show(aside)}",
+                    expected="true or false",
+                    fix="say for every annotator whether they are set aside",
+                    code="bad-value",
+                    where=rows.where(n_rows, "set_aside"),
+                )
+            names += [who] if verdict == "true" else []
+            n_rows += 1
+    return names

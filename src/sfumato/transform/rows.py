@@ -1,0 +1,32 @@
+"""The part every transform shares: the rows of either table, and a table with other rows."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.beliefs import Beliefs, Votes
+from sfumato.soft_labels import SoftLabels
+
+Distributions = TypeVar("Distributions", Beliefs, SoftLabels)
+
+
+class Transform(Protocol):
+    """Labels that exist, changed."""
+
+    @property
+    def name(self) -> str: ...
+
+    def apply(self, table: Any) -> Any:
+        """A table of the same kind with other distributions."""
+
+
+def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"]) -> Distributions:
+    """`table` with its distributions replaced."""
+    if isinstance(table, SoftLabels):
+        return SoftLabels(table.items, table.classes, probs, table.n_annotators)
+    votes = Votes(len(table.classes))
+    votes.append(probs)
+    return votes.beliefs(table.item, table.annotator, table.classes)
