@@ -35,6 +35,8 @@ SCHEMA = pa.schema(
         ("seconds", pa.float64()),
     ]
 )
+PAYLOADS_AT_ONCE = 2**14
+"""Answers read together: enough to be vectorised, few enough for their arrays to stay in the processor's cache."""
 REQUIRED = ("item", "annotator", "kind", "payload")
 
 
@@ -152,8 +154,9 @@ class Annotations(Table):
         """Chunk by chunk: the distinct payload texts that occur, and for each row which of them it is."""
         for chunk in self.payload.chunks:
             codes = chunk.indices.to_numpy(zero_copy_only=False)
-            used, inverse = np.unique(codes, return_inverse=True)
-            yield chunk.dictionary.take(pa.array(used)).to_pylist(), inverse
+            for start in range(0, len(codes), PAYLOADS_AT_ONCE):
+                used, inverse = np.unique(codes[start : start + PAYLOADS_AT_ONCE], return_inverse=True)
+                yield chunk.dictionary.take(pa.array(used)).to_pylist(), inverse
 
     def where(self, row: int, column: str = "payload") -> Where:
         """The answer in `row`, named by item and annotator (rows move when a table is filtered; these do not)."""

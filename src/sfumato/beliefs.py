@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from sfumato.columns import Coded, TextColumn, check_columns
 from sfumato.doubt import Doubt, doubt_of
 from sfumato.errors import BadTable
 from sfumato.files import Rows, read_rows
+from sfumato.growing import Growing
 from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.table import Table
 
@@ -175,38 +176,52 @@ class Beliefs(Table):
         return len(self.item.codes)
 
 
-@dataclass
 class Votes:
     """Gathers distributions chunk by chunk, keeping only the chosen class for as long as all are one-hot."""
 
-    n_classes: int
-    _parts: list[np.ndarray] = field(default_factory=list)
+    def __init__(self, n_classes: int) -> None:
+        self._n_classes = n_classes
+        self._hard = Growing(np.int16 if n_classes < 2**15 else np.int32)
+        self._soft: Growing | None = None
 
     def append(self, probs: Float[np.ndarray, "rows classes"]) -> None:
-        is_hard = bool((probs.max(axis=1, initial=0) == 1).all() and (np.count_nonzero(probs, axis=1) == 1).all())
-        if is_hard:
-            self.append_hard(probs.argmax(axis=1))
-        else:
-            self._parts.append(probs)
+        """Distributions, already checked."""
+        if self._soft is None and _is_one_hot(probs):
+            self._hard.append(probs.argmax(axis=1))
+            return
+        self._spell_out()
+        assert self._soft is not None
+        self._soft.append(probs)
 
     def append_hard(self, chosen: Int[np.ndarray, "rows"]) -> None:
-        self._parts.append(chosen.astype(np.int16 if self.n_classes < 2**15 else np.int32))
+        """Class numbers."""
+        if self._soft is None:
+            self._hard.append(chosen)
+        else:
+            self._soft.append(np.eye(self._n_classes)[chosen])
 
     def beliefs(self, item: Coded, annotator: Coded, classes: tuple[str, ...]) -> Beliefs:
-        """The table of all that was gathered; the parts are let go one by one, so that memory holds them once."""
-        if all(part.ndim == 1 for part in self._parts):
-            hard = np.concatenate(self._parts) if self._parts else np.empty(0, np.int16)
-            return Beliefs(item, annotator, classes, hard=hard)
-        soft = np.zeros((sum(len(part) for part in self._parts), self.n_classes))
-        start = 0
-        while self._parts:
-            part = self._parts.pop(0)
-            if part.ndim == 1:
-                soft[np.arange(start, start + len(part)), part] = 1
-            else:
-                soft[start : start + len(part)] = part
-            start += len(part)
-        return Beliefs(item, annotator, classes, soft=soft)
+        """The table of all that was gathered."""
+        if self._soft is None:
+            return Beliefs(item, annotator, classes, hard=self._hard.finish())
+        return Beliefs(item, annotator, classes, soft=self._soft.finish())
+
+    def _spell_out(self) -> None:
+        """From here on, keep distributions."""
+        if self._soft is None:
+            self._soft = Growing(np.float64, self._n_classes)
+            if len(self._hard):
+                self._soft.append(np.eye(self._n_classes)[self._hard.finish()])
+
+
+def _is_one_hot(probs: Float[np.ndarray, "rows classes"]) -> bool:
+    """Whether every row has exactly one class, with all the mass; the first rows settle it for soft ones."""
+    head = probs[:64]
+    return bool(
+        (np.count_nonzero(head, axis=1) == 1).all()
+        and np.count_nonzero(probs) == len(probs)
+        and np.count_nonzero(probs == 1) == len(probs)
+    )
 
 
 def _coded(names: Sequence[str], column: str) -> Coded:

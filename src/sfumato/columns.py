@@ -34,22 +34,18 @@ def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Coded:
-    """A text column as integers: `names[codes[row]]` is the text of `row`; names in order of first appearance."""
+    """A text column as integers: `names[codes[row]]` is the text of `row`; every name occurs."""
 
     codes: Int[np.ndarray, "rows"]
     names: pa.StringArray
 
     def compact(self) -> Coded:
-        """The same column with only the names that occur, in order of first appearance."""
-        used, first = np.unique(self.codes, return_index=True)
-        if len(used) == len(self.names) and np.array_equal(
-            used[np.argsort(first, kind="stable")], np.arange(len(used))
-        ):
+        """The same column with only the names that occur, in the order they had."""
+        used = np.bincount(self.codes, minlength=len(self.names)) > 0
+        if used.all():
             return self
-        order = used[np.argsort(first, kind="stable")]
-        new_code = np.full(len(self.names), -1, np.int32)
-        new_code[order] = np.arange(len(order), dtype=np.int32)
-        return Coded(new_code[self.codes], self.names.take(pa.array(order)))
+        new_code = (np.cumsum(used) - 1).astype(np.int32)
+        return Coded(new_code[self.codes], self.names.filter(pa.array(used)))
 
     def take(self, kept: Shaped[np.ndarray, "kept"]) -> Coded:
         """The rows `kept` (indices or a mask), names compacted."""
@@ -80,6 +76,14 @@ class TextColumn:
         unified = pa.chunked_array(self.chunks).unify_dictionaries()
         codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in unified.chunks])
         return Coded(codes.astype(np.int32, copy=False), unified.chunk(0).dictionary).compact()
+
+    def text(self) -> pa.StringArray:
+        """The column as plain text, for ids that occur once each and gain nothing from being coded."""
+        parts = []
+        while self.chunks:
+            chunk = self.chunks.pop(0)
+            parts.append(chunk.dictionary.take(chunk.indices))
+        return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
 
     def _coded(self, chunk: pa.Array) -> pa.DictionaryArray:
         kind = chunk.type.value_type if pa.types.is_dictionary(chunk.type) else chunk.type

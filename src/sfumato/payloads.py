@@ -7,8 +7,9 @@ other may be, and numbers are numbers. `decode` reads many at once and finds the
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -134,9 +135,9 @@ def decode(payloads: Sequence[str], kind: PayloadKind) -> list[Any]:
     except (msgspec.MsgspecError, RecursionError):
         index, message = _first_fault(payloads, reader)
         raise PayloadFault(index, message, f"a {kind.name} answer") from None
-    for index, (text, value) in enumerate(zip(payloads, values, strict=True)):
-        # Each key has one colon, so more colons than keys mean a doubled key, or a colon inside a text.
-        if text.count(":") != _n_keys(value):
+    # Each key has one colon, so more colons than keys mean a doubled key, or a colon inside a text.
+    for index, (text, n_keys) in enumerate(zip(payloads, _n_keys(values, kind.payload), strict=True)):
+        if text.count(":") != n_keys:
             _refuse_doubled_key(index, text)
     return values
 
@@ -155,10 +156,13 @@ def check_objects(payloads: Sequence[str]) -> None:
             raise PayloadFault(index, "a value that is no object", "a JSON object")
 
 
-def _n_keys(value: Any) -> int:
-    if isinstance(value, dict):
-        return len(value)
-    return len(value.__struct_fields__) + (len(value.tokens) if isinstance(value, Tokens) else 0)
+def _n_keys(values: list[Any], payload: Any) -> Iterable[int]:
+    """How many keys each payload has in all."""
+    if payload is Tokens:
+        return (2 + len(value.tokens) for value in values)
+    if isinstance(payload, type) and issubclass(payload, msgspec.Struct):
+        return repeat(len(payload.__struct_fields__), len(values))
+    return map(len, values)
 
 
 def _refuse_doubled_key(index: int, text: str) -> None:

@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from sfumato.columns import TextColumn, check_columns, numbers
 from sfumato.errors import BadTable, Where, show
 from sfumato.files import Rows, classes_metadata, read_rows
+from sfumato.growing import Growing
 from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.table import Table
 
@@ -87,23 +88,17 @@ class SoftLabels(Table):
         check_columns(rows, ("item",))
         classes = classes_of(rows)
         column = TextColumn(rows, "item")
-        probs: list[np.ndarray] = []
-        counts: list[np.ndarray] = []
-        n_rows = 0
+        probs = Growing(np.float64, len(classes))
+        counts = Growing(np.float64)
         for chunk in rows.chunks:
+            start = len(probs)
             column.append(chunk.column("item"))
-            probs.append(probs_of(rows, chunk, classes, n_rows))
+            probs.append(probs_of(rows, chunk, classes, start))
             if "n_annotators" in chunk.column_names:
-                counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), n_rows, optional=True))
-            n_rows += len(chunk)
-        coded = column.finish()
-        if len(coded.names) < n_rows:
-            raise _doubled(rows, coded.codes, coded.names)
-        dense = np.empty((n_rows, len(classes)))
-        for start in _starts(probs):
-            part = probs.pop(0)
-            dense[start : start + len(part)] = part
-        return cls(coded.text(), classes, dense, _whole_counts(rows, counts))
+                counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
+        items = column.text()
+        _check_distinct(rows, items)
+        return cls(items, classes, probs.finish(), _whole_counts(rows, counts.finish()))
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         part = self.probs[start:stop]
@@ -137,24 +132,29 @@ class SoftLabels(Table):
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
-def _starts(parts: list[np.ndarray]) -> list[int]:
-    return [0, *np.cumsum([len(part) for part in parts])[:-1].tolist()] if parts else []
+def _check_distinct(rows: Rows, items: pa.StringArray) -> None:
+    """Raise unless each item stands once; by 64-bit hashes first, because ten million texts are heavy to compare."""
+    import polars as pl
+
+    hashes = pl.Series(items).hash().to_numpy()
+    ordered = np.sort(hashes)
+    if not (ordered[1:] == ordered[:-1]).any():
+        return
+    names = items.to_pylist()
+    seen: set[str] = set()
+    for row, name in enumerate(names):
+        if name in seen:
+            raise BadTable(
+                f"found item {show(name)} a second time",
+                expected="each item once",
+                fix="keep one row an item; several people's answers belong in a Beliefs table",
+                code="doubled-item",
+                where=rows.where(row, "item"),
+            )
+        seen.add(name)
 
 
-def _doubled(rows: Rows, codes: Int[np.ndarray, "rows"], names: pa.StringArray) -> BadTable:
-    _, first = np.unique(codes, return_index=True)
-    row = int(np.setdiff1d(np.arange(len(codes)), first)[0])
-    return BadTable(
-        f"found item {show(names[int(codes[row])].as_py())} a second time",
-        expected="each item once",
-        fix="keep one row an item; several people's answers belong in a Beliefs table",
-        code="doubled-item",
-        where=rows.where(row, "item"),
-    )
-
-
-def _whole_counts(rows: Rows, parts: list[np.ndarray]) -> Int[np.ndarray, "items"] | None:
-    counts = np.concatenate(parts) if parts else np.array([np.nan])
+def _whole_counts(rows: Rows, counts: Float[np.ndarray, "rows"]) -> Int[np.ndarray, "items"] | None:
     if np.isnan(counts).all():
         return None
     bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < 2**31))

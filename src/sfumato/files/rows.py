@@ -142,7 +142,8 @@ def _open_parquet(path: Path) -> pq.ParquetFile:
         for field in file.schema_arrow
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
     ]
-    return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text)
+    # pre_buffer would keep every column chunk ever read in memory.
+    return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text, pre_buffer=False)
 
 
 def _parquet_chunks(file: pq.ParquetFile) -> Iterator[pa.Table]:

@@ -25,6 +25,20 @@ class AnswerStatistics:
     second: tuple[float, float]
     n_alternatives: tuple[int, ...]
 
+    @classmethod
+    def fitted_to(cls, answers: TopTwoArrays) -> AnswerStatistics:
+        """The statistics of real answers, Betas by moments; a class named first and second counts as first only."""
+        rows = np.arange(len(answers.first))
+        excluded = answers.impossible.copy()
+        excluded[rows, answers.first] = True
+        given = ~np.isnan(answers.second_percent) & (answers.second != answers.first)
+        n_alternatives = np.bincount((~excluded).sum(axis=1), minlength=excluded.shape[1])
+        return cls(
+            _beta_by_moments(answers.first_percent / 100),
+            _beta_by_moments(answers.second_percent[given] / 100),
+            tuple(int(n) for n in n_alternatives),
+        )
+
 
 # Fitted on the 6,200 first-pass answers of CIFAR-10S, Betas by moments (maximum likelihood is not stable here: the
 # answers pile up at 100). An image is doubtful where its CIFAR-10H entropy is at least .25 nats.
@@ -99,6 +113,19 @@ class SimulatedTopTwo:
             impossible,
             impossible.sum(axis=1),
         )
+
+
+def _beta_by_moments(values: Float[np.ndarray, "answers"]) -> tuple[float, float]:
+    mean, variance = float(values.mean()), float(values.var())
+    if not 0 < variance < mean * (1 - mean):
+        raise BadSetting(
+            f"found {len(values)} percents with mean {100 * mean:.3g} and variance {variance:.3g}",
+            expected="percents that vary, as a Beta distribution can",
+            fix="fit on more answers",
+            code="bad-setting",
+        )
+    scale = mean * (1 - mean) / variance - 1
+    return mean * scale, (1 - mean) * scale
 
 
 def _either(

@@ -44,9 +44,10 @@ class TopTwoArrays:
 def read_top_two(answers: list[TopTwo], index: dict[str, int]) -> TopTwoArrays:
     """Answers as arrays, read as CIFAR-10S reads them: a first percent of 0 means 100; a second percent without a
     second class is ignored. Percents that are missing or outside 0..100 are an error: screening lists them."""
-    lengths = np.fromiter((len(a.impossible) for a in answers), np.int64, len(answers))
+    marks = [a.impossible for a in answers]
+    lengths = np.fromiter(map(len, marks), np.int64, len(answers))
     owner = np.repeat(np.arange(len(answers)), lengths)
-    marked = class_codes(list(chain.from_iterable(a.impossible for a in answers)), index, owner)
+    marked = class_codes(list(chain.from_iterable(marks)), index, owner)
     impossible = np.zeros((len(answers), len(index)), dtype=bool)
     impossible[owner, marked] = True
     first_percent = np.array([a.first_percent for a in answers], dtype=np.float64)
@@ -105,14 +106,14 @@ def spread_leftover(
 ) -> Float[np.ndarray, "answers classes"]:
     """Distributions: named `mass` that sums to less than one leaves the difference, otherwise `gamma` of it is held
     back; what is left goes to the classes with `room`, in proportion. Without room the mass is normalised."""
-    total = mass.sum(axis=1, keepdims=True)
+    total = mass.sum(axis=1)
     room = np.where(mass > 0, 0.0, room)
-    capacity = room.sum(axis=1, keepdims=True)
+    capacity = room.sum(axis=1)
+    fits = capacity > 0
     leftover = np.where(total < 1, 1 - total, gamma)
     kept = np.where(total < 1, 1.0, (1 - gamma) / np.maximum(total, 1))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        spread = mass * kept + room * (leftover / capacity)
-    return np.asarray(np.where(capacity > 0, spread, mass / total))
+    each = np.divide(leftover, capacity, out=np.zeros(len(mass)), where=fits)
+    return np.asarray(mass * np.where(fits, kept, 1 / total)[:, None] + room * each[:, None])
 
 
 def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Float[np.ndarray, "answers classes"]:
