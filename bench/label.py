@@ -78,7 +78,7 @@ def plain_loop(texts: list[str], gamma: float = 0.1) -> list[list[float]]:
         if not free:
             labels.append([m / total for m in mass])
             continue
-        leftover, kept = (1 - total, 1.0) if total < 1 else (gamma, (1 - gamma) / total)
+        leftover, kept = (1 - total, 1.0) if total < 1 - 1e-9 else (gamma, (1 - gamma) / total)
         mass = [m * kept for m in mass]
         for k in free:
             mass[k] = leftover / len(free)

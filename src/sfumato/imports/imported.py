@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,7 @@ class Imported:
     doubt: Doubt | None = None
 
 
+@runtime_checkable
 class Importer(Protocol):
     """A format: what it is called, what it is in a line, and how it is read."""
 

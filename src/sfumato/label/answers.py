@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -20,6 +20,7 @@ from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, decode
 from sfumato.probabilities import check_classes
 
 
+@runtime_checkable
 class Labeler(Protocol):
     """What an answer means. `name` is what the command line calls it; `kinds` are the questions it can read."""
 

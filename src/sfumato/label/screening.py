@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,7 @@ class Finding:
     offends: Bool[np.ndarray, "annotators"]
 
 
+@runtime_checkable
 class Rule(Protocol):
     """A reason to set somebody aside; `name` becomes a column and a word in `reasons`."""
 

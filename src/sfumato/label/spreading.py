@@ -17,6 +17,9 @@ from sfumato.label.answers import AnswerFault, class_codes
 from sfumato.payloads import TopTwo
 
 
+ROUNDING = 1e-9
+
+
 @dataclass(frozen=True)
 class TopTwoArrays:
     """Top-two answers column by column; `second` is -1 and `second_percent` NaN where not given."""
@@ -110,8 +113,10 @@ def spread_leftover(
     room = np.where(mass > 0, 0.0, room)
     capacity = room.sum(axis=1)
     fits = capacity > 0
-    leftover = np.where(total < 1, 1 - total, gamma)
-    kept = np.where(total < 1, 1.0, (1 - gamma) / np.maximum(total, 1))
+    # Shares that add up to one in people's heads may miss it by a rounding: 0.1 + 0.2 + 0.7 is 0.9999999999999999.
+    below = total < 1 - ROUNDING
+    leftover = np.where(below, 1 - total, gamma)
+    kept = np.where(below, 1.0, (1 - gamma) / np.maximum(total, 1 - ROUNDING))
     each = np.divide(leftover, capacity, out=np.zeros(len(mass)), where=fits)
     return np.asarray(mass * np.where(fits, kept, 1 / total)[:, None] + room * each[:, None])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from sfumato.soft_labels import SoftLabels
 Distributions = TypeVar("Distributions", Beliefs, SoftLabels)
 
 
+@runtime_checkable
 class Transform(Protocol):
     """Labels that exist, changed."""
 

@@ -1,0 +1,66 @@
+"""Shared by all tests: array types are checked as functions run, and the published data is found or the test skips."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from jaxtyping import install_import_hook
+
+# Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
+install_import_hook(
+    [
+        "sfumato.annotations",
+        "sfumato.beliefs",
+        "sfumato.columns",
+        "sfumato.doubt",
+        "sfumato.label",
+        "sfumato.probabilities",
+        "sfumato.soft_labels",
+        "sfumato.transform",
+    ],
+    "beartype.beartype",
+)
+
+from sfumato import Annotations, SoftLabels  # noqa: E402
+from sfumato.imports import Cifar10H, Cifar10S  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def published() -> Path:
+    """The folder with the published data sets, one folder each."""
+    place = os.environ.get("SFUMATO_DATA")
+    if not place:
+        pytest.skip("the published data is not here: set SFUMATO_DATA to the folder that holds cifar10s, cifar10h ...")
+    return Path(place)
+
+
+@pytest.fixture(scope="session")
+def cifar_10h(published: Path) -> SoftLabels:
+    table = Cifar10H().read(published / "cifar10h").table
+    assert isinstance(table, SoftLabels)
+    return table
+
+
+@pytest.fixture(scope="session")
+def first_pass(published: Path) -> Annotations:
+    """The 6,200 first-pass answers of CIFAR-10S."""
+    table = Cifar10S().read(published / "cifar10s").table
+    assert isinstance(table, Annotations)
+    return table
+
+
+@pytest.fixture(scope="session")
+def with_repeats(published: Path) -> Annotations:
+    table = Cifar10S(repeats=True).read(published / "cifar10s").table
+    assert isinstance(table, Annotations)
+    return table
+
+
+@pytest.fixture(scope="session")
+def as_released(published: Path) -> Annotations:
+    """The 6,723 answers behind the released CIFAR-10S labels."""
+    table = Cifar10S(as_released=True).read(published / "cifar10s").table
+    assert isinstance(table, Annotations)
+    return table

@@ -1,0 +1,59 @@
+"""`import sfumato` and `sfumato --help` load nothing heavy and answer at once."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HEAVY = ("torch", "starlette", "numpy", "polars", "pyarrow", "pandas", "scipy")
+SFUMATO = Path(sys.executable).parent / "sfumato"
+
+
+def loaded_after(statement: str, names: tuple[str, ...] = HEAVY, path: Path | None = None) -> set[str]:
+    """Which of `names` are loaded in a fresh Python after `statement`."""
+    code = f"{statement}\nimport sys\nprint(*[n for n in {names!r} if n in sys.modules])"
+    env = os.environ | ({"PYTHONPATH": str(path)} if path else {})
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    return set(done.stdout.split())
+
+
+def test_import_loads_nothing_heavy() -> None:
+    assert loaded_after("import sfumato") == set()
+
+
+def test_steps_load_neither_torch_nor_starlette(tmp_path: Path) -> None:
+    # Stand-ins, so that the test means something on a machine that has neither.
+    for name in ("torch", "starlette"):
+        (tmp_path / f"{name}.py").write_text("")
+    everything = "import sfumato.label, sfumato.imports, sfumato.transform, sfumato.cli, sfumato.label.rules"
+    assert loaded_after(everything, ("torch", "starlette"), tmp_path) == set()
+
+
+def test_the_test_can_fail(tmp_path: Path) -> None:
+    for name in ("torch", "starlette"):
+        (tmp_path / f"{name}.py").write_text("")
+    seen = loaded_after("import sfumato, torch", ("torch", "starlette"), tmp_path)
+    assert seen == {"torch"}
+    assert "numpy" in loaded_after("import sfumato; sfumato.SoftLabels")
+
+
+def cpu_seconds(*arguments: str) -> float:
+    """CPU time of a command, children of this process only."""
+    process = subprocess.Popen([SFUMATO, *arguments], stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_help_is_quick() -> None:
+    assert min(cpu_seconds("--help") for _ in range(3)) < 0.3
+
+
+def test_help_of_every_command_is_quick() -> None:
+    from sfumato.cli import COMMANDS
+
+    for command in COMMANDS:
+        assert min(cpu_seconds(command, "--help") for _ in range(3)) < 0.3, command
