@@ -134,7 +134,7 @@ def test_ratings_named_like_classes_are_sliders_to_five(export):
 
 def test_a_number_needs_its_scale(export):
     path = export(task(1, annotation(number(80, "cat"), number(20, "dog"))))
-    with pytest.raises(BadTable, match="found the number 80; expected its largest possible value; fix: .*--scale 100"):
+    with pytest.raises(BadTable, match=r"found the number 80; expected its largest possible value; .*--scale 100"):
         LabelStudio().read(path)
 
 

@@ -129,7 +129,7 @@ def test_without_original_labels_there_are_none(tmp_path):
 
 
 @pytest.mark.parametrize("value", [[], [10.0], [-1.0], [0.5, 0.5], [0.0] * 12, None])
-def test_an_original_label_that_is_none_names_its_row(tmp_path, value):
+def test_an_original_label_that_is_none_names_its_column(tmp_path, value):
     path = parquet(tmp_path / "a.parquet", original_labels=[[7.0], value, [1.0], MUKHOTI])
     with pytest.raises(SfumatoError) as caught:
         SoftDigits().read(path)
@@ -146,11 +146,12 @@ def test_ids_are_indices_else_file_names_else_row_numbers(tmp_path):
     assert SoftDigits().read(path).table.items.to_pylist() == ["0", "1", "2", "3"]
 
 
-def test_equal_indices_of_the_two_sources_do_not_collide(tmp_path):
-    """Row 8 of MNIST and row 8 of the synthetic digits are two pictures."""
+def test_equal_indices_of_the_two_sources_are_never_one_picture(tmp_path):
     path = parquet(tmp_path / "a.parquet", indices=[17, 8, 59_999, 8])
-    items = SoftDigits().read(path).table.items.to_pylist()
-    assert len(set(items)) == 4
+    with pytest.raises(BadTable, match="found item '8' a second time") as caught:
+        SoftDigits().read(path)
+    assert caught.value.code == "doubled-item"
+    assert SoftDigits(source="mukhoti").read(path).table.probs.tolist() == [ROWS["soft_label"][3]]
 
 
 def test_rows_whose_majority_is_not_their_largest_share_are_counted(path):

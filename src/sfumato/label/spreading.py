@@ -16,7 +16,6 @@ from jaxtyping import Bool, Float, Int
 from sfumato.label.answers import AnswerFault, class_codes
 from sfumato.payloads import TopTwo
 
-
 ROUNDING = 1e-9
 
 

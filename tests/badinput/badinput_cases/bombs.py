@@ -103,7 +103,7 @@ DAMAGED = (
     ),
     refused(
         "gzip-garbled",
-        {"bad.csv.gz": changed(gzipped(SOUND), lambda d: d[:12] + b"\xff\xff\xff\xff" + d[16:])},
+        {"bad.csv.gz": changed(gzipped(SOUND), lambda d: d[:20] + b"\xff\xff\xff\xff" + d[24:])},
         GZ,
         "damaged",
         "bad.csv.gz",

@@ -38,8 +38,8 @@ def answers(*payloads: str, kind: str = "choice/1") -> bytes:
     return written([("item", "annotator", "kind", "payload"), *rows])
 
 
-def gzipped(start: bytes, repeated: bytes = b"", times: int = 0) -> Callable[[Path], None]:
-    """A gzip file of `start` and then `repeated` so many times."""
+def gzipped(start: bytes, repeated: bytes = b"", times: int = 0, end: bytes = b"") -> Callable[[Path], None]:
+    """A gzip file of `start`, `repeated` so many times, and `end`."""
 
     def make(path: Path) -> None:
         with gzip.GzipFile(path, "wb", compresslevel=9, mtime=0) as file:
@@ -47,6 +47,7 @@ def gzipped(start: bytes, repeated: bytes = b"", times: int = 0) -> Callable[[Pa
             per_write = max(2**20 // max(len(repeated), 1), 1)
             for done in range(0, times, per_write):
                 file.write(repeated * min(per_write, times - done))
+            file.write(end)
 
     return make
 

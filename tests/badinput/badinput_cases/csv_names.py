@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from badinput_cases.building import answers, crowd
 from badinput_cases.case import accepted, refused
 from badinput_cases.csv_shape import COUNTS, CROWD, OWN, WIDE
 
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 NAMED = (*CROWD, "--classes", "cat,dog")
 
 NAMES = (
@@ -36,6 +39,15 @@ NAMES = (
     ),
     refused(
         "csv-class-cyrillic",
+        {"bad.csv": crowd("a,x,dog", "b,x,c\u0430t")},
+        NAMED,
+        "unknown-class",
+        "bad.csv:3:label",
+        "did you mean 'cat'?",
+        "CYRILLIC",
+    ),
+    refused(
+        "csv-class-mostly-cyrillic",
         {"bad.csv": crowd("a,x,dog", "b,x,\u0441\u0430t")},
         NAMED,
         "unknown-class",
@@ -164,6 +176,14 @@ FIELDS = (
         {"bad.csv": _with("trial", "9007199254740993")},
         OWN,
         {"trial": [1, 9007199254740993]},
+    ),
+    *(
+        accepted(f"csv-time-{name}", {"bad.csv": _with("started_at", text)}, OWN, {"started_at": [NOON, NOON]})
+        for name, text in (
+            ("with-another-zone", "2026-01-31T14:00:00+02:00"),
+            ("with-a-space", "2026-01-31 12:00:00.000Z"),
+            ("without-a-zone", "2026-01-31T12:00:00"),
+        )
     ),
     accepted("csv-seconds-missing", {"bad.csv": _with("seconds", "")}, OWN, {"seconds": [1.5, None]}),
     refused(

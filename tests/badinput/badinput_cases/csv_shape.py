@@ -18,6 +18,13 @@ NOTHING = (
     refused("csv-blank-lines-only", {"bad.csv": b"\n\n\n"}, CROWD, "unnamed-column", "bad.csv:1"),
     refused("csv-byte-order-mark-only", {"bad.csv": b"\xef\xbb\xbf"}, CROWD, "unnamed-column", "bad.csv"),
     refused("csv-header-only-crowd", {"bad.csv": crowd()}, CROWD, "no-rows", "bad.csv"),
+    refused(
+        "csv-header-only-screen",
+        {"bad.csv": b"item,annotator,kind,payload\n"},
+        ("screen", "bad.csv", "-o", "out.parquet"),
+        "no-rows",
+        "bad.csv",
+    ),
     refused("csv-header-only-wide", {"bad.csv": b"item,x,y\n"}, WIDE, "no-rows", "bad.csv"),
     refused("csv-header-only-counts", {"bad.csv": b"item,cat,dog\n"}, COUNTS, "no-rows", "bad.csv"),
     refused("csv-header-only-doubt", {"bad.csv": b"item,annotator,p:cat,p:dog\n"}, DOUBT, "no-rows", "bad.csv"),
@@ -106,7 +113,7 @@ QUOTES = (
     ),
     # Two open quotes close each other: read leniently, two rows become one and an answer is lost without a word.
     refused(
-        "csv-two-quotes-unclosed", {"bad.csv": crowd('"a,x,cat', '"b,x,dog', "c,x,dog")}, CROWD, "bad-csv", "bad.csv:"
+        "csv-two-quotes-unclosed", {"bad.csv": crowd('"a,x,cat', '"b,x,dog', "c,x,cat")}, CROWD, "bad-csv", "bad.csv:"
     ),
     accepted(
         "csv-quotes-inside-unquoted-payload",
@@ -153,8 +160,8 @@ SIZES = (
         "csv-field-of-10-mb", {"bad.csv": crowd("a,x,cat", f"{'b' * 10**7},x,dog")}, CROWD, "huge-field", "bad.csv:3"
     ),
     refused(
-        "csv-header-field-of-200-kb",
-        {"bad.csv": crowd("a,x,cat,1", head=f"item,annotator,label,{'n' * 200_000}")},
+        "csv-header-field-of-5-mb",
+        {"bad.csv": crowd("a,x,cat,1", head=f"item,annotator,label,{'n' * 5_000_000}")},
         CROWD,
         "huge-field",
         "bad.csv:1",

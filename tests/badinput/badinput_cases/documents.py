@@ -7,6 +7,7 @@ from badinput_cases.case import accepted, refused
 
 READ = ("import", "label-studio", "bad.json", "-o", "out.parquet")
 SOUND = document(task(annotation()), task(annotation(choice("dog")), id=2))
+DOG = task(annotation(choice("dog")), id=3)
 RESULT = "/1/annotations/0/result/0/value"
 
 
@@ -27,7 +28,7 @@ BROKEN = tuple(
         ("number-too-large", SOUND.replace(b'"id": 2', b'"id": 1e400'), "bad-json", "bad.json", ()),
         ("trailing-bytes", SOUND + b"\n[]", "bad-json", "bad.json:2", ()),
         ("one-task-a-line", SOUND[1:-1].replace(b"}, {", b"}\n{"), "bad-json", "bad.json", ()),
-        ("latin-1", SOUND.replace(b'"dog"', b'"D\xf6g"'), "bad-json", "bad.json:1", ("UTF-8",)),
+        ("latin-1", SOUND.replace(b'"dog"', b'"D\xf6g"'), "not-utf8", "bad.json:1", ("UTF-8",)),
         ("utf-16", SOUND.decode().encode("utf-16"), "not-utf8", "bad.json", ("UTF-8",)),
         ("surrogate-alone", SOUND.replace(b'"dog"', b'"\\ud800"'), "bad-json", "bad.json", ()),
         ("nul-byte", SOUND.replace(b'"dog"', b'"d\0g"'), "nul-byte", "bad.json:1", ()),
@@ -38,7 +39,7 @@ BROKEN = tuple(
 SHAPES = tuple(
     refused(
         f"json-{name}",
-        {"bad.json": document(task(annotation()), second)},
+        {"bad.json": document(task(annotation()), second, DOG)},
         READ,
         "bad-field",
         f"bad.json:{pointer}",
@@ -57,17 +58,31 @@ SHAPES = tuple(
         ("rating-as-text", task(annotation(_rating("5"))), RESULT, ("'5'",)),
         ("annotator-missing", task({"result": [choice("dog")]}), "/1/annotations/0/completed_by", ("None",)),
         ("annotator-of-another-type", task(annotation(completed_by=[7])), "/1/annotations/0/completed_by", ("[7]",)),
-        ("id-of-another-type", task(annotation(), id=None), "/1", ("id", "None")),
+        ("id-of-another-type", task(annotation(), id=None), "/1/id", ("None",)),
         ("predictions-of-another-type", task(annotation(), id=2, predictions=5), "/1/predictions", ("5",)),
         ("seconds-of-another-type", task(annotation(lead_time="12"), id=2), "/1/annotations/0/lead_time", ("'12'",)),
-        ("seconds-negative", task(annotation(lead_time=-3), id=2), "/1/annotations/0/lead_time", ("-3",)),
-        ("time-broken", task(annotation(created_at="soon"), id=2), "/1/annotations/0/created_at", ("'soon'",)),
         ("time-of-another-type", task(annotation(created_at=5), id=2), "/1/annotations/0/created_at", ("5",)),
         ("answer-of-another-shape", task(annotation(_rating(3)), id=2), "/1/annotations/0", ()),
     )
 )
 
 MEANING = (
+    refused(
+        "json-seconds-negative",
+        {"bad.json": document(DOG, task(annotation(lead_time=-3)))},
+        READ,
+        "bad-number",
+        "bad.json:/1/annotations/0/lead_time",
+        "-3",
+    ),
+    refused(
+        "json-time-broken",
+        {"bad.json": document(DOG, task(annotation(created_at="soon")))},
+        READ,
+        "bad-time",
+        "bad.json:/1/annotations/0/created_at",
+        "'soon'",
+    ),
     refused("json-no-array", {"bad.json": b'{"tasks": []}'}, READ, "bad-field", "bad.json", "array"),
     refused("json-no-task", {"bad.json": b"[]"}, READ, "bad-field", "bad.json", "annotation"),
     refused(
@@ -124,7 +139,7 @@ MEANING = (
     # 63 MB in 90 kB: under the size that any file may grow to, yet 21 million Python objects.
     refused(
         "json-bomb-of-empty-objects",
-        {"bad.json.gz": gzipped(b"[{}", b",{}", 21_000_000)},
+        {"bad.json.gz": gzipped(b"[{}", b",{}", 21_000_000, b"]")},
         ("import", "label-studio", "bad.json.gz", "-o", "out.parquet"),
         "bomb",
         "bad.json.gz",

@@ -1,0 +1,36 @@
+# Two commands for a fresh machine: `make demo` and `make test`. Each sets up what it needs first.
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_QUIET := --quiet --disable-pip-version-check
+
+.PHONY: demo test bench clean
+
+demo: $(VENV)/.installed
+	@$(BIN)/sfumato demo
+
+test: $(VENV)/.tested
+	@$(BIN)/ruff check src tests bench examples
+	@$(BIN)/ruff format --check src tests bench examples
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/.tested
+	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+# One stamp a set of packages, made anew when what is asked for changes.
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "sfumato needs Python 3.11 or later; say which with: make PYTHON=..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "could not make $(VENV); on Debian or Ubuntu: apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "setting up $(VENV) ..."
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[test]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) demo-out .mypy_cache .ruff_cache .pytest_cache .hypothesis
