@@ -76,7 +76,9 @@ def write_tables(folder: Path, n: int) -> dict[str, Path]:
 
 
 def measured(statement: str) -> tuple[float, float]:
-    done = subprocess.run([sys.executable, "-c", READ.format(statement=statement)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", READ.format(statement=statement)], capture_output=True, text=True, check=True
+    )
     seconds, megabytes = map(float, done.stdout.split())
     return seconds, megabytes
 
@@ -86,9 +88,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, path in write_tables(Path(folder), n).items():
             kind = name.split(",")[0]
-            ours, memory = measured(f"import sfumato; table = sfumato.{kind}.read({str(path)!r}); assert len(table) == {n}")
+            ours, memory = measured(
+                f"import sfumato; table = sfumato.{kind}.read({str(path)!r}); assert len(table) == {n}"
+            )
             bare, _ = measured(f"import pyarrow.parquet as pq; table = pq.read_table({str(path)!r})")
-            verdict = "ok" if memory <= LIMIT_MB * n / 1e7 or n < 1e7 and memory < LIMIT_MB else "MISSED"
+            verdict = "ok" if memory <= LIMIT_MB * n / 1e7 or (n < 1e7 and memory < LIMIT_MB) else "MISSED"
             print(
                 f"{name:14} {n:,} rows: {ours:5.1f} s, {memory:6.0f} MB of {LIMIT_MB} ({verdict});"
                 f" {ours / bare:4.1f} x the time of reading without checks; file {path.stat().st_size / 1e6:.0f} MB"

@@ -1,0 +1,111 @@
+"""The commands as a user types them, on the published data and on small tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato import Beliefs, SoftLabels
+
+SFUMATO = Path(sys.executable).parent / "sfumato"
+
+
+def sfumato(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([SFUMATO, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def test_from_the_published_answers_to_the_released_labels(published: Path, tmp_path: Path) -> None:
+    sfumato("import", "cifar-10s", published / "cifar10s", "--as-released", "-o", "a.parquet", cwd=tmp_path)
+    sfumato("label", "a.parquet", "--by", "top-two-clamp", "--as-released", "-o", "b.parquet", cwd=tmp_path)
+    table = pq.read_table(tmp_path / "b.parquet")
+    assert table.num_rows == 6723
+    assert json.loads(table.schema.metadata[b"sfumato.classes"])[:3] == ["airplane", "automobile", "bird"]
+    released = np.load(published / "cifar10s" / "t2clamp_redist10.npz")["soft_labels"]
+    ours = np.array(table.column("probs").to_pylist(), dtype=np.float32)
+    assert np.array_equal(ours[np.lexsort(ours.T)], released[np.lexsort(released.T)])
+
+
+def test_screen_and_label_without_those_set_aside(tmp_path: Path) -> None:
+    sfumato("demo", "-o", "out", cwd=tmp_path)
+    screening = pl.read_csv(tmp_path / "out" / "screening.csv")
+    assert screening.filter("set_aside")["annotator"].to_list() == ["p13"]
+    assert screening["pay"].all()
+    assert "p13" not in Beliefs.read(tmp_path / "out" / "beliefs.parquet").annotator.names.to_pylist()
+
+
+def test_repeats_are_labelled_only_when_asked(published: Path, tmp_path: Path) -> None:
+    sfumato("import", "cifar-10s", published / "cifar10s", "--repeats", "-o", "a.parquet", cwd=tmp_path)
+    sfumato("label", "a.parquet", "--by", "top-two-clamp", "-o", "b.parquet", cwd=tmp_path)
+    sfumato("label", "a.parquet", "--by", "top-two-clamp", "--repeats", "-o", "c.parquet", cwd=tmp_path)
+    assert [pq.read_metadata(tmp_path / f"{name}.parquet").num_rows for name in "bc"] == [6200, 6696]
+
+
+def test_transform_and_doubt(tmp_path: Path) -> None:
+    labels = SoftLabels.from_numpy(["a", "b"], [[0.5, 0.5], [1, 0]], ["cat", "dog"], 4)
+    labels.write(tmp_path / "l.csv")
+    sfumato("transform", "l.csv", "--by", "smooth", "--rate", 0.5, "-o", "s.csv", cwd=tmp_path)
+    assert pl.read_csv(tmp_path / "s.csv")["p:cat"].to_list() == [0.5, 0.75]
+    beliefs = Beliefs.from_numpy(["a", "a"], ["x", "y"], [[1, 0], [0, 1]], ["cat", "dog"])
+    beliefs.write(tmp_path / "b.parquet")
+    shown = sfumato("doubt", "b.parquet", "-o", "d.csv", cwd=tmp_path).stdout
+    assert "0.693 nats = 0.000 within people + 0.693 between them" in shown
+    assert pl.read_csv(tmp_path / "d.csv")["between"].to_list() == pytest.approx([np.log(2)])
+
+
+def test_soften(tmp_path: Path) -> None:
+    SoftLabels.one_hot(["a", "b"], ["cat", "dog"], ["cat", "dog", "fox"]).write(tmp_path / "hard.parquet")
+    (tmp_path / "alike.csv").write_text("class,cat,dog,fox\ncat,1,0.5,0.1\ndog,0.5,1,0.2\nfox,0.1,0.2,1\n")
+    for name in ("one", "two"):
+        sfumato(
+            "soften", "hard.parquet", "--similarity", "alike.csv", "--annotators", 50, "-o", f"{name}.csv", cwd=tmp_path
+        )
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+    beliefs = Beliefs.read(tmp_path / "one.csv")
+    assert len(beliefs) == 100
+    assert beliefs.probs[beliefs.item.codes == 0].mean(axis=0).argmax() == 0
+
+
+def test_errors_as_json(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("item,annotator,label\n1,a,cat\n1,b,dgo\n")
+    arguments = ("import", "crowd", "v.csv", "--classes", "cat,dog", "-o", "a.parquet")
+    plain = sfumato(*arguments, cwd=tmp_path, code=2).stderr
+    assert plain.startswith("error[unknown-class] v.csv:3:label found class 'dgo'; expected one of cat, dog; fix: ")
+    for order in (("--json", *arguments), (*arguments, "--json")):
+        fields = json.loads(sfumato(*order, cwd=tmp_path, code=2).stderr)
+        assert (fields["code"], fields["file"], fields["line"], fields["column"]) == (
+            "unknown-class",
+            "v.csv",
+            3,
+            "label",
+        )
+    assert not (tmp_path / "a.parquet").exists()
+
+
+def test_usage_errors_end_with_2(tmp_path: Path) -> None:
+    assert "did you mean 'label'" in sfumato("lable", cwd=tmp_path, code=2).stderr
+    assert "Missing option '--by'" in sfumato("label", "x.parquet", "-o", "y.parquet", cwd=tmp_path, code=2).stderr
+
+
+def test_settings_that_do_not_belong_are_refused(tmp_path: Path) -> None:
+    error = sfumato(
+        "label", "x.parquet", "--by", "one-hot", "--gamma", 0.1, "-o", "y.parquet", cwd=tmp_path, code=2
+    ).stderr
+    assert error.startswith("error[bad-setting] found the setting gamma for one-hot")
+
+
+def test_the_demo_shows_doubt(tmp_path: Path) -> None:
+    shown = sfumato("demo", cwd=tmp_path).stdout
+    assert "people disagree" in shown
+    assert "nobody can tell" in shown
+    assert (tmp_path / "demo-out" / "doubt.csv").exists()

@@ -1,0 +1,113 @@
+"""What the documents say is true: their commands run, their lists are complete, the examples work."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sfumato.cli import COMMANDS
+from sfumato.imports import FORMATS
+from sfumato.label import LABELERS
+from sfumato.label.rules import RULE_SETS
+from sfumato.payloads import PAYLOAD_KINDS
+from sfumato.transform import TRANSFORMS
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return [text for kind, text in BLOCK.findall(path.read_text()) if kind == language]
+
+
+def run(script: str, folder: Path) -> str:
+    env = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_python(script: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-W", "error", "-c", script], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_readme_example_works(tmp_path: Path) -> None:
+    readme = ROOT / "README.md"
+    (tmp_path / "votes.csv").write_text(blocks(readme, "csv")[0])
+    commands = [text for text in blocks(readme, "sh") if "sfumato" in text]
+    assert len(commands) == 1
+    shown = run(commands[0], tmp_path)
+    assert "6 answers by 3 annotators about 2 items" in shown
+    assert "photo-1" in shown
+    assert "0.6365" in run_python(blocks(readme, "python")[0], tmp_path)  # the entropy of two cats and a dog
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_python_in_the_docs_runs(path: Path, tmp_path: Path) -> None:
+    scripts = blocks(path, "python")
+    if any("demo-out" in script for script in scripts):
+        run("sfumato demo", tmp_path)
+    for script in scripts:
+        run_python(script, tmp_path)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+def test_examples_run(path: Path, tmp_path: Path) -> None:
+    assert run_python(path.read_text(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ("import.md", [each.name for each in FORMATS]),
+        ("label.md", [each.name for each in LABELERS]),
+        ("screen.md", list(RULE_SETS)),
+        ("transform.md", [each.name for each in TRANSFORMS]),
+        ("tables.md", [kind.label for kind in PAYLOAD_KINDS]),
+    ],
+)
+def test_pages_name_every_member(page: str, names: list[str]) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("import", [each.name for each in FORMATS]),
+        ("label", [each.name for each in LABELERS]),
+        ("screen", list(RULE_SETS)),
+        ("transform", [each.name for each in TRANSFORMS]),
+    ],
+)
+def test_help_names_every_member(command: str, names: list[str], tmp_path: Path) -> None:
+    shown = run(f"sfumato {command} --help", tmp_path)
+    assert [name for name in names if f"  {name} " not in shown] == []
+
+
+def test_every_command_is_documented() -> None:
+    everything = "".join(path.read_text() for path in [*DOCS, ROOT / "README.md", ROOT / "CHANGELOG.md"])
+    assert [name for name in COMMANDS if f"sfumato {name}" not in everything] == []
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
+        assert (path.parent / target).exists(), target
+
+
+def test_options_in_the_docs_exist(tmp_path: Path) -> None:
+    shown = "".join(run(f"sfumato {name} --help", tmp_path) for name in COMMANDS) + run("sfumato --help", tmp_path)
+    for path in [ROOT / "README.md", *DOCS]:
+        for option in re.findall(r"(?:^|[\s`(])(--[a-z]+(?:-[a-z]+)*)(?![a-z-])", path.read_text()):
+            assert option in shown, f"{path.name}: {option}"
