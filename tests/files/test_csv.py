@@ -8,7 +8,7 @@ import io
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.annotations import Annotations
@@ -131,6 +131,7 @@ def write_with_python(path, rows, end: str = "\n") -> None:
         csv.writer(file, lineterminator=end, quoting=quoting).writerows([("a", "b"), *rows])
 
 
+@settings(deadline=None)
 @given(st.lists(ROW, max_size=6), st.sampled_from(["\n", "\r\n"]))
 @example([("", ""), ('"', '""')], "\n")
 @example([("\r", "\n"), ("\r\n", "\n\n")], "\r\n")
@@ -140,6 +141,7 @@ def test_what_python_writes_is_read_as_python_reads_it(tmp_path_factory, rows, e
     assert cells(path) == [list(row) for row in rows] == plain(path)
 
 
+@settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=6), st.integers(256, 400))
 def test_blocks_do_not_cut_rows(tmp_path_factory, rows, block):
     """The same rows where a block holds but a few of them."""
@@ -187,6 +189,7 @@ def test_the_line_on_which_a_row_begins(written, text, lines):
     assert [line_of_row(packed, row) for row in range(len(lines))] == lines
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=8), st.data())
 def test_lines_are_those_of_an_editor(tmp_path_factory, rows, data):
     """Blank lines before each row at will; a row begins after as many line ends as stand before it."""
@@ -361,6 +364,7 @@ def test_formulas_get_an_apostrophe(text, guarded):
     assert unguard_formula(guarded) == text
 
 
+@settings(deadline=None)
 @given(TEXT | AWKWARD)
 def test_the_apostrophe_comes_off_again(text):
     guarded = guard_formula(text)
@@ -368,6 +372,7 @@ def test_the_apostrophe_comes_off_again(text):
     assert not guarded.startswith(tuple("=+-@\t\r"))
 
 
+@settings(deadline=None)
 @given(st.lists(TEXT | AWKWARD, min_size=1, max_size=6))
 @example(["=1", "'=1", "''=1", "'", "x"])
 def test_no_cell_of_a_written_file_is_a_formula(tmp_path_factory, texts):

@@ -6,7 +6,7 @@ import gzip
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import BadFile
@@ -33,6 +33,7 @@ def test_a_document_is_its_values(written, name, mark):
     assert read_document(written(name, gzip.compress(data) if name.endswith(".gz") else data)) == value
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_what_json_writes_comes_back(tmp_path_factory, value):
     path = tmp_path_factory.getbasetemp() / "document.json"

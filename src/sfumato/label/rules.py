@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 from jaxtyping import Bool, Float
 
 from sfumato.errors import unknown
@@ -39,14 +40,19 @@ class RepeatsDisagree:
 
     def find(self, evidence: Evidence) -> Finding:
         table = evidence.annotations
-        key = table.item.codes.astype(np.int64) * evidence.n_annotators + table.annotator.codes
-        is_label, is_repeat = evidence.is_for("label"), evidence.is_for("repeat")
-        first = {int(key[i]): evidence.top[i] for i in np.flatnonzero(is_label)[::-1]} if is_repeat.any() else {}
-        paired = np.array([bool(r) and int(k) in first for r, k in zip(is_repeat, key, strict=True)], dtype=bool)
-        changed = paired.copy()
-        for i in np.flatnonzero(paired):
-            changed[i] = evidence.top[i] != first[int(key[i])]
-        share = _ratio(evidence.per_annotator(changed), evidence.per_annotator(paired))
+        answer = table.item.codes.astype(np.int64) * evidence.n_annotators + table.annotator.codes
+        labels, repeats = np.flatnonzero(evidence.is_for("label")), np.flatnonzero(evidence.is_for("repeat"))
+        nobody = np.full(evidence.n_annotators, np.nan)
+        if not len(labels) or not len(repeats):
+            return Finding(nobody, np.zeros(len(nobody), dtype=bool))
+        known, first = np.unique(answer[labels], return_index=True)
+        at = np.minimum(np.searchsorted(known, answer[repeats]), len(known) - 1)
+        paired = known[at] == answer[repeats]
+        before, after = labels[first[at[paired]]], repeats[paired]
+        changed = evidence.leading.code[before] != evidence.leading.code[after]
+        who = table.annotator.codes[after]
+        n_changed = np.bincount(who, weights=changed, minlength=evidence.n_annotators)
+        share = _ratio(n_changed, np.bincount(who, minlength=evidence.n_annotators))
         return Finding(share, share > self.at_most)
 
 
@@ -129,20 +135,18 @@ class IdenticalRuns:
     name: ClassVar[str] = "longest_run"
 
     def find(self, evidence: Evidence) -> Finding:
+        import polars as pl
+
         table = evidence.annotations
-        texts = np.concatenate([[hash(text) for text in chunk.to_pylist()] for chunk in table.payload.chunks] or [[]])
-        trial = table.trial.to_numpy().astype(np.float64)
-        order = np.lexsort((np.arange(len(table)), np.nan_to_num(trial, nan=-1), table.annotator.codes))
+        text = pl.Series(table.payload.cast(pa.string())).hash().to_numpy()
+        trial = np.nan_to_num(table.trial.to_numpy().astype(np.float64), nan=-1)
+        order = np.lexsort((trial, table.annotator.codes))
+        who = table.annotator.codes[order]
+        starts = np.ones(len(order), dtype=bool)
+        starts[1:] = (who[1:] != who[:-1]) | (text[order][1:] != text[order][:-1])
+        lengths = np.diff(np.flatnonzero(np.append(starts, True)))
         longest = np.zeros(evidence.n_annotators)
-        run = 0
-        for before, here in zip(np.concatenate([[-1], order[:-1]]), order, strict=True):
-            same = (
-                before >= 0
-                and table.annotator.codes[before] == table.annotator.codes[here]
-                and texts[before] == texts[here]
-            )
-            run = run + 1 if same else 1
-            longest[table.annotator.codes[here]] = max(longest[table.annotator.codes[here]], run)
+        np.maximum.at(longest, who[starts], lengths)
         return Finding(longest, longest > self.at_most)
 
 
@@ -168,11 +172,12 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> Float[np.ndarray, "annotators
 
 
 def _medians(who: np.ndarray, values: np.ndarray, n: int) -> Float[np.ndarray, "annotators"]:
-    order = np.lexsort((values, who))
-    starts = np.searchsorted(who[order], np.arange(n + 1))
+    """Each annotator's median; NaN for whoever has no values."""
+    ordered = values[np.lexsort((values, who))]
+    n_values = np.bincount(who, minlength=n)
+    start = np.cumsum(n_values) - n_values
+    has = n_values > 0
+    low, high = start + (n_values - 1) // 2, start + n_values // 2
     medians = np.full(n, np.nan)
-    for i in range(n):
-        own = values[order[starts[i] : starts[i + 1]]]
-        if len(own):
-            medians[i] = np.median(own)
+    medians[has] = (ordered[low[has]] + ordered[high[has]]) / 2
     return medians

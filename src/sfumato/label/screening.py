@@ -21,6 +21,7 @@ from sfumato.columns import check_columns
 from sfumato.errors import BadSetting, BadTable, show
 from sfumato.files import read_rows
 from sfumato.label.answers import decoded_chunks
+from sfumato.label.leading import leading_classes
 from sfumato.payloads import payload_kind
 from sfumato.soft_labels import SoftLabels
 from sfumato.table import Table
@@ -65,22 +66,20 @@ class Evidence:
         return np.asarray(np.bincount(self.annotations.annotator.codes[rows], minlength=self.n_annotators))
 
     @cached_property
-    def top(self) -> list[frozenset[str]]:
-        """Per row, the classes the person holds most probable (one, or several that tie)."""
-        from sfumato.label.leading import leading_classes
-
-        result: list[frozenset[str]] = [frozenset()] * len(self.annotations)
+    def leading(self) -> Leading:
+        """Which classes each answer puts first."""
+        sets: dict[frozenset[str], int] = {}
+        code = np.empty(len(self.annotations), np.int32)
         for kind_code, kind_name in enumerate(self.annotations.kind.names.to_pylist()):
-            rows = np.flatnonzero(self.annotations.kind.codes == kind_code)
-            part = self.annotations.take(self.annotations.kind.codes == kind_code)
-            for answers, inverse, start in decoded_chunks(part, payload_kind(kind_name)):
-                leading = [leading_classes(answer) for answer in answers]
-                for i, which in enumerate(inverse):
-                    result[rows[start + i]] = leading[which]
-        return result
+            asked_so = self.annotations.kind.codes == kind_code
+            rows = np.flatnonzero(asked_so)
+            for answers, inverse, start in decoded_chunks(self.annotations.take(asked_so), payload_kind(kind_name)):
+                of_answer = [sets.setdefault(leading_classes(answer), len(sets)) for answer in answers]
+                code[rows[start : start + len(inverse)]] = np.array(of_answer, np.int32)[inverse]
+        return Leading(code, sets)
 
     def right(self, needed_for: str) -> Bool[np.ndarray, "rows"]:
-        """Which rows hold the gold class alone most probable; an error where there is no gold."""
+        """Which rows put the gold class, alone, first; an error where there is no gold."""
         if self.gold is None:
             raise BadSetting(
                 f"found no gold labels for the rule {needed_for}",
@@ -89,17 +88,25 @@ class Evidence:
                 code="missing-gold",
             )
         gold = dict(zip(self.gold.items.to_pylist(), self.gold.probs.argmax(axis=1).tolist(), strict=True))
-        items = self.annotations.item.names.to_pylist()
-        wanted = [self.gold.classes[gold[name]] if name in gold else None for name in items]
-        return np.array(
-            [self.top[i] == {wanted[code]} for i, code in enumerate(self.annotations.item.codes)], dtype=bool
-        )
+        wanted = [
+            self.leading.sets.get(frozenset((self.gold.classes[gold[name]],)), -1) if name in gold else -1
+            for name in self.annotations.item.names.to_pylist()
+        ]
+        return np.asarray(self.leading.code == np.array(wanted, np.int32)[self.annotations.item.codes])
 
     def has_gold(self) -> Bool[np.ndarray, "rows"]:
         """Which rows are about an item with a gold label."""
         known = set() if self.gold is None else set(self.gold.items.to_pylist())
         has = np.array([name in known for name in self.annotations.item.names.to_pylist()], dtype=bool)
         return np.asarray(has[self.annotations.item.codes])
+
+
+@dataclass(frozen=True)
+class Leading:
+    """Per row, the number of the set of classes the person holds most probable, and the sets by number."""
+
+    code: Int[np.ndarray, "rows"]
+    sets: dict[frozenset[str], int]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
