@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Float, Int
 
-from sfumato.columns import Coded, TextColumn, check_columns, numbers, times
+from sfumato.columns import Coded, TextColumn, check_columns, numbers, times, whole_numbers
 from sfumato.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
 from sfumato.files import Rows, read_rows
 from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, check_objects
@@ -67,7 +67,7 @@ class Annotations(Table):
 
     @classmethod
     def read(cls, path: str | Path, classes: Sequence[str] = ()) -> Annotations:
-        """Annotations from a Parquet, CSV or Arrow file; `classes` where the file does not name them."""
+        """Annotations from a Parquet or CSV file; `classes` where the file does not name them."""
         return cls.from_rows(read_rows(path), classes)
 
     @classmethod
@@ -89,7 +89,7 @@ class Annotations(Table):
             for name, column in text.items():
                 column.append(chunk.column(name) if name in chunk.column_names else _default_purpose(len(chunk)))
             parts["payload"].append(_payloads(rows, chunk.column("payload"), n_rows))
-            parts["trial"].append(_trials(rows, _column(chunk, "trial"), n_rows))
+            parts["trial"].append(whole_numbers(rows, "trial", _column(chunk, "trial"), n_rows))
             parts["started_at"].append(times(rows, "started_at", _column(chunk, "started_at"), n_rows))
             parts["submitted_at"].append(times(rows, "submitted_at", _column(chunk, "submitted_at"), n_rows))
             seconds.append(_seconds(rows, _column(chunk, "seconds"), n_rows))
@@ -200,23 +200,6 @@ def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArra
             ) from fault
         start += len(chunk)
     return pa.chunked_array(texts.chunks, pa.dictionary(pa.int32(), pa.string()))
-
-
-def _trials(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
-    if pa.types.is_integer(column.type):
-        return column.cast(pa.int64())
-    values: Shaped[np.ndarray, "rows"] = numbers(rows, "trial", column, start, optional=True)
-    broken = ~np.isnan(values) & (values != np.floor(values))
-    if broken.any():
-        row = int(np.argmax(broken))
-        raise BadTable(
-            f"found {values[row]:g}",
-            expected="a whole number",
-            fix="write the position in the person's sequence",
-            code="bad-number",
-            where=rows.where(start + row, "trial"),
-        )
-    return pa.chunked_array([pa.array(values, mask=np.isnan(values)).cast(pa.int64())])
 
 
 def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:

@@ -103,7 +103,7 @@ class Beliefs(Table):
 
     @classmethod
     def read(cls, path: str | Path) -> Beliefs:
-        """Beliefs from a Parquet, CSV or Arrow file."""
+        """Beliefs from a Parquet or CSV file."""
         return cls.from_rows(read_rows(path))
 
     @classmethod
@@ -117,6 +117,7 @@ class Beliefs(Table):
             annotator.append(chunk.column("annotator"))
             votes.append(probs_of(rows, chunk, classes, n_rows))
             n_rows += len(chunk)
+            rows.check_weight(votes.n_bytes)
         return votes.beliefs(item.finish(), annotator.finish(), classes)
 
     @property
@@ -183,6 +184,11 @@ class Votes:
         self._n_classes = n_classes
         self._hard = Growing(np.int16 if n_classes < 2**15 else np.int32)
         self._soft: Growing | None = None
+
+    @property
+    def n_bytes(self) -> int:
+        """How much memory the distributions take so far."""
+        return 0 if self._soft is None else len(self._soft) * self._n_classes * 8
 
     def append(self, probs: Float[np.ndarray, "rows classes"]) -> None:
         """Distributions, already checked."""

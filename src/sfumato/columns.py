@@ -58,11 +58,16 @@ class Coded:
 
 @dataclass
 class TextColumn:
-    """Gathers a text column chunk by chunk into a `Coded`; ids must be there, and integers become their digits."""
+    """Gathers a text column chunk by chunk into a `Coded`; integers become their digits.
+
+    Ids must be there; an `optional` column may have gaps, which are read as empty text.
+    """
 
     rows: Rows
     name: str
+    optional: bool = False
     _n_rows: int = 0
+    _n_bytes: int = 0
     chunks: list[pa.DictionaryArray] = field(default_factory=list)
 
     def append(self, column: pa.ChunkedArray) -> None:
@@ -87,6 +92,9 @@ class TextColumn:
 
     def _coded(self, chunk: pa.Array) -> pa.DictionaryArray:
         kind = chunk.type.value_type if pa.types.is_dictionary(chunk.type) else chunk.type
+        if self.optional and chunk.null_count:
+            chunk = chunk.cast(pa.string()).fill_null("")
+            kind = pa.string()
         if chunk.null_count:
             row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
             raise self._refused(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
@@ -103,11 +111,14 @@ class TextColumn:
         coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         coded = coded.cast(pa.dictionary(pa.int32(), pa.string()))
         self._check_texts(coded)
+        lengths = pc.binary_length(coded.dictionary).to_numpy(zero_copy_only=False)
+        self._n_bytes += int(np.bincount(coded.indices.to_numpy(), minlength=len(lengths)) @ lengths.astype(np.int64))
+        self.rows.check_weight(self._n_bytes)
         return coded
 
     def _check_texts(self, coded: pa.DictionaryArray) -> None:
         texts = coded.dictionary
-        empty = pc.equal(pc.utf8_trim_whitespace(texts), "")
+        empty = pc.and_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pa.scalar(not self.optional))
         nul = pc.match_substring(texts, "\0")
         if pc.any(pc.or_(empty, nul)).as_py():
             bad = int(np.argmax(pc.or_(empty, nul).to_numpy(zero_copy_only=False)))
@@ -179,13 +190,63 @@ def _bad_number(rows: Rows, name: str, column: Any, bad: Any, start: int) -> Bad
     )
 
 
+ZONE = r"([Zz]|[+-]\d\d:?\d\d)$"
+
+
+def whole_numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
+    """A column of whole numbers of 64 bits, or nothing; text read strictly, every digit kept."""
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_null(plain.type):
+        return plain.cast(pa.int64())
+    if pa.types.is_floating(plain.type):
+        values = numbers(rows, name, plain, start, optional=True)
+        wrong = ~np.isnan(values) & ((values != np.floor(values)) | (np.abs(values) >= 2**53))
+        if not wrong.any():
+            return pa.chunked_array([pa.array(values, mask=np.isnan(values)).cast(pa.int64())])
+        raise _no_whole_number(rows, name, plain[int(np.argmax(wrong))].as_py(), start + int(np.argmax(wrong)))
+    if not (pa.types.is_integer(plain.type) or pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
+        raise BadTable(
+            f"found values of type {plain.type}",
+            expected="whole numbers",
+            fix="convert the column to integers",
+            code="wrong-type",
+            where=rows.where(None, name),
+        )
+    if not pa.types.is_integer(plain.type):
+        plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, plain.type), plain)
+    try:
+        return plain.cast(pa.int64())
+    except pa.ArrowInvalid:
+        row = next(i for i, value in enumerate(plain.to_pylist()) if value is not None and not _is_int64(value))
+        raise _no_whole_number(rows, name, plain[row].as_py(), start + row) from None
+
+
+def _is_int64(value: int | str) -> bool:
+    try:
+        pa.array([value]).cast(pa.int64())
+    except (pa.ArrowInvalid, OverflowError):
+        return False
+    return True
+
+
+def _no_whole_number(rows: Rows, name: str, value: object, row: int) -> BadTable:
+    return BadTable(
+        f"found {show(value)}",
+        expected="a whole number of at most 64 bits, or nothing",
+        fix="write it with ASCII digits only",
+        code="bad-number",
+        where=rows.where(row, name),
+    )
+
+
 def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
     """A column of moments as UTC milliseconds; text as ISO 8601, taken as UTC where it names no zone."""
-    target = pa.timestamp("ms", "UTC")
     plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    if pa.types.is_string(plain.type):
-        plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, pa.string()), plain)
-    elif not (pa.types.is_timestamp(plain.type) or pa.types.is_null(plain.type)):
+    if pa.types.is_null(plain.type):
+        return plain.cast(MOMENT)
+    if pa.types.is_timestamp(plain.type):
+        return (plain if plain.type.tz else plain.cast(pa.timestamp("ms"), safe=False)).cast(MOMENT, safe=False)
+    if not (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
         raise BadTable(
             f"found values of type {plain.type}",
             expected="timestamps",
@@ -194,11 +255,9 @@ def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.Chun
             where=rows.where(None, name),
         )
     try:
-        if pa.types.is_timestamp(plain.type) and plain.type.tz is None:
-            return plain.cast(pa.timestamp("ms"), safe=False).cast(target)
-        return plain.cast(target, safe=not pa.types.is_timestamp(plain.type))
+        return _moments(plain.cast(pa.string()))
     except pa.ArrowInvalid as error:
-        row = next((i for i, v in enumerate(plain.to_pylist()) if v is not None and not _is_time(v)), 0)
+        row = next(i for i, value in enumerate(plain.to_pylist()) if value is not None and not is_moment(value))
         raise BadTable(
             f"found {show(plain[row].as_py())}",
             expected="a moment like 2026-01-31T12:00:00.000Z",
@@ -208,9 +267,20 @@ def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.Chun
         ) from error
 
 
-def _is_time(text: str) -> bool:
+MOMENT = pa.timestamp("ms", "UTC")
+
+
+def _moments(text: Any) -> Any:
+    """ISO 8601 text as UTC milliseconds; what is finer is cut off."""
+    text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
+    zoned = pc.if_else(pc.match_substring_regex(text, ZONE), text, pc.binary_join_element_wise(text, "Z", ""))
+    return zoned.cast(pa.timestamp("us", "UTC")).cast(MOMENT, safe=False)
+
+
+def is_moment(text: str) -> bool:
+    """Whether `text` is a moment as we read it."""
     try:
-        pa.array([text]).cast(pa.timestamp("ms", "UTC"))
+        _moments(pa.array([text], pa.string()))
     except pa.ArrowInvalid:
         return False
     return True

@@ -44,15 +44,15 @@ class SfumatoError(Exception):
     """Base of every error raised on purpose; `code` is stable and made for programs."""
 
     def __init__(self, found: str, *, expected: str, fix: str, code: str, where: Where | None = None) -> None:
-        self.found = found
-        self.expected = expected
-        self.fix = fix
+        self.found = one_line(found)
+        self.expected = one_line(expected)
+        self.fix = one_line(fix)
         self.code = code
         self.where = where or Where()
         super().__init__(str(self))
 
     def __str__(self) -> str:
-        place = f"{self.where} " if str(self.where) else ""
+        place = f"{one_line(str(self.where))} " if str(self.where) else ""
         return f"error[{self.code}] {place}{self.found}; expected {self.expected}; fix: {self.fix}"
 
     def as_dict(self) -> dict[str, object]:
@@ -106,6 +106,11 @@ class SfumatoWarning(UserWarning):
     """Something accepted that a careful reader would want to know."""
 
 
+def one_line(text: str) -> str:
+    """Text as it may go to a terminal or a log: control characters, line breaks and lone surrogates escaped."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def show(value: object, limit: int = 60) -> str:
     """A value as it may be printed: quoted, control characters escaped, cut to `limit` characters."""
     text = repr(value)
@@ -122,15 +127,22 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """A remedy's first half: `did you mean 'dog'? ` where something known is near, else nothing."""
     if len(name) > 200:
         return ""
-    folded = {unicodedata.normalize("NFKC", other).casefold().strip(): other for other in known}
-    match = difflib.get_close_matches(
-        unicodedata.normalize("NFKC", name).casefold().strip(), list(folded), n=1, cutoff=0.6
-    )
+    folded = {_folded(other): other for other in known}
+    match = difflib.get_close_matches(_folded(name), list(folded), n=1, cutoff=0.6)
     if not match:
         return ""
     strange = [c for c in name if not c.isascii() and c not in folded[match[0]]]
     alike = f" (found {', '.join(unicodedata.name(c, hex(ord(c))) for c in strange[:3])})" if strange else ""
     return f"did you mean {folded[match[0]]!r}?{alike} "
+
+
+# Cyrillic and Greek letters that look like Latin ones.
+LOOK_ALIKES = str.maketrans("аеорсухіјѕкмнтвԁɡαορτυνκι", "aeopcyxijskmhtbdgaoptuvki")
+
+
+def _folded(name: str) -> str:
+    """A name for comparison: case, width and look-alike letters made the same."""
+    return unicodedata.normalize("NFKC", name).casefold().strip().translate(LOOK_ALIKES)
 
 
 def unknown(what: str, name: str, known: Sequence[str], *, where: Where | None = None, fix: str = "") -> UnknownName:

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from sfumato.table import Table
 
 N_ROWS = 8
-# Okabe and Ito's palette (2008): told apart by people with any colour vision; then greys.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+# Okabe and Ito's palette (2008), its black (lost on a dark page) replaced, and two of Tol's: told apart by people with
+# any colour vision; then greys.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999", "#882255", "#44AA99")
 
 STYLE = (
     "<style>.sfumato td,.sfumato th{text-align:left!important;padding:.15em .8em .15em 0}"
@@ -56,4 +57,5 @@ def _cell(name: str, value: Any, classes: tuple[str, ...]) -> str:
         return f'<span class="bar">{parts}</span>'
     if isinstance(value, float):
         return f"{value:.4g}"
-    return "" if value is None else escape(str(value)[:120])
+    text = "" if value is None else str(value)
+    return escape(text if len(text) <= 120 else f"{text[:117]}...")

@@ -42,7 +42,7 @@ class TopTwo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
 class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """N tokens placed over the classes, and whether others are possible."""
 
-    tokens: dict[str, Annotated[int, msgspec.Meta(ge=0)]]
+    tokens: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]]
     others: bool
 
 

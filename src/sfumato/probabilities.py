@@ -75,7 +75,8 @@ def check_probs(probs: Float[np.ndarray, "rows classes"], rows: Rows | None = No
     """Raise unless every row is finite, non-negative and sums to one within `SUM_TOLERANCE`."""
     if not len(probs):
         return
-    sums = probs.sum(axis=1)
+    with np.errstate(all="ignore"):
+        sums = probs.sum(axis=1)
     off = ~(np.abs(sums - 1) <= SUM_TOLERANCE)
     if not off.any() and probs.min() >= 0:
         return

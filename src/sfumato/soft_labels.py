@@ -80,7 +80,7 @@ class SoftLabels(Table):
 
     @classmethod
     def read(cls, path: str | Path) -> SoftLabels:
-        """Labels from a Parquet, CSV or Arrow file."""
+        """Labels from a Parquet or CSV file."""
         return cls.from_rows(read_rows(path))
 
     @classmethod
@@ -94,6 +94,7 @@ class SoftLabels(Table):
             start = len(probs)
             column.append(chunk.column("item"))
             probs.append(probs_of(rows, chunk, classes, start))
+            rows.check_weight(len(probs) * len(classes) * 8)
             if "n_annotators" in chunk.column_names:
                 counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
         items = column.text()

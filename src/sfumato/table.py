@@ -57,7 +57,7 @@ class Table(ABC):
 
     @final
     def write(self, path: str | Path) -> None:
-        """Write to `.parquet`, `.csv` (wide) or `.arrow`; the old file goes only when the new one is whole."""
+        """Write to `.parquet` or `.csv` (wide); the old file goes only when the new one is whole."""
         wide = kind_of(Path(path)) is CSV
         write_rows(self.chunk(0, 0, wide=wide).schema, self._chunks(wide), path, self.classes)
 

@@ -5,15 +5,21 @@ Commands load when they are called, so that `sfumato --help` stays quick.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import sys
 import warnings
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sfumato import __version__
+
+if TYPE_CHECKING:
+    from sfumato.errors import SfumatoError
 
 COMMANDS = {
     "import": ("sfumato.cli.importing", "Bring published and foreign data in as our tables."),
@@ -69,32 +75,67 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.showwarning = _show_warning
         try:
             group.main(args=arguments, prog_name="sfumato", standalone_mode=False)
+            sys.stdout.flush()
         except SfumatoError as error:
-            click.echo(json.dumps(error.as_dict()) if as_json else str(error), err=True)
-            sys.exit(2)
+            _end(error, as_json)
         except click.ClickException as error:
-            _show_usage_error(error, as_json)
-            sys.exit(2)
+            _end(_usage_error(error), as_json)
         except click.Abort:
             click.echo("stopped", err=True)
             sys.exit(130)
         except MemoryError:
-            click.echo("error[out-of-memory] the data do not fit into memory; fix: work on a part of them", err=True)
-            sys.exit(2)
+            _end(_out_of_memory(), as_json)
+        except OSError as error:
+            _end(_lost_output(error), as_json)
+
+
+def _end(error: SfumatoError, as_json: bool) -> None:
+    """Print the error and leave; what could not be printed before is let go."""
+    click.echo(json.dumps(error.as_dict()) if as_json else str(error), err=True)
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+    # Whatever is left in the buffer of a full or closed output would raise again on the way out.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(2)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    click.echo(f"warning: {message}", err=True)
+    from sfumato.errors import one_line
+
+    click.echo(f"warning: {one_line(str(message))}", err=True)
 
 
-def _show_usage_error(error: click.ClickException, as_json: bool) -> None:
-    if as_json:
-        fields = {
-            "code": "usage",
-            "found": error.format_message(),
-            "expected": "a command as in --help",
-            "fix": "see --help",
-        }
-        click.echo(json.dumps(fields), err=True)
-    else:
-        error.show()
+def _usage_error(error: click.ClickException) -> SfumatoError:
+    from sfumato.errors import BadSetting
+
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "sfumato"
+    message = error.format_message().rstrip(".")
+    return BadSetting(
+        f"found a command that cannot be read: {message}",
+        expected="options as listed",
+        fix=f"see {command} --help",
+        code="usage",
+    )
+
+
+def _out_of_memory() -> SfumatoError:
+    from sfumato.errors import BadFile
+
+    return BadFile(
+        "found more data than fits into memory",
+        expected="a table that fits",
+        fix="work on a part of it, or on a larger machine",
+        code="out-of-memory",
+    )
+
+
+def _lost_output(error: OSError) -> SfumatoError:
+    from sfumato.errors import CannotWrite
+
+    return CannotWrite(
+        f"found an output that cannot be written ({error.strerror or error})",
+        expected="a terminal or file with room",
+        fix="free some space, or send the output elsewhere; files already written are whole",
+        code="disk-full" if error.errno == errno.ENOSPC else "cannot-write",
+    )

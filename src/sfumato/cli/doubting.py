@@ -6,20 +6,22 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH
+from sfumato.cli.options import PATH, check_not_negative, refuse_empty
 from sfumato.cli.showing import bar, printable, say_written
 
 
 @click.command("doubt")
 @click.argument("beliefs", type=PATH)
-@click.option("-o", "--output", type=PATH, help="Write the table: .csv, .parquet or .arrow.")
+@click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
 @click.option("--top", default=10, show_default=True, help="How many of the most doubtful items to show.")
 def command(beliefs: Path, output: Path | None, top: int) -> None:
     """Split the doubt about every item in BELIEFS: total = within people (█) + between people (░), in nats."""
     from sfumato.beliefs import Beliefs
     from sfumato.doubt import most_doubtful
 
+    check_not_negative("top", top)
     table = Beliefs.read(beliefs)
+    refuse_empty(table, beliefs)
     doubt = table.doubt()
     if output:
         doubt.write(output)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, NameList, given, output_option
+from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
 from sfumato.cli.showing import say_written
 
 FORMAT_LINES = """\b
@@ -30,7 +30,7 @@ FORMAT_LINES = """\b
 )
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("source", type=PATH)
-@output_option("Where the table goes: .parquet, .csv or .arrow.")
+@output_option("Where the table goes: .parquet or .csv.")
 @click.option("--item", help="The column (crowd, wide, counts) or data field (label-studio) of item ids.")
 @click.option("--annotator", help="The column of annotator ids (crowd).")
 @click.option("--label", help="The column of labels (crowd).")
@@ -58,6 +58,7 @@ def command(
     from sfumato.errors import BadSetting
     from sfumato.imports import format_named
 
+    check_outputs(output=output, original=original, doubt=doubt)
     imported = format_named(format_name, given({**settings, "source": set_name})).read(source)
     extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))
     for option, path, table in extras:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, NameList, given, output_option
+from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
 from sfumato.cli.showing import say_written
 
 LABELER_LINES = """\b
@@ -33,7 +33,7 @@ LABELER_LINES = """\b
 )
 @click.argument("annotations", type=PATH)
 @click.option("--by", "name", required=True, metavar="NAME", help="The labeler.")
-@output_option("Where the Beliefs go: .parquet, .csv or .arrow.")
+@output_option("Where the Beliefs go: .parquet or .csv.")
 @click.option("--classes", type=NameList(), help="The classes, in order, where the file does not name them.")
 @click.option("--kind", help="Only answers of this kind: top_two/1.")
 @click.option("--repeats", is_flag=True, help="Label repeated showings too; by default only purpose 'label'.")
@@ -67,6 +67,7 @@ def command(
     from sfumato.label import ClassSimilarity, labeler_named, plausible_doubt
     from sfumato.label.screening import set_aside_in
 
+    check_outputs(output=output, doubt=doubt)
     settings = given(settings)
     if similarity is not None:
         settings["similarity"] = ClassSimilarity.read(similarity)

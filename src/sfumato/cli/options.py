@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from sfumato.errors import BadSetting, BadTable, Where, show
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
@@ -21,6 +23,15 @@ class NameList(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002
         if isinstance(value, tuple):
             return value
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError as error:
+            raise BadSetting(
+                f"found {show(value)}",
+                expected="names in UTF-8",
+                fix="check the terminal's encoding",
+                code="bad-classes",
+            ) from error
         return tuple(part.replace("\0", ",").strip() for part in value.replace("\\,", "\0").split(","))
 
 
@@ -31,4 +42,45 @@ def output_option(help_text: str) -> Callable[[Function], Function]:
 
 def given(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings the user gave; those left alone keep the strategy's own default."""
-    return {name: value for name, value in settings.items() if value not in (None, False, ())}
+    return {name: value for name, value in settings.items() if value is not None and value is not False}
+
+
+def check_outputs(**outputs: Path | None) -> None:
+    """Raise unless every output can be written, each to a file of its own: before anything is."""
+    seen: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        from sfumato.files import check_place, kind_of
+        from sfumato.files.kinds import TABLE_KINDS
+
+        kind_of(path, TABLE_KINDS)
+        place = check_place(path).resolve()
+        if place in seen:
+            raise BadSetting(
+                f"found the same file for --{seen[place]} and --{option}",
+                expected="a file of its own for each",
+                fix=f"choose another file for --{option}",
+                code="bad-setting",
+            )
+        seen[place] = option
+
+
+def check_not_negative(option: str, value: int) -> None:
+    """Raise if a whole number that counts something is negative."""
+    if value < 0:
+        raise BadSetting(
+            f"found --{option} {value}", expected="0 or more", fix=f"choose another --{option}", code="bad-setting"
+        )
+
+
+def refuse_empty(table: Any, path: Path) -> None:
+    """Raise if a command that looks at rows was given none."""
+    if not len(table):
+        raise BadTable(
+            "found no rows",
+            expected="at least one row",
+            fix="check how the file was made",
+            code="no-rows",
+            where=Where(str(path)),
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, NameList, output_option
+from sfumato.cli.options import PATH, NameList, output_option, refuse_empty
 from sfumato.cli.showing import printable, say_written
 
 SET_LINES = """\b
@@ -25,7 +25,7 @@ SET_LINES = """\b
 @click.option("--by", "name", default="standard", show_default=True, metavar="NAME", help="The rule set.")
 @click.option("--gold", type=PATH, help="SoftLabels with the right class of checks (or of items, for cifar-10s).")
 @click.option("--classes", type=NameList(), help="The classes, in order, where the file does not name them.")
-@output_option("Where the table goes: .csv, .parquet or .arrow.")
+@output_option("Where the table goes: .csv or .parquet.")
 def command(annotations: Path, name: str, gold: Path | None, classes: tuple[str, ...] | None, output: Path) -> None:
     from sfumato.annotations import Annotations
     from sfumato.label.rules import rules_named
@@ -33,9 +33,9 @@ def command(annotations: Path, name: str, gold: Path | None, classes: tuple[str,
     from sfumato.soft_labels import SoftLabels
 
     rules = rules_named(name)
-    screening = screen(
-        Annotations.read(annotations, classes or ()), rules, gold=SoftLabels.read(gold) if gold else None
-    )
+    answers = Annotations.read(annotations, classes or ())
+    refuse_empty(answers, annotations)
+    screening = screen(answers, rules, gold=SoftLabels.read(gold) if gold else None)
     screening.write(output)
     aside = [(who, why) for who, why in zip(screening.annotators.to_pylist(), screening.reasons, strict=True) if why]
     notes = [f"{printable(who)}: {why}" for who, why in aside[:10]]

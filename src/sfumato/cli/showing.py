@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.errors import one_line
+
 if TYPE_CHECKING:
     import numpy as np
     from rich.console import Console
@@ -23,15 +25,15 @@ def console() -> Console:
 
 def printable(text: str, limit: int = 60) -> str:
     """An id as it may go to a terminal: control characters escaped, long ones cut."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    safe = one_line(text)
     return safe if len(safe) <= limit else safe[: limit - 3] + "..."
 
 
 def say_written(path: object, what: str, notes: Iterable[str] = ()) -> None:
     """The line every writing command ends with, and its notes."""
-    click.echo(f"{path}: {what}")
+    click.echo(f"{one_line(str(path))}: {what}")
     for note in notes:
-        click.echo(f"  - {note}")
+        click.echo(f"  - {one_line(note)}")
 
 
 def distribution(probs: np.ndarray, classes: Sequence[str], n_shown: int = 3) -> str:

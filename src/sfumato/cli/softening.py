@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, output_option
+from sfumato.cli.options import PATH, check_not_negative, output_option
 from sfumato.cli.showing import say_written
 
 
@@ -21,7 +21,7 @@ from sfumato.cli.showing import say_written
 @click.option("--threshold", default=0.25, show_default=True, help="Entropy from which an item is doubtful.")
 @click.option("--annotators", default=1, show_default=True, help="Simulated people for each item.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
-@output_option("Where the Beliefs go: .parquet, .csv or .arrow.")
+@output_option("Where the Beliefs go: .parquet or .csv.")
 def command(
     labels: Path, similarity: Path, doubtful_in: Path | None, threshold: float, annotators: int, seed: int, output: Path
 ) -> None:
@@ -36,6 +36,7 @@ def command(
     from sfumato.label.simulated import SimulatedTopTwo
     from sfumato.soft_labels import SoftLabels
 
+    check_not_negative("seed", seed)
     hard = SoftLabels.read(labels)
     people = SoftLabels.read(doubtful_in) if doubtful_in else hard
     doubtful = entropy(people.probs[people.rows_of(hard.items)]) >= threshold

@@ -24,7 +24,7 @@ TRANSFORM_LINES = """\b
 )
 @click.argument("table", type=PATH)
 @click.option("--by", "name", required=True, metavar="NAME", help="The transform.")
-@output_option("Where the table goes: .parquet, .csv or .arrow.")
+@output_option("Where the table goes: .parquet or .csv.")
 @click.option("--rate", type=float, help="Share spread over all classes (smooth).")
 @click.option("--k", type=int, help="How many classes are kept (sparsify).")
 @click.option("--temperature", type=float, help="Above 1 flatter, below 1 sharper (temper).")

@@ -1,4 +1,4 @@
-"""The only reader and writer of files: Parquet, CSV and Arrow tables, JSON and NumPy archives.
+"""The only reader and writer of files: Parquet and CSV tables, JSON and NumPy archives.
 
 Rows come in as `Rows` (a schema and chunks, so that a table ten times the memory of a chunk can be
 checked as it is read) and go out through `write_rows`, which replaces the old file only when the new
@@ -8,6 +8,7 @@ one is whole.
 from sfumato.files.arrays import read_arrays
 from sfumato.files.documents import read_document
 from sfumato.files.kinds import CSV, JSON, NUMPY, PARQUET, FileKind, kind_of
+from sfumato.files.replacing import check_place
 from sfumato.files.rows import ROW_GROUP, Rows, classes_metadata, read_rows, write_rows
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "ROW_GROUP",
     "FileKind",
     "Rows",
+    "check_place",
     "classes_metadata",
     "kind_of",
     "read_arrays",

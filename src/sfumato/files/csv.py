@@ -8,192 +8,193 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sfumato.errors import BadFile, BadTable, Where, listing, show
-from sfumato.files.text import CheckedBytes, line_of_bad_utf8, raw_bytes
+from sfumato.errors import BadFile, BadTable, SfumatoError, Where, listing, show
+from sfumato.files.text import CheckedBytes, is_not_utf8, line_where, raw_bytes
 
 MAX_COLUMNS = 4096
 BLOCK_BYTES = 4 * 2**20
-FORMULA_STARTS = "=+-@\t\r"
+FORMULA_STARTS = tuple("=+-@\t\r")
+
+
+def first_record(path: Path) -> list[str]:
+    """The fields of the first line."""
+    with CheckedBytes(path, quotes=True) as file:
+        start = file.read(BLOCK_BYTES)
+    whole = len(start) < BLOCK_BYTES
+    try:
+        text = start.decode("utf-8-sig", errors="strict" if whole else "ignore")
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path) from error
+    fields = next(_records(io.StringIO(text, newline="")), [])
+    if not whole and "\n" not in text and "\r" not in text:
+        raise _huge(path)
+    if text.count('"') % 2 and any("\n" in field for field in fields):
+        with CheckedBytes(path, quotes=True) as file:
+            file.read_all()
+    return fields
 
 
 def read_header(path: Path) -> list[str]:
     """The column names, checked: there, named once each, and separated by commas."""
-    with CheckedBytes(path) as file:
-        start = file.read(BLOCK_BYTES)
-    try:
-        text = start.decode("utf-8-sig", errors="strict" if len(start) < BLOCK_BYTES else "ignore")
-    except UnicodeDecodeError as error:
-        raise _not_utf8(path) from error
-    names = next(csv.reader(io.StringIO(text, newline="")), [])
-    where = Where(str(path), line=1)
-    if len(names) > MAX_COLUMNS:
-        raise BadTable(
-            f"found {len(names):,} columns",
-            expected=f"at most {MAX_COLUMNS:,}",
-            code="too-many-columns",
-            where=where,
-            fix="is the table turned on its side? write one row an answer or an item",
-        )
+    names = first_record(path)
     separator = next((s for s in (";", "\t", "|") if len(names) == 1 and s in names[0]), None)
-    if separator:
-        raise BadTable(
+    if len(names) > MAX_COLUMNS:
+        found, expected, code = f"found {len(names):,} columns", f"at most {MAX_COLUMNS:,}", "too-many-columns"
+        fix = "is the table turned on its side? write one row an answer or an item"
+    elif separator:
+        found, expected, code = (
             f"found a header separated by {separator!r}",
-            expected="columns separated by commas",
-            code="wrong-separator",
-            where=where,
-            fix="save the file with commas",
+            "columns separated by commas",
+            "wrong-separator",
         )
-    if doubled := [name for name, n in Counter(names).items() if n > 1]:
-        raise BadTable(
-            f"found column {listing(doubled)} more than once",
-            expected="each column once",
-            code="doubled-column",
-            where=where,
-            fix="rename or remove one of them",
-        )
-    if not names or not all(name.strip() for name in names):
-        raise BadTable(
-            "found a column without a name",
-            expected="a name for every column",
-            code="unnamed-column",
-            where=where,
-            fix="write the column names into the first line",
-        )
-    return names
+        fix = "save the file with commas"
+    elif doubled := [name for name, n in Counter(names).items() if n > 1]:
+        found, expected, code = f"found column {listing(doubled)} more than once", "each column once", "doubled-column"
+        fix = "rename or remove one of them"
+    elif not names or not all(name.strip() for name in names):
+        found, expected, code = "found a column without a name", "a name for every column", "unnamed-column"
+        fix = "write the column names into the first line"
+    else:
+        return names
+    raise BadTable(found, expected=expected, fix=fix, code=code, where=Where(str(path), line=1))
 
 
-def read_chunks(path: Path, names: list[str]) -> Iterator[pa.Table]:
+def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) -> Iterator[pa.Table]:
     """The rows in chunks, every column as text; an empty field is empty text, never null."""
-    file = CheckedBytes(path)
+    options = {
+        "read_options": pa_csv.ReadOptions(block_size=BLOCK_BYTES, column_names=None if has_header else list(names)),
+        "parse_options": pa_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=True),
+        "convert_options": pa_csv.ConvertOptions(
+            strings_can_be_null=False, column_types={name: pa.string() for name in names}
+        ),
+    }
     try:
-        with file:
-            reader = pa_csv.open_csv(
-                file,
-                read_options=pa_csv.ReadOptions(block_size=BLOCK_BYTES),
-                parse_options=pa_csv.ParseOptions(newlines_in_values=True),
-                convert_options=pa_csv.ConvertOptions(
-                    strings_can_be_null=False, column_types={name: pa.string() for name in names}
-                ),
-            )
-            for batch in reader:
+        with CheckedBytes(path, quotes=True) as file:
+            for batch in pa_csv.open_csv(file, **options):
                 yield pa.Table.from_batches([batch])
-            n_quotes = file.n_quotes
+            file.read(1)
     except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):  # a header and no line end
+            return
         raise _located(path, len(names), str(error)) from error
-    if n_quotes % 2:
-        raise _unclosed_quote(path)
 
 
-def line_of_row(path: Path, row: int) -> int:
+def line_of_row(path: Path, row: int, *, has_header: bool = True) -> int:
     """The line of the file on which data row `row` (from 0) begins."""
-    previous = 0
-    seen = -2
-    with raw_bytes(path) as file:
-        reader = csv.reader(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""))
-        for fields in reader:
-            if fields:
-                seen += 1
-            if seen == row and fields:
-                return previous + 1
-            previous = reader.line_num
-    return previous
+    for number, (start, _) in enumerate(_numbered(path), -1 if has_header else 0):
+        if number == row:
+            return start
+    return 1
 
 
-def write_table(table: pa.Table, path: Path, *, compressed: bool = False) -> None:
-    """Write `table` as CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
-    guarded = table
-    for i, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            guarded = guarded.set_column(i, field.name, _map_text(table.column(i), guard_formula))
-    guarded = guarded.rename_columns([guard_formula(name) for name in table.column_names])
-    with pa.output_stream(str(path), compression="gzip" if compressed else None) as stream:
-        pa_csv.write_csv(guarded, stream, pa_csv.WriteOptions(quoting_style="needed"))
+def write_chunks(schema: pa.Schema, chunks: Iterator[pa.Table], path: Path, *, compressed: bool = False) -> None:
+    """Write `chunks` as one CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
+    names = [guard_formula(name) for name in schema.names]
+    guarded_schema = pa.schema([(name, field.type) for name, field in zip(names, schema, strict=True)])
+    options = pa_csv.WriteOptions(quoting_style="needed")
+    with (
+        pa.output_stream(str(path), compression="gzip" if compressed else None) as stream,
+        pa_csv.CSVWriter(stream, guarded_schema, write_options=options) as writer,
+    ):
+        for chunk in chunks:
+            columns = [
+                _map_text(column, guard_formula) if pa.types.is_string(field.type) else column
+                for field, column in zip(schema, chunk.cast(schema).columns, strict=True)
+            ]
+            writer.write_table(pa.Table.from_arrays(columns, schema=guarded_schema))
 
 
 def guard_formula(text: str) -> str:
     """`=SUM(A1)` as `'=SUM(A1)`; undone by `unguard_formula`, so the round trip is exact."""
-    return f"'{text}" if text.lstrip("'")[:1] in tuple(FORMULA_STARTS) else text
+    return f"'{text}" if text.lstrip("'")[:1] in FORMULA_STARTS else text
 
 
 def unguard_formula(text: str) -> str:
     """The text that `guard_formula` was given."""
-    return text[1:] if text.startswith("'") and text.lstrip("'")[:1] in tuple(FORMULA_STARTS) else text
+    return text[1:] if text.startswith("'") and text.lstrip("'")[:1] in FORMULA_STARTS else text
 
 
 def unguard_column(column: Any) -> Any:
-    """A text column as it was before `write_table` guarded it."""
+    """A text column as it was before `write_chunks` guarded it."""
     return _map_text(column, unguard_formula)
 
 
-def _map_text(column: Any, change: Any) -> Any:
+def _map_text(column: Any, change: Callable[[str], str]) -> Any:
     """`change` over a text column, touching Python only where a value begins with a suspect character."""
-    import pyarrow.compute as pc
-
     suspect = pc.match_substring_regex(column, r"^'*[=+\-@\t\r]")
     if not pc.any(suspect).as_py():
         return column
     return pa.chunked_array([pa.array([None if t is None else change(t) for t in column.to_pylist()], column.type)])
 
 
-def _located(path: Path, n_columns: int, message: str) -> BadFile | BadTable:
+def _records(file: Any) -> Iterator[list[str]]:
+    """Records by Python's csv module, its limit on the length of a field lifted meanwhile."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        yield from csv.reader(file)
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The records that hold anything, each with the line it begins on."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        with raw_bytes(path) as file:
+            reader = csv.reader(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""))
+            start = 1
+            for fields in reader:
+                if fields:
+                    yield start, fields
+                start = reader.line_num + 1
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
     """The error for what pyarrow refused, with the line found by a second, slow walk."""
     if "UTF8" in message:
         return _not_utf8(path)
-    if "straddling" in message or "block" in message:
-        return BadFile(
-            f"found a row longer than {BLOCK_BYTES:,} bytes",
-            expected="shorter rows",
-            code="huge-field",
-            where=Where(str(path)),
-            fix="look for an unclosed quote, or for a document pasted into a field",
-        )
-    with raw_bytes(path) as file:
-        reader = csv.reader(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""))
-        start = 1
-        try:
-            for fields in reader:
-                if fields and len(fields) != n_columns:
-                    return BadTable(
-                        f"found {len(fields)} fields ({show(','.join(fields))})",
-                        expected=f"{n_columns} fields as in the header",
-                        code="ragged-row",
-                        where=Where(str(path), line=start),
-                        fix="add or remove commas; quote text that contains one",
-                    )
-                start = reader.line_num + 1
-        except csv.Error:
-            pass
+    if "straddling" in message:
+        return _huge(path)
+    try:
+        with CheckedBytes(path, quotes=True) as file:
+            file.read_all()
+    except SfumatoError as error:  # a quote never closed explains a row that does not fit
+        return error
+    for start, fields in _numbered(path):
+        if len(fields) != n_columns:
+            return BadTable(
+                f"found {len(fields)} fields ({show(','.join(fields))})",
+                expected=f"{n_columns} fields as in the header",
+                fix="add or remove commas; quote text that contains one",
+                code="ragged-row",
+                where=Where(str(path), line=start),
+            )
     return BadFile(
         f"found text that is no CSV ({message[:120]})",
         expected="comma-separated rows",
+        fix="look for stray quotes and line breaks",
         code="bad-csv",
-        where=Where(str(path), line=start),
-        fix="look for stray quotes near this line",
+        where=Where(str(path)),
     )
 
 
-def _unclosed_quote(path: Path) -> BadFile:
-    """The error for an odd number of quotes, placed at the last line that opens one and never closes it."""
-    line = 1
-    n_open = 0
-    with raw_bytes(path) as file:
-        for number, text in enumerate(file, 1):
-            if text.count(b'"') % 2:
-                n_open += 1
-                line = number if n_open % 2 else line
+def _huge(path: Path) -> BadFile:
     return BadFile(
-        "found a quote that is never closed",
-        expected="quotes in pairs",
-        code="unclosed-quote",
-        where=Where(str(path), line=line),
-        fix='close the quote; write a quote inside quoted text twice ("")',
+        f"found a row longer than {BLOCK_BYTES:,} bytes",
+        expected="shorter rows",
+        fix="look for an unclosed quote, or for a document pasted into a field",
+        code="huge-field",
+        where=Where(str(path), line=line_where(path, lambda text: len(text) > BLOCK_BYTES)),
     )
 
 
@@ -201,7 +202,7 @@ def _not_utf8(path: Path) -> BadFile:
     return BadFile(
         "found bytes that are not UTF-8",
         expected="UTF-8 text",
-        code="not-utf8",
-        where=Where(str(path), line=line_of_bad_utf8(path)),
         fix="save the file as UTF-8",
+        code="not-utf8",
+        where=Where(str(path), line=line_where(path, is_not_utf8)),
     )

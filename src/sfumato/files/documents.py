@@ -8,9 +8,12 @@ from typing import Any
 
 import msgspec
 
-from sfumato.errors import BadFile, Where, show
+from sfumato.errors import BadFile, UnsafeFile, Where, show
 from sfumato.files.kinds import JSON, check_content
-from sfumato.files.text import CheckedBytes
+from sfumato.files.text import CheckedBytes, is_not_utf8, line_where
+
+MAX_FREE_VALUES = 1_000_000
+MAX_VALUES_PER_BYTE = 10
 
 
 class DoubledKey(ValueError):
@@ -34,8 +37,8 @@ def read_document(path: Path) -> Any:
     """The document in `path` (`.json` or `.json.gz`) as plain Python values."""
     check_content(path, JSON)
     with CheckedBytes(path) as file:
-        data = _read_all(file)
-    data = data.removeprefix(b"\xef\xbb\xbf")
+        data = file.read_all().removeprefix(b"\xef\xbb\xbf")
+    _check_weight(path, data)
     try:
         msgspec.json.decode(data)
         return json.loads(data, object_pairs_hook=unique_keys)
@@ -43,17 +46,30 @@ def read_document(path: Path) -> Any:
         raise _bad(path, f"found {error}", "each key once in an object", None) from error
     except RecursionError as error:
         raise _bad(path, "found values nested too deep", "at most some hundred levels", None) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError, ValueError) as error:
-        raise _bad(
-            path, f"found text that is no JSON ({error})", "one whole JSON document", _line(data, str(error))
+    except UnicodeDecodeError as error:
+        raise BadFile(
+            "found bytes that are not UTF-8",
+            expected="UTF-8 text",
+            fix="save the file as UTF-8",
+            code="not-utf8",
+            where=Where(str(path), line=line_where(path, is_not_utf8)),
         ) from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        line = _line(data, str(error))
+        raise _bad(path, f"found text that is no JSON ({error})", "one whole JSON document", line) from error
 
 
-def _read_all(file: CheckedBytes) -> bytes:
-    parts = []
-    while part := file.read(2**20):
-        parts.append(part)
-    return b"".join(parts)
+def _check_weight(path: Path, data: bytes) -> None:
+    """Refuse a small file that holds millions of values: each costs a hundred bytes of memory once it is read."""
+    n_values = data.count(b",") + data.count(b"{") + data.count(b"[")
+    if n_values > MAX_FREE_VALUES and n_values > MAX_VALUES_PER_BYTE * path.stat().st_size:
+        raise UnsafeFile(
+            f"found more than {n_values:,} values in a file of {path.stat().st_size:,} bytes",
+            expected=f"at most {MAX_VALUES_PER_BYTE} values a byte",
+            fix="if the file is really yours, decompress it first",
+            code="bomb",
+            where=Where(str(path)),
+        )
 
 
 def _line(data: bytes, message: str) -> int | None:

@@ -25,11 +25,10 @@ class FileKind:
 CSV = FileKind("CSV", (".csv", ".csv.gz"))
 JSON = FileKind("JSON", (".json", ".json.gz"))
 PARQUET = FileKind("Parquet", (".parquet", ".pq"), b"PAR1")
-ARROW = FileKind("Arrow", (".arrow", ".feather"), b"ARROW1")
 NUMPY = FileKind("NumPy", (".npz", ".npy"))
 
-KINDS = (CSV, JSON, PARQUET, ARROW, NUMPY)
-TABLE_KINDS = (PARQUET, CSV, ARROW)
+KINDS = (CSV, JSON, PARQUET, NUMPY)
+TABLE_KINDS = (PARQUET, CSV)
 
 _SIGNATURES = (
     (b"PAR1", "Parquet"),
@@ -68,8 +67,10 @@ def content_of(start: bytes) -> str | None:
 
 def check_readable(path: Path) -> None:
     """Raise unless `path` is a file with something in it that can be opened."""
-    if not path.exists():
-        near = sorted(p.name for p in path.parent.glob("*") if p.is_file())[:8] if path.parent.is_dir() else []
+    if not _exists(path):
+        near = (
+            sorted(p.name for p in path.parent.iterdir())[:8] if _exists(path.parent) and path.parent.is_dir() else []
+        )
         raise BadFile(
             "found nothing there",
             expected="an existing file",
@@ -86,6 +87,8 @@ def check_readable(path: Path) -> None:
             where=Where(str(path)),
         )
     try:
+        if not path.is_file():
+            raise OSError(0, "a pipe or a device")
         with path.open("rb") as file:
             start = file.read(1)
     except OSError as error:
@@ -104,6 +107,13 @@ def check_readable(path: Path) -> None:
             code="empty-file",
             where=Where(str(path)),
         )
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name too long for the file system, or with a NUL in it
+        return False
 
 
 def check_content(path: Path, kind: FileKind) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     The new file is on stable storage before the old one goes, so a full disk or a power cut leaves the old one.
     """
-    target = path.resolve()
+    target = check_place(path).resolve()
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         yield part
@@ -25,11 +26,29 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(part, target)
         _sync(target.parent)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        _forget(part)
         raise _cannot_write(path, error) from error
     except BaseException:
-        part.unlink(missing_ok=True)
+        _forget(part)
         raise
+
+
+def check_place(path: Path) -> Path:
+    """`path`, or an error unless a file can be written there: for all outputs of a command, before the first one."""
+    try:
+        if not path.parent.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "no folder")
+        os.lstat(path.with_name(f".{path.name}.{os.getpid()}.part"))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise _cannot_write(path, error) from error
+    return path
+
+
+def _forget(part: Path) -> None:
+    with contextlib.suppress(OSError):
+        part.unlink(missing_ok=True)
 
 
 def _sync(path: Path) -> None:
@@ -40,12 +59,13 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _cannot_write(path: Path, error: OSError) -> CannotWrite:
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-    kept = "; the file that was there is unchanged" if path.exists() else ""
+def _cannot_write(path: Path, error: OSError | ValueError) -> CannotWrite:
+    number = getattr(error, "errno", None)
+    full = number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+    kept = "; the file that was there is unchanged" if number != errno.ENAMETOOLONG and os.path.exists(path) else ""
     if full:
         found, fix, code = "the disk is full", "free some space and run the command again", "disk-full"
-    elif not path.parent.is_dir():
+    elif number in (errno.ENOENT, errno.ENOTDIR):
         found, fix, code = (
             f"there is no folder {str(path.parent)!r}",
             "make the folder first",
@@ -53,7 +73,7 @@ def _cannot_write(path: Path, error: OSError) -> CannotWrite:
         )
     else:
         found, fix, code = (
-            f"writing failed ({error.strerror or error})",
+            f"writing failed ({getattr(error, 'strerror', None) or error})",
             "check the folder's permissions",
             "cannot-write",
         )

@@ -8,17 +8,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato.errors import BadFile, BadTable, UnsafeFile, Where, show
 from sfumato.files import csv as csv_files
-from sfumato.files.kinds import ARROW, CSV, PARQUET, TABLE_KINDS, check_content, kind_of
+from sfumato.files.kinds import (
+    CSV,
+    FREE_EXPANSION_BYTES,
+    MAX_EXPANSION,
+    PARQUET,
+    TABLE_KINDS,
+    check_content,
+    kind_of,
+)
 from sfumato.files.replacing import replacing
 
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
-MAX_ROWS_PER_BYTE = 1000
+CHUNK_VALUES = 2**22
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class Rows:
     schema: pa.Schema
     chunks: Iterator[pa.Table]
     path: Path | None = None
+    has_header: bool = True
 
     @classmethod
     def of(cls, frame: Any, classes: Sequence[str] = ()) -> Rows:
@@ -51,8 +61,15 @@ class Rows:
     def where(self, row: int | None = None, column: str | None = None) -> Where:
         """The place of `row` (from 0) in the file: its line in a CSV, its number elsewhere."""
         if row is not None and self.path is not None and self.is_text:
-            return Where(str(self.path), line=csv_files.line_of_row(self.path, row), column=column)
+            return Where(
+                str(self.path), line=csv_files.line_of_row(self.path, row, has_header=self.has_header), column=column
+            )
         return Where(str(self.path) if self.path else None, row=row, column=column)
+
+    def check_weight(self, n_bytes: int) -> None:
+        """Raise if `n_bytes`, spelled out so far, are far more than the file could honestly hold."""
+        if self.path is not None:
+            refuse_bomb(self.path, n_bytes)
 
     def classes(self) -> tuple[str, ...] | None:
         """The classes the schema names; None where it names none."""
@@ -60,10 +77,10 @@ class Rows:
         if text is None:
             return None
         try:
-            classes = json.loads(text)
-        except ValueError:
+            classes = msgspec.json.decode(text, type=list[str])
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
             classes = None
-        if not isinstance(classes, list) or not all(isinstance(name, str) for name in classes):
+        if classes is None:
             raise BadTable(
                 f"found {show(text)} under the metadata key sfumato.classes",
                 expected="a JSON array of class names",
@@ -79,25 +96,22 @@ def classes_metadata(classes: Sequence[str]) -> dict[bytes, bytes]:
     return {CLASSES_KEY: json.dumps(list(classes), ensure_ascii=False).encode()} if classes else {}
 
 
-def read_rows(path: str | Path, *, guarded: bool = True) -> Rows:
-    """Rows of a Parquet, CSV or Arrow file, checked to be what its name says.
+def read_rows(path: str | Path, *, guarded: bool = True, header: Sequence[str] = ()) -> Rows:
+    """Rows of a Parquet or CSV file, checked to be what its name says.
 
     `guarded` takes off the apostrophe that `write_rows` puts before formulas in a CSV; foreign files have none.
+    `header` names the columns of a CSV whose first line is data.
     """
     path = Path(path)
     kind = kind_of(path, TABLE_KINDS)
     check_content(path, kind)
-    if kind is CSV:
-        header = csv_files.read_header(path)
-        names = [csv_files.unguard_formula(name) for name in header] if guarded else header
-        chunks = csv_files.read_chunks(path, header)
-        return Rows(pa.schema([(name, pa.string()) for name in names]), _renamed(chunks, names, guarded), path)
-    if kind is ARROW:
-        reader = _opened(path, lambda: pa.ipc.open_file(pa.memory_map(str(path))))
-        batches = (reader.get_batch(i) for i in range(reader.num_record_batches))
-        return Rows(reader.schema, _checked(path, (pa.Table.from_batches([b]) for b in batches)), path)
-    file = _opened(path, lambda: _open_parquet(path))
-    return Rows(file.schema_arrow, _checked(path, _parquet_chunks(file)), path)
+    if kind is PARQUET:
+        file = _opened(path)
+        return Rows(file.schema_arrow, _parquet_chunks(path, file), path)
+    stored = list(header) or csv_files.read_header(path)
+    names = [csv_files.unguard_formula(name) for name in stored] if guarded else stored
+    chunks = csv_files.read_chunks(path, stored, has_header=not header)
+    return Rows(pa.schema([(name, pa.string()) for name in names]), _renamed(chunks, names, guarded), path, not header)
 
 
 def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path, classes: Sequence[str] = ()) -> None:
@@ -106,17 +120,12 @@ def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path, 
     kind = kind_of(path, TABLE_KINDS)
     schema = schema.with_metadata(classes_metadata(classes))
     with replacing(path) as part:
-        if kind is PARQUET:
-            with pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer:
-                for chunk in chunks:
-                    writer.write_table(chunk.cast(schema), row_group_size=ROW_GROUP)
-            return
-        table = pa.concat_tables([schema.empty_table(), *(chunk.cast(schema) for chunk in chunks)])
         if kind is CSV:
-            csv_files.write_table(table, part, compressed=path.name.lower().endswith(".gz"))
-        else:
-            with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, schema) as writer:
-                writer.write_table(table, max_chunksize=ROW_GROUP)
+            csv_files.write_chunks(schema, chunks, part, compressed=path.name.lower().endswith(".gz"))
+            return
+        with pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer:
+            for chunk in chunks:
+                writer.write_table(chunk.cast(schema), row_group_size=ROW_GROUP)
 
 
 def _renamed(chunks: Iterator[pa.Table], names: list[str], guarded: bool) -> Iterator[pa.Table]:
@@ -125,50 +134,63 @@ def _renamed(chunks: Iterator[pa.Table], names: list[str], guarded: bool) -> Ite
         yield pa.Table.from_arrays(columns, names=names)
 
 
-def _open_parquet(path: Path) -> pq.ParquetFile:
+def _opened(path: Path) -> pq.ParquetFile:
     """The file, text to be read dictionary-coded: ids come out as integers, and a repeated text is held once."""
-    file = pq.ParquetFile(path, page_checksum_verification=True)
-    n_rows, n_bytes = file.metadata.num_rows, path.stat().st_size
-    if n_rows > MAX_ROWS_PER_BYTE * n_bytes and n_rows > 2**20:
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        refuse_bomb(path, sum(column.total_uncompressed_size for column in _column_chunks(file)))
+        text = [field.name for field in file.schema_arrow if _is_text(field.type)]
+        # pre_buffer would keep every column chunk ever read in memory.
+        return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text, pre_buffer=False)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise _damaged(path, error) from error
+
+
+def _parquet_chunks(path: Path, file: pq.ParquetFile) -> Iterator[pa.Table]:
+    """The rows, so many at a time that a chunk stays small however many values a row has."""
+    promised = file.metadata.num_rows
+    n_values = sum(column.num_values for column in _column_chunks(file))
+    at_once = max(1, min(ROW_GROUP, CHUNK_VALUES * max(promised, 1) // max(n_values, 1)))
+    n_rows = 0
+    try:
+        for batch in file.iter_batches(batch_size=at_once):
+            batch.validate(full=True)  # text that is not UTF-8, offsets that lead elsewhere
+            n_rows += len(batch)
+            yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError, ValueError, OverflowError, UnicodeDecodeError) as error:
+        raise _damaged(path, error) from error
+    if n_rows != promised:
+        raise _damaged(path, ValueError(f"{n_rows:,} rows where {promised:,} were promised"))
+
+
+def _column_chunks(file: pq.ParquetFile) -> Iterator[Any]:
+    """What the footer says of every column of every row group."""
+    for i in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(i)
+        yield from (group.column(k) for k in range(group.num_columns))
+
+
+def refuse_bomb(path: Path, n_bytes: int) -> None:
+    """Raise if `n_bytes` is far more than the file that they come from could honestly hold."""
+    size = path.stat().st_size
+    if n_bytes > FREE_EXPANSION_BYTES and n_bytes > MAX_EXPANSION * size:
         raise UnsafeFile(
-            f"found {n_rows:,} rows in a file of {n_bytes:,} bytes",
-            expected=f"at most {MAX_ROWS_PER_BYTE} rows a byte",
-            fix="if the file is really yours, write it again without run-length tricks",
+            f"found some {n_bytes:,} bytes of data in a file of {size:,}",
+            expected=f"at most {MAX_EXPANSION} times the size of the file",
+            fix="if the file is really yours, write it again without compression",
             code="bomb",
             where=Where(str(path)),
         )
-    text = [
-        field.name
-        for field in file.schema_arrow
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)
-    ]
-    # pre_buffer would keep every column chunk ever read in memory.
-    return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text, pre_buffer=False)
 
 
-def _parquet_chunks(file: pq.ParquetFile) -> Iterator[pa.Table]:
-    for batch in file.iter_batches(batch_size=ROW_GROUP):
-        yield pa.Table.from_batches([batch])
-
-
-def _opened(path: Path, opening: Any) -> Any:
-    try:
-        return opening()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _damaged(path, error) from error
-
-
-def _checked(path: Path, chunks: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    try:
-        yield from chunks
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, error) from error
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _damaged(path: Path, error: Exception) -> BadFile:
     return BadFile(
         f"found a damaged file ({str(error)[:120]})",
-        expected="a whole Parquet or Arrow file",
+        expected="a whole Parquet file",
         fix="copy or write the file again",
         code="damaged",
         where=Where(str(path)),

@@ -10,25 +10,22 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.columns import Coded
-from sfumato.errors import BadTable, Where, listing
-from sfumato.files import read_arrays, read_rows
-from sfumato.imports.imported import (
-    CIFAR_10,
-    Imported,
+from sfumato.files import Rows, read_rows
+from sfumato.imports.answers import (
     annotations_of,
-    came_in,
     choice_payloads,
     class_numbers,
     coded_array,
-    counts_notes,
-    find_file,
-    labels_from_counts,
-    text_columns,
+    coded_columns,
+    number_column,
 )
+from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
+from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.soft_labels import SoftLabels
 
 COUNT_FILES = ("counts.npz", "cifar10h-counts.npy", "data/cifar10h-counts.npy")
 ANSWER_FILES = ("cifar10h-raw.csv", "cifar10h-raw.csv.gz", "annotator-level-9500-9999.csv.gz")
+OPTIONAL = ("true_label", "is_attn_check", "trial_index", "reaction_time", "image_filename")
 
 
 @dataclass(frozen=True)
@@ -46,70 +43,61 @@ class Cifar10H:
 
     def read(self, source: str | Path) -> Imported:
         if self.annotator_level:
-            return self._read_answers(find_file(source, ANSWER_FILES))
+            return _read_answers(find_file(source, ANSWER_FILES))
         path = find_file(source, COUNT_FILES)
         if path.name.lower().endswith((".csv", ".csv.gz")):
-            return self._read_answers(path)
-        arrays = read_arrays(path)
-        counts = arrays.get("counts", arrays.get(path.stem))
-        if counts is None:
-            raise BadTable(
-                f"found arrays {listing(list(arrays))}",
-                expected="an array `counts`",
-                fix="is this the published file?",
-                code="missing-column",
-                where=Where(str(path)),
-            )
-        items = [str(i) for i in range(len(counts))]
-        labels = labels_from_counts(items, counts, CIFAR_10, Where(str(path)))
-        original = SoftLabels.from_numpy(items, np.eye(10)[arrays["labels"]], CIFAR_10) if "labels" in arrays else None
+            return _read_answers(path)
+        arrays = counts_in(path)
+        items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
+        labels = labels_from_counts(items, arrays["counts"], CIFAR_10, in_arrays(path))
+        original = original_from_numbers(path, items, arrays["labels"], CIFAR_10) if "labels" in arrays else None
         return Imported(labels, counts_notes(labels), original)
 
-    def _read_answers(self, path: Path) -> Imported:
-        rows = read_rows(path, guarded=False)
-        raw = "cifar10_test_test_idx" in rows.schema.names
-        image = "cifar10_test_test_idx" if raw else "image_index"
-        wanted = [image, "annotator_id", "chosen_label"]
-        wanted += [
-            n
-            for n in ("true_label", "is_attn_check", "trial_index", "reaction_time", "image_filename")
-            if n in rows.schema.names
-        ]
-        columns = text_columns(rows, wanted)
-        chosen = class_numbers(rows, columns["chosen_label"], "chosen_label", CIFAR_10)
-        index = columns[image].text().to_pylist()
-        check = (
-            np.array(columns["is_attn_check"].text().to_pylist()) == "1"
-            if "is_attn_check" in columns
-            else np.zeros(len(index), bool)
-        )
-        if check.any():
-            names = columns["image_filename"].text().to_pylist() if "image_filename" in columns else index
-            index = [f"check:{names[i]}" if is_check else index[i] for i, is_check in enumerate(check)]
-        given = {
-            "item": pa.array(index, pa.string()),
-            "annotator": coded_array(columns["annotator_id"]),
-            "payload": choice_payloads(Coded(chosen.astype(np.int32), pa.array(CIFAR_10))),
-            "purpose": pa.array(np.where(check, "check", "label")),
-        }
-        if "trial_index" in columns:
-            given["trial"] = columns["trial_index"].text().cast(pa.int64())
-        if "reaction_time" in columns:
-            given["seconds"] = pa.array(np.array(columns["reaction_time"].text().to_pylist(), dtype=np.float64) / 1000)
-        table = annotations_of(given, "choice/1", CIFAR_10)
-        notes = [came_in(table)]
-        if check.any():
-            notes.append(f"{int(check.sum()):,} attention checks kept with purpose 'check'")
-        if not raw:
-            notes.append(
-                "this annotator-level part has no times, and its totals differ a little from the published counts"
-            )
-        return Imported(table, tuple(notes), self._original(rows, columns, index))
 
-    def _original(self, rows: object, columns: dict[str, Coded], index: list[str]) -> SoftLabels | None:
-        if "true_label" not in columns:
-            return None
-        truth = class_numbers(rows, columns["true_label"], "true_label", CIFAR_10)  # type: ignore[arg-type]
-        first = dict(reversed(list(zip(index, truth.tolist(), strict=True))))
-        items = list(dict.fromkeys(index))
-        return SoftLabels.from_numpy(items, np.eye(10)[[first[name] for name in items]], CIFAR_10)
+def _read_answers(path: Path) -> Imported:
+    rows = read_rows(path, guarded=False)
+    raw = "cifar10_test_test_idx" in rows.schema.names
+    image = "cifar10_test_test_idx" if raw else "image_index"
+    wanted = [image, "annotator_id", "chosen_label", *(name for name in OPTIONAL if name in rows.schema.names)]
+    columns = coded_columns(rows, wanted)
+    items, is_check = _items(columns, image)
+    chosen = class_numbers(rows, columns["chosen_label"], "chosen_label", CIFAR_10)
+    given = {
+        "item": pa.array(items, pa.string()),
+        "annotator": coded_array(columns["annotator_id"]),
+        "payload": choice_payloads(Coded(chosen.astype(np.int32), pa.array(CIFAR_10))),
+        "purpose": pa.array(np.where(is_check, "check", "label")),
+    }
+    notes = []
+    if "trial_index" in columns:
+        given["trial"] = pa.array(number_column(rows, columns["trial_index"], "trial_index"))
+    if "reaction_time" in columns:
+        seconds = number_column(rows, columns["reaction_time"], "reaction_time") / 1000
+        given["seconds"] = pa.array(seconds, mask=seconds < 0)
+        if (seconds < 0).any():
+            notes.append(f"{int((seconds < 0).sum())} times below zero are no times: left empty")
+    table = annotations_of(given, "choice/1", CIFAR_10, rows.where())
+    if is_check.any():
+        notes.append(f"{int(is_check.sum()):,} attention checks kept with purpose 'check'")
+    if not raw:
+        notes.append("this annotator-level part has no times, and its totals differ a little from the published counts")
+    return Imported(table, (came_in(table), *notes), _original(rows, columns, items))
+
+
+def _items(columns: dict[str, Coded], image: str) -> tuple[list[str], np.ndarray]:
+    """Item ids, and which rows are attention checks; a check is called by its picture, not by an index."""
+    items = columns[image].text().to_pylist()
+    if "is_attn_check" not in columns:
+        return items, np.zeros(len(items), dtype=bool)
+    is_check = np.array(columns["is_attn_check"].text().to_pylist()) == "1"
+    pictures = columns["image_filename"].text().to_pylist() if "image_filename" in columns else items
+    return [f"check:{pictures[i]}" if check else items[i] for i, check in enumerate(is_check)], is_check
+
+
+def _original(rows: Rows, columns: dict[str, Coded], items: list[str]) -> SoftLabels | None:
+    if "true_label" not in columns:
+        return None
+    truth = class_numbers(rows, columns["true_label"], "true_label", CIFAR_10)
+    first = dict(zip(reversed(items), reversed(truth.tolist()), strict=True))
+    names = list(dict.fromkeys(items))
+    return SoftLabels.from_numpy(names, np.eye(10)[[first[name] for name in names]], CIFAR_10)

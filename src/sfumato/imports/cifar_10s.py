@@ -11,19 +11,20 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.columns import Coded
-from sfumato.errors import BadSetting, BadTable, show
+from sfumato.errors import BadSetting
 from sfumato.files import Rows, read_rows
-from sfumato.imports.imported import (
-    CIFAR_10,
-    Imported,
+from sfumato.imports.answers import (
     annotations_of,
-    came_in,
+    class_number,
     class_numbers,
     coded_array,
-    find_file,
+    coded_columns,
+    finite_number,
+    not_published,
+    number_column,
     purposes,
-    text_columns,
 )
+from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
 from sfumato.soft_labels import SoftLabels
 
 FILES = ("elicitations.csv.gz", "elicitations.csv")
@@ -40,6 +41,7 @@ COLUMNS = (
     "is_repeat",
     "rt_ms",
 )
+OPTIONAL = ("most_probable_pct_raw", "second_probable_pct_raw", "impossible")
 TYPING_SLIPS = {"8p": "80"}
 """Percents as typed that are no number, and what the authors read them as."""
 
@@ -70,7 +72,7 @@ class Cifar10S:
     def read(self, source: str | Path) -> Imported:
         path = find_file(source, FILES)
         rows = read_rows(path, guarded=False)
-        columns = text_columns(rows, COLUMNS)
+        columns = coded_columns(rows, COLUMNS, optional=OPTIONAL)
         truth = class_numbers(rows, columns["true_label"], "true_label", CIFAR_10)
         payloads, n_slips, n_ignored = _payloads(rows, columns)
         is_repeat = np.array(columns["is_repeat"].text().to_pylist()) == "1"
@@ -80,12 +82,13 @@ class Cifar10S:
                 "item": coded_array(columns["image_index"]),
                 "annotator": coded_array(columns["annotator"]),
                 "payload": pa.array(payloads, pa.string()),
-                "trial": columns["trial_index"].text().cast(pa.int64()),
+                "trial": pa.array(number_column(rows, columns["trial_index"], "trial_index")),
                 "purpose": purposes(is_repeat & (not self.as_released)),
-                "seconds": pa.array(np.array(columns["rt_ms"].text().to_pylist(), dtype=np.float64) / 1000),
+                "seconds": pa.array(number_column(rows, columns["rt_ms"], "rt_ms") / 1000),
             },
             "top_two/1",
             CIFAR_10,
+            rows.where(),
         )
         wanted = np.ones(len(table), dtype=bool)
         if not self.as_released:
@@ -133,7 +136,7 @@ def _payloads(rows: Rows, columns: dict[str, Coded]) -> tuple[list[str], int, in
                 "second_percent": _percent(
                     rows, i, "second_probable_pct_raw", typed_second[i], needed=bool(second[i] >= 0)
                 ),
-                "impossible": [CIFAR_10[int(k)] for k in marked[i].split()],
+                "impossible": _marked(rows, i, marked[i]),
             }
         )
         for i in range(len(first))
@@ -143,19 +146,24 @@ def _payloads(rows: Rows, columns: dict[str, Coded]) -> tuple[list[str], int, in
 
 def _percent(rows: Rows, row: int, column: str, typed: str, *, needed: bool) -> float | None:
     """The percent as typed; text that is no number is an error where the answer uses it, else not given."""
-    typed = TYPING_SLIPS.get(typed, typed)
+    typed = TYPING_SLIPS.get(typed, typed).strip()
     if typed == "":
         return None
     try:
-        value = float(typed)
-    except ValueError:
+        value = finite_number(typed)
+    except ValueError as error:
         if not needed:
             return None
-        raise BadTable(
-            f"found {show(typed)}",
-            expected="a percent",
-            fix="is this the published file?",
-            code="bad-number",
-            where=rows.where(row, column),
-        ) from None
+        raise not_published(rows, row, column, typed, "a percent") from error
     return int(value) if value == int(value) else value
+
+
+def _marked(rows: Rows, row: int, text: str) -> list[str]:
+    """The classes marked impossible, given as numbers."""
+    names = []
+    for number in text.split():
+        try:
+            names.append(CIFAR_10[class_number(number, CIFAR_10)])
+        except ValueError as error:
+            raise not_published(rows, row, "impossible", number, str(error)) from error
+    return names

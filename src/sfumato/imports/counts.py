@@ -9,14 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.columns import TextColumn, check_columns, numbers
-from sfumato.errors import BadTable, Where, listing
-from sfumato.files import NUMPY, kind_of, read_arrays, read_rows
-from sfumato.imports.imported import Imported, counts_notes, labels_from_counts
+from sfumato.errors import listing
+from sfumato.files import NUMPY, kind_of, read_rows
+from sfumato.imports.imported import Imported
+from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts
+from sfumato.probabilities import check_classes
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many people said what, per item: CSV, Parquet or Arrow with one column a class, or an npz with `counts`.
+    """How many people said what, per item: CSV or Parquet with one column a class, or an npz with `counts`.
 
     `item` names the id column (default: a column `item` if there is one, else row numbers are the ids). `classes`
     picks the class columns and their order; without it every other column is a class.
@@ -36,8 +38,9 @@ class Counts:
         key = self.item or ("item" if "item" in rows.schema.names else None)
         classes = self.classes or tuple(name for name in rows.schema.names if name != key)
         check_columns(rows, (*([key] if key else []), *classes))
+        check_classes(classes, rows.where())
         ids = TextColumn(rows, key or "")
-        parts = []
+        parts = [np.empty((0, len(classes)))]
         n_rows = 0
         for chunk in rows.chunks:
             if key:
@@ -45,32 +48,17 @@ class Counts:
             parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in classes], axis=1))
             n_rows += len(chunk)
         items = ids.finish().text().to_pylist() if key else [str(i) for i in range(n_rows)]
-        if not parts:
-            raise BadTable(
-                "found no rows",
-                expected="at least one item",
-                fix="export the counts again",
-                code="no-rows",
-                where=rows.where(),
-            )
-        labels = labels_from_counts(items, np.concatenate(parts), classes, Where(str(source)))
+        labels = labels_from_counts(items, np.concatenate(parts), classes, rows.where)
         unread = [name for name in rows.schema.names if name not in (key, *classes)]
         return Imported(labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else [])))
 
     def _read_arrays(self, source: Path) -> Imported:
-        arrays = read_arrays(source)
-        counts = arrays.get("counts", arrays.get(source.stem))
-        if counts is None or counts.ndim != 2:
-            raise BadTable(
-                f"found arrays {listing(list(arrays))}",
-                expected="an array `counts` of items x classes",
-                fix="save it as counts=...",
-                code="missing-column",
-                where=Where(str(source)),
-            )
+        arrays = counts_in(source)
+        counts = arrays["counts"]
         named = arrays.get("class_names", arrays.get("classes"))
-        classes = self.classes or tuple(str(n) for n in (named if named is not None else range(counts.shape[1])))
+        n_classes = counts.shape[1] if counts.ndim == 2 else 0
+        classes = self.classes or tuple(str(name) for name in (named if named is not None else range(n_classes)))
         ids = arrays.get("items")
-        items = [str(i) for i in (ids if ids is not None else range(len(counts)))]
-        labels = labels_from_counts(items, counts, classes, Where(str(source)))
+        items = [str(i) for i in (ids if ids is not None else range(len(np.atleast_1d(counts))))]
+        labels = labels_from_counts(items, counts, classes, in_arrays(source))
         return Imported(labels, counts_notes(labels))

@@ -6,21 +6,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
 from sfumato.columns import Coded
-from sfumato.errors import BadTable, listing
+from sfumato.errors import BadTable, listing, show
 from sfumato.files import Rows, read_rows
-from sfumato.imports.imported import (
-    Imported,
+from sfumato.imports.answers import (
     annotations_of,
-    came_in,
     choice_payloads,
     coded_array,
-    id_columns,
+    coded_columns,
     ordered_classes,
     purposes,
     refuse_second_answer,
     second_answers,
 )
+from sfumato.imports.imported import Imported, came_in
 from sfumato.soft_labels import SoftLabels
 
 KNOWN_NAMES = {
@@ -32,7 +33,7 @@ KNOWN_NAMES = {
 
 @dataclass(frozen=True)
 class Crowd:
-    """One row an answer, in a CSV, Parquet or Arrow file; crowd-kit's `task, worker, label` is recognised.
+    """One row an answer, in a CSV or Parquet file; crowd-kit's `task, worker, label` is recognised.
 
     `classes` lists the classes allowed, in order; without it the labels found are the classes. `truth` names a column
     with known classes, kept as original labels; its values that are no class (`-1`, empty) mean unknown.
@@ -51,8 +52,8 @@ class Crowd:
     def read(self, source: str | Path) -> Imported:
         rows = read_rows(source, guarded=False)
         names = {role: self._column(rows, role) for role in KNOWN_NAMES}
-        wanted = [*names.values(), *([self.truth] if self.truth else [])]
-        columns = id_columns(rows, wanted)
+        truth = [self.truth] if self.truth else []
+        columns = coded_columns(rows, [*names.values(), *truth], optional=truth)
         item, annotator, label = (columns[names[role]] for role in ("item", "annotator", "label"))
         if not len(label.codes):
             raise BadTable(
@@ -75,8 +76,9 @@ class Crowd:
             },
             "choice/1",
             classes,
+            rows.where(),
         )
-        unread = [name for name in rows.schema.names if name not in wanted]
+        unread = [name for name in rows.schema.names if name not in (*names.values(), *truth)]
         notes = [
             came_in(table),
             f"read as item: {names['item']}, annotator: {names['annotator']}, label: {names['label']}",
@@ -87,7 +89,12 @@ class Crowd:
             notes.append(f"{int(later.sum()):,} second answers of a person to an item kept with purpose 'repeat'")
         if unread:
             notes.append(f"columns not read: {listing(unread)}")
-        return Imported(table, tuple(notes), self._original(item, columns, classes))
+        if not self.truth:
+            return Imported(table, tuple(notes))
+        original, unknown = _original(rows, item, columns[self.truth], classes, self.truth)
+        if unknown:
+            notes.append(f"items without a known class in {self.truth}: {listing(unknown)}")
+        return Imported(table, tuple(notes), original)
 
     def _column(self, rows: Rows, role: str) -> str:
         """The column for `role`: the one named, or the first known name that is there."""
@@ -105,18 +112,25 @@ class Crowd:
             )
         return found
 
-    def _original(self, item: Coded, columns: dict[str, Coded], classes: tuple[str, ...]) -> SoftLabels | None:
-        """The known classes, one an item; two different ones for an item are an error."""
-        if self.truth is None:
-            return None
-        pairs = dict.fromkeys(zip(item.text().to_pylist(), columns[self.truth].text().to_pylist(), strict=True))
-        known = [(name, truth) for name, truth in pairs if truth in classes]
-        items = [name for name, _ in known]
-        if len(set(items)) < len(items):
+
+def _original(
+    rows: Rows, item: Coded, truth: Coded, classes: tuple[str, ...], column: str
+) -> tuple[SoftLabels | None, list[str]]:
+    """The known classes, one an item, and the items of which none is known; two different ones are an error."""
+    first: dict[int, int] = {}
+    pair = item.codes.astype(np.int64) * max(len(truth.names), 1) + truth.codes
+    for row in np.sort(np.unique(pair, return_index=True)[1]).tolist():
+        code = int(item.codes[row])
+        if code in first:
             raise BadTable(
-                "found an item with two different truths",
+                f"found item {show(item.names[code].as_py())} with two different truths",
                 expected="one truth an item",
-                fix=f"mend the column {self.truth}",
+                fix=f"mend the column {column}",
                 code="doubled-item",
+                where=rows.where(row, column),
             )
-        return SoftLabels.one_hot(items, [truth for _, truth in known], classes) if known else None
+        first[code] = int(truth.codes[row])
+    names, truths = item.names.to_pylist(), truth.names.to_pylist()
+    known = {names[code]: truths[value] for code, value in first.items() if truths[value] in classes}
+    unknown = [names[code] for code in first if names[code] not in known]
+    return SoftLabels.one_hot(list(known), list(known.values()), classes) if known else None, unknown

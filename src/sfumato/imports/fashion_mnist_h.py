@@ -8,53 +8,44 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import Where
-from sfumato.files import NUMPY, kind_of, read_arrays, read_rows
-from sfumato.imports.imported import Imported, counts_notes, find_file, labels_from_counts
-from sfumato.soft_labels import SoftLabels
+from sfumato.columns import numbers
+from sfumato.files import NUMPY, kind_of, read_rows
+from sfumato.files.csv import first_record
+from sfumato.imports.imported import Imported, find_file
+from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 
 FASHION_MNIST = (
-    "T-shirt/top",
-    "Trouser",
-    "Pullover",
-    "Dress",
-    "Coat",
-    "Sandal",
-    "Shirt",
-    "Sneaker",
-    "Bag",
-    "Ankle boot",
-)
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
 FILES = ("counts.npz", "fmh_counts.csv", "data/fmh_counts.csv")
 
 
 @dataclass(frozen=True)
 class FashionMnistH:
     """The published votes per class as SoftLabels: five times as doubtful as CIFAR-10H, and on images that two cores
-    can train on well. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten columns of counts, test order)."""
+    can train on well. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts a row, test order, no header)."""
 
     name: ClassVar[str] = "fashion-mnist-h"
     summary: ClassVar[str] = "Fashion-MNIST-H votes per class (Ishida et al. 2023)"
 
     def read(self, source: str | Path) -> Imported:
         path = find_file(source, FILES)
-        arrays = read_arrays(path) if kind_of(path) is NUMPY else {"counts": _csv_counts(path)}
-        counts = arrays["counts"] if "counts" in arrays else arrays[path.stem]
-        items = [str(i) for i in range(len(counts))]
-        labels = labels_from_counts(items, counts, FASHION_MNIST, Where(str(path)))
-        original = (
-            SoftLabels.from_numpy(items, np.eye(10)[arrays["labels"]], FASHION_MNIST) if "labels" in arrays else None
-        )
+        arrays = counts_in(path) if kind_of(path) is NUMPY else {"counts": _csv_counts(path)}
+        items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
+        place = in_arrays(path)
+        labels = labels_from_counts(items, arrays["counts"], FASHION_MNIST, place)
+        original = original_from_numbers(path, items, arrays["labels"], FASHION_MNIST) if "labels" in arrays else None
         return Imported(labels, counts_notes(labels), original)
 
 
 def _csv_counts(path: Path) -> np.ndarray:
-    """The last ten columns of the authors' CSV, whatever they are called."""
-    from sfumato.columns import numbers
-
-    rows = read_rows(path, guarded=False)
-    names = rows.schema.names[-10:]
-    parts = []
+    """The ten counts a row; the first line is data unless it holds names, or numbers the columns 0 to 9."""
+    first = first_record(path)
+    is_data = all(field.strip().isdigit() for field in first) and first != [str(k) for k in range(len(first))]
+    header = [f"column {k}" for k in range(len(first))] if is_data else []
+    rows = read_rows(path, guarded=False, header=header)
+    names = rows.schema.names[-len(FASHION_MNIST) :]
+    parts = [np.empty((0, len(names)))]
     n_rows = 0
     for chunk in rows.chunks:
         parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in names], axis=1))

@@ -12,19 +12,19 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.beliefs import Beliefs
+from sfumato.columns import Coded
 from sfumato.errors import BadTable, Where, listing, show, unknown
-from sfumato.files import read_document, read_rows
-from sfumato.imports.imported import (
-    CIFAR_10,
-    Imported,
+from sfumato.files import Rows, read_document, read_rows
+from sfumato.imports.answers import (
     annotations_of,
-    came_in,
     class_numbers,
     coded_array,
-    find_file,
+    coded_columns,
+    not_published,
+    number_column,
     purposes,
-    text_columns,
 )
+from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file, naming
 
 MIXING_FILES = ("infer_mixing_factor.csv.gz", "hmix_infer_mixing_factor.csv")
 LABEL_FILES = ("hmix_individ_soft_labels.json.gz", "hmix_individ_soft_labels.json")
@@ -73,12 +73,12 @@ class HMix:
 
 def _read_mixing(path: Path) -> Imported:
     rows = read_rows(path, guarded=False)
-    columns = text_columns(rows, COLUMNS)
+    columns = coded_columns(rows, COLUMNS)
     text = {name: column.text().to_pylist() for name, column in columns.items()}
     first = class_numbers(rows, columns["label1"], "label1", CIFAR_10)
     second = class_numbers(rows, columns["label2"], "label2", CIFAR_10)
-    share = 1 - _percents(rows.where(None, "response_mixing_pct_raw"), text["response_mixing_pct_raw"])
-    confidence = _percents(rows.where(None, "confidence_pct"), text["confidence_pct"])
+    share = 1 - _percents(rows, columns, "response_mixing_pct_raw")
+    confidence = _percents(rows, columns, "confidence_pct")
     items = [
         f"mixed_{text['true_mixing'][i]}_{CIFAR_10[first[i]].title()}_{text['index1'][i]}_{CIFAR_10[second[i]].title()}_{text['index2'][i]}.png"
         for i in range(len(first))
@@ -99,12 +99,13 @@ def _read_mixing(path: Path) -> Imported:
             "item": pa.array(items, pa.string()),
             "annotator": coded_array(columns["annotator"]),
             "payload": pa.array(payloads, pa.string()),
-            "trial": columns["trial_index"].text().cast(pa.int64()),
+            "trial": pa.array(number_column(rows, columns["trial_index"], "trial_index")),
             "purpose": purposes(is_repeat),
-            "seconds": pa.array(np.array(text["rt_ms"], dtype=np.float64) / 1000),
+            "seconds": pa.array(number_column(rows, columns["rt_ms"], "rt_ms") / 1000),
         },
         "mixture/1",
         CIFAR_10,
+        rows.where(),
     )
     notes = (
         f"{came_in(table)}; {int(is_repeat.sum()):,} are repeats",
@@ -113,52 +114,46 @@ def _read_mixing(path: Path) -> Imported:
     return Imported(table, notes)
 
 
-def _percents(where: Where, texts: list[str]) -> np.ndarray:
-    try:
-        values = np.array(texts, dtype=np.float64) / 100
-    except ValueError:
-        values = np.array([np.nan])
-    if not ((values >= 0) & (values <= 1)).all():
-        raise BadTable(
-            "found a value that is no percent",
-            expected="0 to 100",
-            fix="is this the published file?",
-            code="bad-number",
-            where=where,
-        )
+def _percents(rows: Rows, columns: dict[str, Coded], name: str) -> np.ndarray:
+    """A column of percents as shares."""
+    values = number_column(rows, columns[name], name) / 100
+    wrong = (values < 0) | (values > 1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise not_published(rows, row, name, f"{100 * values[row]:g}", "a percent from 0 to 100")
     return values
 
 
 def _read_soft_labels(path: Path) -> Imported:
     document = read_document(path)
-    if not isinstance(document, dict) or not all(NAME.fullmatch(str(name)) for name in document):
-        odd = (
-            next((name for name in document if not NAME.fullmatch(str(name))), document)
-            if isinstance(document, dict)
-            else type(document)
-        )
-        raise BadTable(
-            f"found {show(odd)}",
-            expected="an object with a key a mixed image, mixed_0.5_Dog_2205_Frog_6908.png",
-            fix="is this the published file?",
-            code="bad-item",
-            where=Where(str(path)),
-        )
+    if not isinstance(document, dict):
+        raise _not_released(path, type(document).__name__, None)
+    for name, labels in document.items():
+        if not NAME.fullmatch(name):
+            raise _not_released(path, show(name), None)
+        if not isinstance(labels, list) or not all(
+            isinstance(row, list) and len(row) == len(CIFAR_10) for row in labels
+        ):
+            raise _not_released(path, show(labels), name, "wrong-length")
+        if not all(isinstance(p, (int, float)) and not isinstance(p, bool) for row in labels for p in row):
+            raise _not_released(path, show(labels), name, "wrong-type")
     items = [name for name, labels in document.items() for _ in labels]
-    probs = [row for labels in document.values() for row in labels]
-    if bad := [i for i, row in enumerate(probs) if not isinstance(row, list) or len(row) != len(CIFAR_10)]:
-        raise BadTable(
-            f"found {show(probs[bad[0]])}",
-            expected="ten probabilities",
-            fix="is this the published file?",
-            code="wrong-length",
-            where=Where(str(path), column=items[bad[0]]),
-        )
-    beliefs = Beliefs.from_numpy(
-        items, [f"unnamed-{i}" for i in range(len(items))], np.array(probs, dtype=np.float64), CIFAR_10
-    )
+    probs = np.array([row for labels in document.values() for row in labels], dtype=np.float64)
+    with naming(path):
+        people = [f"unnamed-{i}" for i in range(len(items))]
+        beliefs = Beliefs.from_numpy(items, people, probs.reshape(len(items), len(CIFAR_10)), CIFAR_10)
     notes = (
         f"{len(beliefs):,} beliefs about {len(document):,} mixed images ({listing(list(CIFAR_10))})",
         "the authors published no annotators: each row has an annotator of its own, so nobody is taken for another",
     )
     return Imported(beliefs, notes)
+
+
+def _not_released(path: Path, found: str, item: str | None, code: str = "bad-item") -> BadTable:
+    return BadTable(
+        f"found {found}",
+        expected='an object like {"mixed_0.5_Dog_2205_Frog_6908.png": [[ten probabilities], ...]}',
+        fix="is this the published file?",
+        code=code,
+        where=Where(str(path), column=item),
+    )

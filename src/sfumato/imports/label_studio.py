@@ -11,9 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sfumato.columns import is_moment
 from sfumato.errors import BadTable, Where, listing, show, unknown
 from sfumato.files import read_document
-from sfumato.imports.imported import Imported, annotations_of, came_in, purposes
+from sfumato.imports.answers import annotations_of, purposes
+from sfumato.imports.imported import Imported, came_in
 
 READ = ("choices", "rating", "number")
 
@@ -57,12 +59,12 @@ class LabelStudio:
             "seconds": pa.array([a.seconds for a in gathered.answers], pa.float64()),
             "purpose": purposes(self._later(path, gathered.answers)),
         }
-        table = annotations_of(columns, kind, classes)
+        table = annotations_of(columns, kind, classes, Where(str(path)))
         notes = [
             f"{came_in(table)}; of kind {kind}",
             f"classes: {listing(classes)}" + ("" if self.classes else " (as found; fix them with --classes)"),
         ]
-        notes += [f"{n:,} {what}" for what, n in sorted(gathered.left_out.items())]
+        notes += [f"{n:,} {what}" for what, n in sorted(gathered.left_out.items()) if n]
         return Imported(table, tuple(notes))
 
     def _payloads(self, path: Path, answers: list[_Answer]) -> tuple[str, list[str], tuple[str, ...]]:
@@ -184,59 +186,90 @@ class _Gathered:
         pointer = f"/{number}"
         if not isinstance(task, dict) or not isinstance(task.get("annotations"), list):
             raise _bad(self.path, pointer, show(task), "a task with `annotations` (export as JSON, not JSON-MIN)")
-        self.left_out["predictions of models, not read"] += len(task.get("predictions") or [])
+        predictions = task.get("predictions") or []
+        if not isinstance(predictions, list):
+            raise _bad(self.path, f"{pointer}/predictions", show(predictions), "an array of predictions")
+        self.left_out["predictions of models, not read"] += len(predictions)
         for i, annotation in enumerate(task["annotations"]):
-            self._add(task, annotation, f"{pointer}/annotations/{i}")
+            self._add(pointer, task, annotation, f"{pointer}/annotations/{i}")
 
-    def _add(self, task: dict[str, Any], annotation: Any, pointer: str) -> None:
+    def _add(self, task_pointer: str, task: dict[str, Any], annotation: Any, pointer: str) -> None:
         if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
             raise _bad(self.path, pointer, show(annotation), "an annotation with a `result` array")
         if annotation.get("was_cancelled"):
             self.left_out["annotations skipped by the annotator, no answer"] += 1
             return
-        chosen: list[str] = []
-        values: dict[str, float] = {}
-        kinds = set()
-        for j, result in enumerate(annotation["result"]):
-            kind = result.get("type") if isinstance(result, dict) else None
-            if kind not in READ:
-                self.left_out[f"results of type {kind}, not read"] += 1
-                continue
-            value = result.get("value", {}).get(kind) if isinstance(result.get("value"), dict) else None
-            kinds.add(kind)
-            if kind == "choices" and isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-                chosen += value
-            elif kind != "choices" and isinstance(value, (int, float)) and not isinstance(value, bool):
-                values[str(result.get("from_name"))] = float(value)
-            else:
-                raise _bad(
-                    self.path,
-                    f"{pointer}/result/{j}/value",
-                    show(value),
-                    "chosen classes" if kind == "choices" else "a number",
-                )
+        chosen, values, kinds = self._results(annotation["result"], f"{pointer}/result")
         if not kinds:
             self.left_out["annotations without Choices, Rating or Number"] += 1
             return
         who = annotation.get("completed_by")
         who = who.get("id") if isinstance(who, dict) else who
-        what = task.get("data", {}).get(self.item_field) if self.item_field else task.get("id")
-        for name, given in (("completed_by", who), (self.item_field or "id", what)):
-            if not isinstance(given, (int, str)) or isinstance(given, bool) or given == "":
-                raise _bad(self.path, f"{pointer}/{name}", show(given), f"{name} as a number or text")
-        seconds = annotation.get("lead_time")
         self.answers.append(
             _Answer(
-                str(what),
-                str(who),
+                self._item(task_pointer, task),
+                self._name(f"{pointer}/completed_by", who),
                 tuple(chosen),
                 values,
                 kinds <= {"choices", "rating"},
-                float(seconds) if isinstance(seconds, (int, float)) else None,
-                annotation.get("created_at") if isinstance(annotation.get("created_at"), str) else None,
+                self._seconds(f"{pointer}/lead_time", annotation.get("lead_time")),
+                self._moment(f"{pointer}/created_at", annotation.get("created_at")),
                 pointer,
             )
         )
+
+    def _results(self, results: list[Any], pointer: str) -> tuple[list[str], dict[str, float], set[str]]:
+        """The classes chosen, the numbers given by control, and which kinds of result these were."""
+        chosen: list[str] = []
+        values: dict[str, float] = {}
+        kinds = set()
+        for j, result in enumerate(results):
+            if not isinstance(result, dict):
+                raise _bad(self.path, f"{pointer}/{j}", show(result), "a result with a type and a value")
+            kind = result.get("type")
+            if kind not in READ:
+                self.left_out[f"results of type {kind}, not read"] += 1
+                continue
+            value: Any = result.get("value", {}).get(kind) if isinstance(result.get("value"), dict) else None
+            kinds.add(kind)
+            if kind == "choices" and isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+                chosen += value
+            elif kind != "choices" and _is_number(value):
+                values[str(result.get("from_name"))] = float(value)
+            else:
+                expected = "chosen classes" if kind == "choices" else "a number"
+                raise _bad(self.path, f"{pointer}/{j}/value", show(value), expected)
+        return chosen, values, kinds
+
+    def _item(self, pointer: str, task: dict[str, Any]) -> str:
+        if self.item_field is None:
+            return self._name(f"{pointer}/id", task.get("id"))
+        data = task.get("data")
+        value = data.get(self.item_field) if isinstance(data, dict) else None
+        return self._name(f"{pointer}/data/{self.item_field}", value)
+
+    def _name(self, pointer: str, value: Any) -> str:
+        if not isinstance(value, (int, str)) or isinstance(value, bool) or not str(value).strip():
+            raise _bad(self.path, pointer, show(value), "a number or text that names it")
+        return str(value)
+
+    def _seconds(self, pointer: str, value: Any) -> float | None:
+        if value is None:
+            return None
+        if not _is_number(value) or value < 0:
+            raise _bad(self.path, pointer, show(value), "a number of seconds, or null")
+        return float(value)
+
+    def _moment(self, pointer: str, value: Any) -> str | None:
+        if value is None:
+            return None
+        if not isinstance(value, str) or not is_moment(value):
+            raise _bad(self.path, pointer, show(value), "a moment like 2026-01-31T12:00:00.000Z, or null")
+        return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 def _bad(

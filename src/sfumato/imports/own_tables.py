@@ -1,4 +1,4 @@
-"""Annotations in our own format, from CSV, Parquet or Arrow: checked, and written anew."""
+"""Annotations in our own format, from CSV or Parquet: checked, and written anew."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class OwnAnnotations:
     classes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "annotations"
-    summary: ClassVar[str] = "our own Annotations table (CSV, Parquet, Arrow)"
+    summary: ClassVar[str] = "our own Annotations table (CSV, Parquet)"
 
     def read(self, source: str | Path) -> Imported:
         table = Annotations.read(source, self.classes)

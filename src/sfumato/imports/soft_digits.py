@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.doubt import Doubt, entropy
-from sfumato.errors import BadTable, Where, listing, unknown
+from sfumato.errors import BadTable, Where, listing, show, unknown
 from sfumato.files import NUMPY, kind_of, read_arrays, read_rows
-from sfumato.imports.imported import Imported
+from sfumato.imports.imported import Imported, naming
 from sfumato.soft_labels import SoftLabels
 
 DIGITS = (*(str(d) for d in range(10)), "not a digit")
@@ -52,6 +52,14 @@ class SoftDigits:
                 where=Where(str(path)),
             )
         n_rows = len(columns[self.column])
+        if not n_rows:
+            raise BadTable(
+                "found no rows",
+                expected="at least one item",
+                fix="is this the published file?",
+                code="no-rows",
+                where=Where(str(path)),
+            )
         kept = np.ones(n_rows, dtype=bool)
         for name, wanted in (("split", self.split), ("source", self.source)):
             if wanted is not None:
@@ -61,7 +69,8 @@ class SoftDigits:
                 kept &= values == wanted
         ids = columns.get("indices", columns.get("file_name", range(n_rows)))
         items = [str(ids[i]) for i in np.flatnonzero(kept)]
-        labels = SoftLabels.from_numpy(items, _matrix(path, columns, self.column)[kept], DIGITS)
+        with naming(path, self.column):
+            labels = SoftLabels.from_numpy(items, _matrix(path, columns, self.column)[kept], DIGITS)
         doubt = _doubt(path, columns, kept, labels)
         majority = _matrix(path, columns, "soft_label_argmax")[kept].argmax(axis=1)
         moved = int((majority != _matrix(path, columns, "soft_label")[kept].argmax(axis=1)).sum())
@@ -73,7 +82,7 @@ class SoftDigits:
             notes.append(
                 f"{moved:,} rows where soft_label_argmax is not the largest entry of soft_label (ties among them)"
             )
-        return Imported(labels, tuple(notes), _original(columns, kept, items), doubt)
+        return Imported(labels, tuple(notes), _original(path, columns, kept, items), doubt)
 
 
 def _columns(path: Path) -> dict[str, Any]:
@@ -82,7 +91,9 @@ def _columns(path: Path) -> dict[str, Any]:
         return {name: array for name, array in read_arrays(path).items() if name != "images"}
     rows = read_rows(path, guarded=False)
     wanted = [name for name in rows.schema.names if name != "images"]
-    table = pa.concat_tables(chunk.select(wanted) for chunk in rows.chunks)
+    table = pa.concat_tables(
+        [rows.schema.empty_table().select(wanted), *(chunk.select(wanted) for chunk in rows.chunks)]
+    )
     return {name: table.column(name).to_pylist() for name in wanted}
 
 
@@ -125,15 +136,30 @@ def _doubt(path: Path, columns: dict[str, Any], kept: np.ndarray, labels: SoftLa
     )
 
 
-def _original(columns: dict[str, Any], kept: np.ndarray, items: list[str]) -> SoftLabels | None:
+def _original(path: Path, columns: dict[str, Any], kept: np.ndarray, items: list[str]) -> SoftLabels | None:
     """The labels of the source data: a digit for MNIST, a distribution over ten digits for the synthetic part."""
     if "original_labels" not in columns:
         return None
     rows = np.zeros((len(items), len(DIGITS)))
     for row, at in enumerate(np.flatnonzero(kept)):
-        value = np.asarray(columns["original_labels"][at], dtype=np.float64).reshape(-1)
-        if value.size == 1:
-            rows[row, int(value[0])] = 1
-        else:
-            rows[row, : value.size] = value
-    return SoftLabels.from_numpy(items, rows, DIGITS)
+        rows[row, :10] = _ten_digits(path, int(at), columns["original_labels"][at])
+    with naming(path, "original_labels"):
+        return SoftLabels.from_numpy(items, rows, DIGITS)
+
+
+def _ten_digits(path: Path, row: int, value: Any) -> np.ndarray:
+    try:
+        label = np.asarray(value, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        label = np.empty(0)
+    if label.size == 10:
+        return label
+    if label.size == 1 and label[0] in range(10):
+        return np.asarray(np.eye(10)[int(label[0])])
+    raise BadTable(
+        f"found {show(value)}",
+        expected="a digit from 0 to 9, or ten probabilities",
+        fix="is this the published file?",
+        code="bad-number",
+        where=Where(str(path), row=row, column="original_labels"),
+    )

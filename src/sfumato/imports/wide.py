@@ -10,16 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.columns import Coded
-from sfumato.errors import BadTable, listing, show
-from sfumato.files import read_rows
-from sfumato.imports.imported import (
-    Imported,
-    annotations_of,
-    choice_payloads,
-    coded_array,
-    ordered_classes,
-    text_columns,
-)
+from sfumato.errors import BadTable, UnknownName, listing, show, unknown
+from sfumato.files import Rows, read_rows
+from sfumato.imports.answers import annotations_of, choice_payloads, coded_array, coded_columns, ordered_classes
+from sfumato.imports.imported import Imported, came_in
 
 
 @dataclass(frozen=True)
@@ -37,27 +31,13 @@ class Wide:
 
     def read(self, source: str | Path) -> Imported:
         rows = read_rows(source, guarded=False)
-        names = rows.schema.names
-        columns = text_columns(
-            rows, [self.item or names[0], *(name for name in names if name != (self.item or names[0]))]
-        )
-        item = columns.pop(self.item or names[0])
-        people = list(columns)
-        ids = item.text().to_pylist()
-        if doubled := [name for name in item.names.to_pylist() if ids.count(name) > 1]:
-            row = [i for i, name in enumerate(ids) if name == doubled[0]][1]
-            raise BadTable(
-                f"found item {show(doubled[0])} a second time",
-                expected="each item once",
-                fix="join the two rows",
-                code="doubled-item",
-                where=rows.where(row, self.item or names[0]),
-            )
-        texts = (
-            np.array([columns[name].text().to_pylist() for name in people], dtype=object)
-            .reshape(len(people), len(ids))
-            .T
-        )
+        key = self.item or rows.schema.names[0]
+        people = [name for name in rows.schema.names if name != key]
+        columns = coded_columns(rows, [key, *people], optional=people)
+        item = columns[key]
+        _check_once(rows, key, item)
+        texts = np.array([columns[name].text().to_pylist() for name in people], dtype=object)
+        texts = texts.reshape(len(people), len(item.codes)).T
         asked = np.argwhere(texts != "")
         if not len(asked):
             raise BadTable(
@@ -69,27 +49,45 @@ class Wide:
             )
         encoded = pa.array(texts[texts != ""].tolist(), pa.string()).dictionary_encode()
         label = Coded(encoded.indices.to_numpy(), encoded.dictionary)
-        try:
-            classes = ordered_classes(label, self.classes, rows, "")
-        except Exception as error:
-            row, column = asked[int(np.argmax([texts[r, c] not in self.classes for r, c in asked]))]
-            error.where = rows.where(int(row), people[column])  # type: ignore[attr-defined]
-            raise
+        self._check_cells(rows, label, asked, people)
+        classes = ordered_classes(label, self.classes, rows, key)
         table = annotations_of(
             {
-                "item": coded_array(Coded(asked[:, 0].astype(np.int32), pa.array(ids, pa.string()))),
+                "item": coded_array(Coded(item.codes[asked[:, 0]], item.names)),
                 "annotator": coded_array(Coded(asked[:, 1].astype(np.int32), pa.array(people, pa.string()))),
                 "payload": choice_payloads(label),
             },
             "choice/1",
             classes,
+            rows.where(),
         )
-        empty = len(ids) - len(table.item.names)
-        notes = [
-            f"{len(table):,} answers by {len(people):,} annotators about {len(ids):,} items, {len(classes)} classes"
-        ]
+        notes = [came_in(table)]
         if not self.classes:
             notes.append(f"classes as found: {listing(classes)} (fix them with --classes)")
-        if empty:
+        if empty := len(item.names) - len(table.item.names):
             notes.append(f"{empty:,} items without any answer")
         return Imported(table, tuple(notes))
+
+    def _check_cells(self, rows: Rows, label: Coded, asked: np.ndarray, people: list[str]) -> None:
+        """Raise unless every cell holds a class: one of those given, or at least a name."""
+        for code, name in enumerate(label.names.to_pylist()):
+            if name.strip() and (not self.classes or name in self.classes):
+                continue
+            row, column = asked[int(np.argmax(label.codes == code))]
+            where = rows.where(int(row), people[int(column)])
+            fix = "mend the cell, or add the class to --classes"
+            error: UnknownName = unknown("class", name, list(self.classes or ["a class name"]), where=where, fix=fix)
+            raise error
+
+
+def _check_once(rows: Rows, key: str, item: Coded) -> None:
+    _, first = np.unique(item.codes, return_index=True)
+    if len(first) < len(item.codes):
+        row = int(np.setdiff1d(np.arange(len(item.codes)), first)[0])
+        raise BadTable(
+            f"found item {show(item.names[int(item.codes[row])].as_py())} a second time",
+            expected="each item once",
+            fix="join the two rows",
+            code="doubled-item",
+            where=rows.where(row, key),
+        )

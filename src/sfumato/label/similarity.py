@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.columns import TextColumn, check_columns, numbers
-from sfumato.errors import BadTable, listing, unknown
+from sfumato.errors import BadTable, Where, listing, unknown
 from sfumato.files import read_rows
 
 
@@ -20,6 +20,7 @@ class ClassSimilarity:
 
     classes: tuple[str, ...]
     matrix: Float[np.ndarray, "classes classes"]
+    source: str | None = None
 
     def __post_init__(self) -> None:
         k = len(self.classes)
@@ -52,6 +53,14 @@ class ClassSimilarity:
         check_columns(rows, ("class",))
         names = TextColumn(rows, "class")
         others = [name for name in rows.schema.names if name != "class"]
+        if not others:
+            raise BadTable(
+                "found only the column class",
+                expected="one column a class, or an embedding",
+                fix="add the similarities or the vectors",
+                code="bad-similarity",
+                where=rows.where(),
+            )
         parts = []
         n_rows = 0
         for chunk in rows.chunks:
@@ -60,20 +69,20 @@ class ClassSimilarity:
             n_rows += len(chunk)
         classes = names.finish().text().to_pylist()
         values = np.concatenate(parts) if parts else np.empty((0, len(others)))
-        if set(classes) != set(others):
-            return cls.from_embeddings(classes, values)
-        return cls(tuple(classes), values[:, [others.index(name) for name in classes]])
+        try:
+            if set(classes) != set(others):
+                return replace(cls.from_embeddings(classes, values), source=str(path))
+            return cls(tuple(classes), values[:, [others.index(name) for name in classes]], str(path))
+        except BadTable as error:
+            error.where = rows.where()
+            raise
 
     def ordered(self, classes: Sequence[str]) -> Float[np.ndarray, "classes classes"]:
         """The matrix in the order of `classes`, which must all be here; the diagonal set to 0."""
         for name in classes:
             if name not in self.classes:
-                raise unknown(
-                    "class",
-                    name,
-                    self.classes,
-                    fix=f"add it to the similarity matrix ({listing(self.classes)})",
-                )
+                fix = f"add it to the similarity matrix ({listing(self.classes)})"
+                raise unknown("class", name, self.classes, fix=fix, where=Where(self.source))
         rows = [self.classes.index(name) for name in classes]
         matrix = self.matrix[np.ix_(rows, rows)].copy()
         np.fill_diagonal(matrix, 0)

@@ -1,0 +1,149 @@
+"""Columns of foreign tables: read as text, turned into answers, every fault with its line."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from sfumato.annotations import Annotations
+from sfumato.columns import NUMBER, Coded, TextColumn, check_columns
+from sfumato.errors import BadTable, Where, show, unknown
+from sfumato.files import Rows
+from sfumato.probabilities import check_classes
+
+
+def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Coded]:
+    """Columns of a foreign table, each as coded text; an empty field is an error with its line, unless `optional`."""
+    check_columns(rows, tuple(names))
+    columns = {name: TextColumn(rows, name, optional=name in optional) for name in names}
+    for chunk in rows.chunks:
+        for name, column in columns.items():
+            column.append(chunk.column(name))
+    return {name: column.finish() for name, column in columns.items()}
+
+
+def choice_payloads(label: Coded) -> pa.DictionaryArray:
+    """`choice` payloads for a coded column of class names, each text written once."""
+    texts = [json.dumps({"class": name}, ensure_ascii=False) for name in label.names.to_pylist()]
+    return pa.DictionaryArray.from_arrays(pa.array(label.codes), pa.array(texts, pa.string()))
+
+
+def coded_array(column: Coded) -> pa.DictionaryArray:
+    """A coded column as Arrow."""
+    return pa.DictionaryArray.from_arrays(pa.array(column.codes), column.names)
+
+
+def annotations_of(columns: dict[str, Any], kind: str, classes: Sequence[str], where: Where) -> Annotations:
+    """Annotations of one kind from ready columns; `where` is the file, for what is wrong with its classes."""
+    check_classes(tuple(classes), where)
+    n_rows = len(columns["item"])
+    constant = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array([kind]))
+    return Annotations.from_arrow(pa.table({**columns, "kind": constant}), classes)
+
+
+def purposes(is_repeat: np.ndarray) -> pa.DictionaryArray:
+    """The purpose column: `repeat` where told, `label` elsewhere."""
+    return pa.DictionaryArray.from_arrays(pa.array(is_repeat.astype(np.int32)), pa.array(["label", "repeat"]))
+
+
+def second_answers(item: Coded, annotator: Coded) -> np.ndarray:
+    """Which rows are a person's second or later answer to the same item."""
+    pair = item.codes.astype(np.int64) * max(len(annotator.names), 1) + annotator.codes
+    later = np.ones(len(pair), dtype=bool)
+    later[np.unique(pair, return_index=True)[1]] = False
+    return later
+
+
+def refuse_second_answer(rows: Rows, item: Coded, annotator: Coded, later: np.ndarray) -> None:
+    """Raise for the first row that `later` marks."""
+    if later.any():
+        row = int(np.argmax(later))
+        who, what = (
+            annotator.names[int(annotator.codes[row])].as_py(),
+            item.names[int(item.codes[row])].as_py(),
+        )
+        raise BadTable(
+            f"found annotator {show(who)} answering item {show(what)} again ({int(later.sum()):,} such rows)",
+            expected="one answer of a person to an item",
+            fix="keep them, marked as repeats, with --repeats; or remove the rows that are not meant",
+            code="duplicate-answer",
+            where=rows.where(row),
+        )
+
+
+def ordered_classes(label: Coded, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:
+    """The classes given, every label among them; or the labels themselves, numbers by value, then text."""
+    found = label.names.to_pylist()
+    if not given:
+        return tuple(sorted(found, key=_by_value))
+    for code, name in enumerate(found):
+        if name not in given:
+            row = int(np.argmax(label.codes == code))
+            fix = "mend the row, or add the class to --classes"
+            raise unknown("class", name, list(given), where=rows.where(row, column), fix=fix)
+    return tuple(given)
+
+
+def _by_value(name: str) -> tuple[int, int, str, str]:
+    """Sorts digits by the number they write (however long), then everything else as text."""
+    if name.isascii() and name.isdigit():
+        digits = name.lstrip("0")
+        return (0, len(digits), digits, name)
+    return (1, 0, name, "")
+
+
+def class_numbers(
+    rows: Rows, column: Coded, name: str, classes: Sequence[str], none: str | None = None
+) -> Int[np.ndarray, "rows"]:
+    """A column of class numbers as integers; `none` is the text for no class and becomes -1."""
+    numbers = _parsed(rows, column, name, lambda text: -1 if text == none else class_number(text, classes))
+    return numbers.astype(np.int64)
+
+
+def class_number(text: str, classes: Sequence[str]) -> int:
+    """The class number that `text` writes; ValueError says what must hold."""
+    if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) < len(classes)):
+        raise ValueError(f"a class number from 0 to {len(classes) - 1}")
+    return int(text)
+
+
+def number_column(rows: Rows, column: Coded, name: str) -> Float[np.ndarray, "rows"]:
+    """A column of finite numbers."""
+    return _parsed(rows, column, name, finite_number)
+
+
+def finite_number(text: str) -> float:
+    """The number that `text` writes; ValueError says what must hold."""
+    value = float(text) if re.fullmatch(NUMBER, text) else math.inf
+    if not math.isfinite(value):
+        raise ValueError("a finite number")
+    return value
+
+
+def _parsed(rows: Rows, column: Coded, name: str, parse: Callable[[str], float]) -> np.ndarray:
+    """A column read text by text, each distinct one once; what `parse` refuses is an error with its line."""
+    values = []
+    for code, text in enumerate(column.names.to_pylist()):
+        try:
+            values.append(parse(text))
+        except ValueError as error:
+            raise not_published(rows, int(np.argmax(column.codes == code)), name, text, str(error)) from error
+    return np.asarray(np.array(values, dtype=np.float64)[column.codes])
+
+
+def not_published(rows: Rows, row: int, column: str, text: str, expected: str) -> BadTable:
+    """The error for a field of a published file that cannot be what was published."""
+    return BadTable(
+        f"found {show(text)}",
+        expected=expected,
+        fix="is this the published file?",
+        code="bad-number",
+        where=rows.where(row, column),
+    )
