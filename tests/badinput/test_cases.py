@@ -22,6 +22,14 @@ def test_case(case: Case, tmp_path: Path) -> None:
     assert faults(case, run(case, tmp_path)) == []
 
 
+def test_a_fault_early_in_a_long_file_ends_the_command_every_time(tmp_path: Path) -> None:
+    # A reader that fetches ahead in the background can hang or crash the process at its end, now and then.
+    case = BY_NAME["csv-row-short-before-20-mb"]
+    limits = Limits(killed_after_seconds=5)
+    found = [fault for i in range(6) for fault in faults(case, run(case, tmp_path / str(i), limits=limits))]
+    assert found == []
+
+
 def test_there_are_many_cases_each_with_a_name_of_its_own() -> None:
     assert [name for name, n in Counter(case.name for case in CASES).items() if n > 1] == []
     refused = [case for case in CASES if case.code]

@@ -227,7 +227,7 @@ def test_top_two_clamp_on_any_answer(seed: int, gamma: float, answers: Answers) 
 
 @given(
     name=st.sampled_from([labeler.name for labeler in LABELERS]),
-    settings_given=st.dictionaries(st.sampled_from(["gamma", "unsure", "rescaled", "k"]), st.floats(-2, 3), max_size=2),
+    settings_given=st.dictionaries(st.sampled_from(["gamma", "unsure", "k"]), st.floats(-2, 3), max_size=2),
 )
 @settings(max_examples=80, deadline=None)
 def test_any_setting_is_taken_or_refused_with_a_reason(name: str, settings_given: dict[str, float]) -> None:

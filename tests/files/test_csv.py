@@ -23,7 +23,7 @@ from sfumato.files.csv import (
     read_chunks,
     read_header,
     unguard_formula,
-    write_table,
+    write_chunks,
 )
 from sfumato.soft_labels import SoftLabels
 
@@ -143,6 +143,7 @@ def test_what_python_writes_is_read_as_python_reads_it(tmp_path_factory, rows, e
 
 @settings(deadline=None)
 @given(st.lists(ROW, min_size=1, max_size=6), st.integers(256, 400))
+@example([("", ""), ("0\r\n", "")], 256)
 def test_blocks_do_not_cut_rows(tmp_path_factory, rows, block):
     """The same rows where a block holds but a few of them."""
     path = tmp_path_factory.getbasetemp() / "blocks.csv"
@@ -153,6 +154,24 @@ def test_blocks_do_not_cut_rows(tmp_path_factory, rows, block):
         chunks = list(read_chunks(path, ["a", "b"]))
     assert len(chunks) > 1 or path.stat().st_size < 2 * block
     assert [tuple(row.values()) for chunk in chunks for row in chunk.to_pylist()] == rows
+
+
+def test_a_field_of_many_lines_may_be_longer_than_what_is_left_of_a_block(written, monkeypatch):
+    rows = [["x" * (i % 50), "one\ntwo\n\nfour, five"] for i in range(200)]
+    path = written("a.csv", "a,b\n" + "".join(f'{a},"{b}"\n' for a, b in rows))
+    monkeypatch.setattr("sfumato.files.csv.BLOCK_BYTES", 128)
+    assert cells(path) == rows
+
+
+def test_a_line_end_inside_a_field_may_fall_between_two_blocks(written):
+    """The carriage return is the last byte of the first block, the line feed the first of the second."""
+    start, before = "a,b\n", '"u\r'
+    rest = BLOCK_BYTES - len(start) - len(before)
+    filler = "x,1\n" * (rest // 4 - 2)
+    filler += f"{'y' * (rest - len(filler) - 3)},1\n"
+    text = start + filler + before + '\nv",2\n'
+    assert text.encode()[BLOCK_BYTES - 1 : BLOCK_BYTES + 1] == b"\r\n"
+    assert cells(written("a.csv", text))[-1] == ["u\r\nv", "2"]
 
 
 def test_a_header_alone_has_no_rows(written):
@@ -341,6 +360,12 @@ def test_a_row_longer_than_a_block_is_refused(written):
 # Formulas
 
 
+def write(table: pa.Table, path, *, compressed: bool = False) -> None:
+    """`table` in chunks of two rows."""
+    chunks = (table.slice(start, 2) for start in range(0, len(table), 2))
+    write_chunks(table.schema, chunks, path, compressed=compressed)
+
+
 @pytest.mark.parametrize(
     ("text", "guarded"),
     [
@@ -377,7 +402,7 @@ def test_the_apostrophe_comes_off_again(text):
 @example(["=1", "'=1", "''=1", "'", "x"])
 def test_no_cell_of_a_written_file_is_a_formula(tmp_path_factory, texts):
     path = tmp_path_factory.getbasetemp() / "guarded.csv"
-    write_table(pa.table({"=name": texts, "n": [-1.5] * len(texts)}), path)
+    write(pa.table({"=name": texts, "n": [-1.5] * len(texts)}), path)
     with path.open(encoding="utf-8", newline="") as file:
         assert next(csv.reader(file)) == ["'=name", "n"]
     assert [row[0] for row in plain(path)] == [guard_formula(text) for text in texts]
@@ -400,7 +425,7 @@ def test_foreign_files_keep_their_apostrophes(written):
 @pytest.mark.parametrize("compressed", [False, True])
 def test_a_written_file_is_plain_or_gzip(tmp_path, compressed):
     path = tmp_path / ("a.csv.gz" if compressed else "a.csv")
-    write_table(pa.table({"item": ["é\n1"], "n": [None]}), path, compressed=compressed)
+    write(pa.table({"item": ["é\n1"], "n": pa.nulls(1, pa.float64())}), path, compressed=compressed)
     data = gzip.decompress(path.read_bytes()) if compressed else path.read_bytes()
     assert list(csv.reader(io.StringIO(data.decode("utf-8"), newline=""))) == [["item", "n"], ["é\n1", ""]]
 

@@ -16,7 +16,6 @@ import pytest
 
 from sfumato.errors import BadFile
 from sfumato.files.kinds import (
-    ARROW,
     CSV,
     JSON,
     KINDS,
@@ -80,8 +79,6 @@ GOOD = {
     "a.json.gz": {"gzip"},
     "a.parquet": {"Parquet"},
     "a.pq": {"Parquet"},
-    "a.arrow": {"Arrow"},
-    "a.feather": {"Arrow"},
     "a.npz": {"zip", "npy"},
     "a.npy": {"zip", "npy"},
 }
@@ -97,8 +94,6 @@ GOOD = {
         ("a.Json.GZ", JSON),
         ("a.parquet", PARQUET),
         ("a.pq", PARQUET),
-        ("a.arrow", ARROW),
-        ("a.feather", ARROW),
         ("a.npz", NUMPY),
         ("a.npy", NUMPY),
     ],
@@ -107,7 +102,7 @@ def test_a_name_says_its_kind(name, kind):
     assert kind_of(Path("folder.parquet") / name) is kind
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a", "csv", "a.csv.zip", "a.tsv", "a.xlsx", "a.json5"])
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a", "csv", "a.csv.zip", "a.tsv", "a.xlsx", "a.json5", "a.arrow"])
 def test_other_names_are_refused_with_the_endings_there_are(name):
     with pytest.raises(BadFile) as caught:
         kind_of(Path(name))
@@ -155,7 +150,7 @@ def test_nothing_there_names_what_is_near(written, tmp_path):
     with pytest.raises(BadFile) as caught:
         check_readable(tmp_path / "label.csv")
     assert caught.value.code == "no-such-file"
-    assert caught.value.fix == "check the path; the folder holds 'beliefs.csv', 'labels.csv'"
+    assert caught.value.fix == "check the path; the folder holds 'beliefs.csv', 'folder', 'labels.csv'"
     with pytest.raises(BadFile) as caught:
         check_readable(tmp_path / "nowhere" / "label.csv")
     assert (caught.value.code, caught.value.fix) == ("no-such-file", "check the path")

@@ -15,7 +15,7 @@ from sfumato.files import read_rows, write_rows
 from sfumato.files.replacing import replacing
 
 SCHEMA = pa.schema([("item", pa.string())])
-SUFFIXES = (".parquet", ".csv", ".csv.gz", ".arrow")
+SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
 
 def only_files(folder: Path) -> list[str]:

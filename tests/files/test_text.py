@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from sfumato.errors import BadFile, UnsafeFile
-from sfumato.files.text import CheckedBytes, line_of_bad_utf8, raw_bytes
+from sfumato.files.text import CheckedBytes, is_not_utf8, line_where, raw_bytes
 
 
 def read_all(path, size: int = 64) -> bytes:
@@ -25,12 +25,50 @@ def test_bytes_come_through_as_they_are(written, size):
     assert read_all(written("a.csv.gz", gzip.compress(data)), size) == data
 
 
-def test_quotes_and_bytes_are_counted(written):
-    path = written("a.csv", 'a,"b"\n"c,d\n')
-    with CheckedBytes(path) as file:
-        while file.read(3):
-            pass
-        assert (file.n_quotes, file.n_bytes) == (3, 11)
+def read_csv_bytes(path, size: int) -> bytes:
+    parts = []
+    with CheckedBytes(path, quotes=True) as file:
+        while part := file.read(size):
+            parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 10_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        'a,"b"\n',
+        '"a\nb","c,""d""\r\n"\r\n"",""""\n',
+        '\ufeff"a",b\n1,"2"',
+        "no quote at all\n",
+        '"a"\r"b"\r',
+    ],
+)
+def test_quotes_around_whole_fields_pass(written, text, size):
+    assert read_csv_bytes(written("a.csv", text), size) == text.encode()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 10_000])
+@pytest.mark.parametrize(
+    ("text", "code", "line"),
+    [
+        ('a,b\n1,"2\n3,4\n', "unclosed-quote", 2),
+        ('a,b\n"1","2\n', "unclosed-quote", 2),
+        ('a,b\n1,2\n3,4"\n5,"6\n', "bad-csv", 3),
+        ('a,b\n1,x"y"\n', "bad-csv", 2),
+        ('a,b\n1,"x"y\n', "bad-csv", 2),
+        ('a,b\n"1\n1","x" \n', "bad-csv", 3),
+    ],
+)
+def test_a_stray_quote_names_its_line(written, text, code, line, size):
+    path = written("a.csv", text)
+    with pytest.raises(BadFile) as caught:
+        read_csv_bytes(path, size)
+    assert (caught.value.code, caught.value.where.file, caught.value.where.line) == (code, str(path), line)
+
+
+def test_quotes_are_no_matter_outside_a_csv(written):
+    assert read_all(written("a.json", '["a]')) == b'["a]'
 
 
 def test_a_bomb_is_refused_while_it_grows(written, monkeypatch):
@@ -76,8 +114,8 @@ def test_a_nul_byte_names_its_line(written, packed):
 
 @pytest.mark.parametrize(("data", "line"), [(b"a\n\xc3\xa9\nb\xe9\n", 3), (b"\xff\n", 1), (b"a\nb", 1)])
 def test_the_line_that_is_not_utf8(written, data, line):
-    assert line_of_bad_utf8(written("a.csv", data)) == line
-    assert line_of_bad_utf8(written("a.csv.gz", gzip.compress(data))) == line
+    assert line_where(written("a.csv", data), is_not_utf8) == line
+    assert line_where(written("a.csv.gz", gzip.compress(data)), is_not_utf8) == line
 
 
 def test_raw_bytes_are_unchecked(written):

@@ -1,11 +1,10 @@
-"""Published data where it is at hand, and small files in the published form where it is not."""
+"""Small files in the published form, and the published ones read apart from anything under test."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,6 @@ import pytest
 from sfumato.annotations import Annotations
 
 Written = Callable[[str, str], Path]
-
-
-@pytest.fixture
-def published() -> Path:
-    """The folder of the published sets, as `SFUMATO_DATA` names it."""
-    folder = os.environ.get("SFUMATO_DATA")
-    if not folder:
-        pytest.skip("SFUMATO_DATA does not name the folder of the published data")
-    return Path(folder)
 
 
 @pytest.fixture

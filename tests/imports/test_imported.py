@@ -1,19 +1,11 @@
-"""What all importers share: finding the file, ordering classes, counting votes."""
+"""What an importer returns, and where its source is."""
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
-from sfumato.columns import Coded
 from sfumato.errors import BadFile, BadTable, Where
-from sfumato.imports.imported import find_file, labels_from_counts, second_answers
-
-
-def coded(texts: list[str]) -> Coded:
-    encoded = pa.array(texts).dictionary_encode()
-    return Coded(encoded.indices.to_numpy(), encoded.dictionary)
+from sfumato.imports.imported import find_file, naming
 
 
 def test_a_file_is_itself_whatever_its_name(written):
@@ -38,21 +30,26 @@ def test_what_is_not_there_is_an_error(tmp_path, written):
     assert caught.value.code == "no-such-file"
 
 
-def test_second_answers_are_those_of_the_same_pair():
-    later = second_answers(coded(["1", "1", "2", "1", "2", "1"]), coded(["a", "b", "a", "a", "b", "b"]))
-    assert later.tolist() == [False, False, False, True, False, True]
+def fault(where: Where) -> BadTable:
+    return BadTable("found x", expected="y", fix="z", code="some-code", where=where)
 
 
-def test_no_answers_have_no_second_ones():
-    assert second_answers(coded([]), coded([])).tolist() == []
+def test_an_error_without_a_file_is_given_one(tmp_path):
+    path = tmp_path / "a.csv"
+    with pytest.raises(BadTable) as caught, naming(path):
+        raise fault(Where(row=3, column="item"))
+    assert caught.value.where == Where(str(path), row=3, column="item")
+    assert str(caught.value).startswith(f"error[some-code] {path}:row 3:item found x")
 
 
-def test_counts_larger_than_a_byte():
-    labels = labels_from_counts(["x"], np.array([[70_000, 10_000]]), ("cat", "dog"), Where("a.npz"))
-    assert labels.n_annotators.tolist() == [80_000]
-    assert labels.probs.tolist() == [[0.875, 0.125]]
+def test_an_error_that_names_its_file_keeps_it(tmp_path):
+    with pytest.raises(BadTable) as caught, naming(tmp_path / "a.csv", "item"):
+        raise fault(Where("b.csv", line=7))
+    assert caught.value.where == Where("b.csv", line=7)
 
 
-def test_counts_of_another_shape_are_refused():
-    with pytest.raises(BadTable, match="expected 1 items x 3 classes"):
-        labels_from_counts(["x"], np.array([[1, 2]]), ("cat", "dog", "ship"), Where("a.npz"))
+def test_a_column_is_named_where_the_error_names_none(tmp_path):
+    path = tmp_path / "a.csv"
+    with pytest.raises(BadTable) as caught, naming(path, "probs"):
+        raise fault(Where(row=3))
+    assert caught.value.where == Where(str(path), row=3, column="probs")

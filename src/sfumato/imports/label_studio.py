@@ -250,7 +250,7 @@ class _Gathered:
 
     def _name(self, pointer: str, value: Any) -> str:
         if not isinstance(value, (int, str)) or isinstance(value, bool) or not str(value).strip():
-            raise _bad(self.path, pointer, show(value), "a number or text that names it")
+            raise _bad(self.path, pointer, show(value), f"{pointer.rsplit('/', 1)[1]} as a number or text")
         return str(value)
 
     def _seconds(self, pointer: str, value: Any) -> float | None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.columns import Coded
-from sfumato.errors import BadTable, UnknownName, listing, show, unknown
+from sfumato.errors import BadTable, listing, show, unknown
 from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import annotations_of, choice_payloads, coded_array, coded_columns, ordered_classes
 from sfumato.imports.imported import Imported, came_in
@@ -75,9 +75,16 @@ class Wide:
                 continue
             row, column = asked[int(np.argmax(label.codes == code))]
             where = rows.where(int(row), people[int(column)])
-            fix = "mend the cell, or add the class to --classes"
-            error: UnknownName = unknown("class", name, list(self.classes or ["a class name"]), where=where, fix=fix)
-            raise error
+            if name.strip():
+                fix = "mend the cell, or add the class to --classes"
+                raise unknown("class", name, list(self.classes), where=where, fix=fix)
+            raise BadTable(
+                f"found {show(name)}",
+                expected="a class, or nothing at all",
+                fix="empty the cell",
+                code="empty-text",
+                where=where,
+            )
 
 
 def _check_once(rows: Rows, key: str, item: Coded) -> None:

@@ -36,7 +36,7 @@ COLUMNS = (
     ),
     refused(
         "csv-column-misspelt",
-        {"bad.csv": b'item,anotator,kind,payload\na,x,choice/1,{"class":"cat"}\n'},
+        {"bad.csv": answers('{"class":"cat"}').replace(b"annotator", b"anotator")},
         OWN,
         "missing-column",
         "bad.csv",
@@ -74,9 +74,8 @@ COLUMNS = (
         "csv-payload-with-comma-not-quoted",
         {"bad.csv": b'item,annotator,kind,payload\na,x,sliders/1,{"cat":1,"dog":0}\n'},
         OWN,
-        "ragged-row",
+        "bad-csv",
         "bad.csv:2",
-        "5 fields",
         "quote",
     ),
     refused(
@@ -115,9 +114,17 @@ QUOTES = (
     refused(
         "csv-two-quotes-unclosed", {"bad.csv": crowd('"a,x,cat', '"b,x,dog', "c,x,cat")}, CROWD, "bad-csv", "bad.csv:"
     ),
-    accepted(
+    refused(
         "csv-quotes-inside-unquoted-payload",
         {"bad.csv": b'item,annotator,kind,payload\na,x,choice/1,{"class":"cat"}\n'},
+        OWN,
+        "bad-csv",
+        "bad.csv:2",
+        "quote",
+    ),
+    accepted(
+        "csv-quotes-doubled-in-quoted-payload",
+        {"bad.csv": b'item,annotator,kind,payload\na,x,choice/1,"{""class"":""cat""}"\n'},
         OWN,
         {"payload": ['{"class":"cat"}']},
     ),
@@ -152,6 +159,31 @@ BYTES = (
         (*CROWD, "--classes", "cat,dog"),
         "unknown-class",
         "bad.csv:5:label",
+    ),
+)
+
+# The fault comes while the reader is still fetching what follows: the command must end all the same.
+LONG = (
+    refused(
+        "csv-row-short-before-20-mb",
+        {"bad.csv": crowd("a,x") + b"b,x,dog\n" * 2_500_000},
+        CROWD,
+        "ragged-row",
+        "bad.csv:2",
+    ),
+    refused(
+        "csv-number-bad-before-20-mb",
+        {"bad.csv": b"item,annotator,p:cat,p:dog\na,x,half,0.5\n" + b"b,x,0.5,0.5\n" * 1_700_000},
+        DOUBT,
+        "bad-number",
+        "bad.csv:2:p:cat",
+    ),
+    refused(
+        "csv-nul-byte-after-5-mb",
+        {"bad.csv": crowd("a,x,cat") + b"b,x,dog\n" * 600_000 + b"c,\0,dog\n"},
+        CROWD,
+        "nul-byte",
+        "bad.csv:600003",
     ),
 )
 
@@ -191,4 +223,4 @@ SIZES = (
     refused("csv-payload-empty", {"bad.csv": answers('{"class":"cat"}', "")}, OWN, "empty-text", "bad.csv:3:payload"),
 )
 
-CASES = (*NOTHING, *COLUMNS, *QUOTES, *BYTES, *SIZES)
+CASES = (*NOTHING, *COLUMNS, *QUOTES, *BYTES, *LONG, *SIZES)

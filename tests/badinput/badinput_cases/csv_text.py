@@ -53,6 +53,12 @@ def _ids(names: list[str]) -> bytes:
     return written([("item", "annotator", "label"), *rows])
 
 
+def _with_column(name: str) -> bytes:
+    """One answer with a further column."""
+    head = ("item", "annotator", "kind", "payload", name)
+    return written([head, ("a", "x", "choice/1", '{"class":"cat"}', "good")])
+
+
 IDS = (
     accepted("csv-ids-kept-as-text", {"bad.csv": _ids(ODD_IDS)}, CROWD, {"item": ODD_IDS}),
     accepted("csv-ids-kept-as-text-in-csv", {"bad.csv": _ids(ODD_IDS)}, TO_CSV, {"item": ODD_IDS}, output="out.csv"),
@@ -150,7 +156,7 @@ TERMINAL = (
     accepted("csv-escape-in-class-noted", {"bad.csv": crowd(f"a,x,{OSC}", "b,x,dog")}, CROWD, {"item": ["a", "b"]}),
     warned(
         "csv-column-not-ours",
-        {"bad.csv": b'item,annotator,kind,payload,mood\na,x,choice/1,{"class":"cat"},good\n'},
+        {"bad.csv": _with_column("mood")},
         OWN,
         {"item": ["a"]},
         "not read",
@@ -158,7 +164,7 @@ TERMINAL = (
     ),
     warned(
         "csv-column-not-ours-with-escape",
-        {"bad.csv": f'item,annotator,kind,payload,{OSC}\na,x,choice/1,{{"class":"cat"}},good\n'.encode()},
+        {"bad.csv": _with_column(OSC)},
         OWN,
         {"item": ["a"]},
         "not read",

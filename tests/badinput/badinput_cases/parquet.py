@@ -1,4 +1,4 @@
-"""Parquet and Arrow files that are damaged, of other types, or far larger than they look."""
+"""Parquet files that are damaged, or whose columns are of other types."""
 
 from __future__ import annotations
 
@@ -84,26 +84,21 @@ DAMAGED = (
         "parquet-text-not-utf8",
         {"bad.parquet": parquet(beliefs(item=NOT_UTF8))},
         DOUBT,
-        "not-utf8",
+        "damaged",
         "bad.parquet",
-        "item",
+        "column 0",
+        "UTF8",
     ),
     refused(
         "parquet-payload-not-utf8",
         {"bad.parquet": parquet({**_answers(), "payload": NOT_UTF8.slice(0, 1)})},
         OWN,
-        "not-utf8",
-        "bad.parquet",
-        "payload",
-    ),
-    refused(
-        "arrow-truncated",
-        {"bad.arrow": changed(arrow(LONG), lambda d: d[: len(d) // 2])},
-        ("doubt", "bad.arrow"),
         "damaged",
-        "bad.arrow",
+        "bad.parquet",
+        "column 3",
+        "UTF8",
     ),
-    # Offsets into text that point a gigabyte past its end: read unchecked, they end the process.
+    # Offsets that point past the end of the text end the process that follows them: Arrow files are not read.
     refused(
         "arrow-wild-offsets",
         {
@@ -113,7 +108,7 @@ DAMAGED = (
             )
         },
         ("doubt", "bad.arrow"),
-        "damaged",
+        "file-kind",
         "bad.arrow",
     ),
 )

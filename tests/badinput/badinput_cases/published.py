@@ -39,7 +39,7 @@ def _top_two(name: str, column: str, value: str) -> Case:
         _read("cifar-10s", "bad.csv"),
         "bad-number",
         f"bad.csv:3:{column}",
-        repr(value)[:40],
+        repr(value.split()[-1])[:40],
     )
 
 
