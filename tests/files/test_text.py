@@ -39,13 +39,17 @@ def read_csv_bytes(path, size: int) -> bytes:
     [
         'a,"b"\n',
         '"a\nb","c,""d""\r\n"\r\n"",""""\n',
-        '\ufeff"a",b\n1,"2"',
         "no quote at all\n",
         '"a"\r"b"\r',
     ],
 )
 def test_quotes_around_whole_fields_pass(written, text, size):
     assert read_csv_bytes(written("a.csv", text), size) == text.encode()
+
+
+def test_a_quote_may_follow_a_byte_order_mark(written):
+    text = '\ufeff"a",b\n1,"2"'
+    assert read_csv_bytes(written("a.csv", text), 10_000) == text.encode()
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 10_000])

@@ -58,7 +58,7 @@ def test_an_item_column_that_is_not_there_is_corrected(written):
 def test_items_without_answers_are_counted(written):
     notes = Wide().read(written("a.csv", "item,ann\n1,cat\n2,\n3,dog\n4,\n")).notes
     assert "2 items without any answer" in notes
-    assert notes[0] == "2 answers by 1 annotators about 4 items, 2 classes"
+    assert notes[0] == "2 answers by 1 annotators about 2 items, 2 classes"
 
 
 def test_classes_given_keep_their_order(written):

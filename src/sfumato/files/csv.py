@@ -69,22 +69,51 @@ def read_header(path: Path) -> list[str]:
 
 def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) -> Iterator[pa.Table]:
     """The rows in chunks, every column as text; an empty field is empty text, never null."""
-    options = {
-        "read_options": pa_csv.ReadOptions(block_size=BLOCK_BYTES, column_names=None if has_header else list(names)),
-        "parse_options": pa_csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=True),
-        "convert_options": pa_csv.ConvertOptions(
-            strings_can_be_null=False, column_types={name: pa.string() for name in names}
-        ),
-    }
-    try:
-        with CheckedBytes(path, quotes=True) as file:
-            for batch in pa_csv.open_csv(file, **options):
-                yield pa.Table.from_batches([batch])
-            file.read(1)
-    except pa.ArrowInvalid as error:
-        if "Empty CSV file" in str(error):  # a header and no line end
-            return
-        raise _located(path, len(names), str(error)) from error
+    convert = pa_csv.ConvertOptions(strings_can_be_null=False, column_types={name: pa.string() for name in names})
+    with CheckedBytes(path, quotes=True) as file:
+        for number, block in enumerate(_whole_records(path, file)):
+            given = None if has_header and number == 0 else list(names)
+            try:
+                yield pa_csv.read_csv(
+                    pa.BufferReader(block),
+                    read_options=pa_csv.ReadOptions(column_names=given, block_size=len(block) + 1),
+                    parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+                    convert_options=convert,
+                )
+            except pa.ArrowInvalid as error:
+                if "Empty CSV file" not in str(error):  # else a block of blank lines, or a header without a line end
+                    raise _located(path, len(names), str(error)) from error
+
+
+def _whole_records(path: Path, file: CheckedBytes) -> Iterator[bytes]:
+    """The bytes in blocks that end where a record does.
+
+    Cut here, and not by pyarrow's streaming reader: that one calls back into Python from threads of its own, which
+    must not be when the program ends on an error.
+    """
+    rest = b""
+    while data := file.read(BLOCK_BYTES):
+        rest += data
+        end = _end_of_records(rest)
+        if end:
+            yield rest[:end]
+            rest = rest[end:]
+        elif len(rest) > BLOCK_BYTES:
+            raise _huge(path)
+    if rest:
+        yield rest
+
+
+def _end_of_records(data: bytes) -> int:
+    """Behind the last line end outside quotes (0: there is none)."""
+    mark = b"\n" if b"\n" in data else b"\r"
+    # A carriage return at the very end may be half of a line end.
+    end = len(data) if mark == b"\n" else len(data) - 1
+    while (at := data.rfind(mark, 0, end)) >= 0:
+        if data.count(b'"', 0, at) % 2 == 0:
+            return at + 1
+        end = at
+    return 0
 
 
 def line_of_row(path: Path, row: int, *, has_header: bool = True) -> int:
@@ -163,8 +192,6 @@ def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
     """The error for what pyarrow refused, with the line found by a second, slow walk."""
     if "UTF8" in message:
         return _not_utf8(path)
-    if "straddling" in message:
-        return _huge(path)
     try:
         with CheckedBytes(path, quotes=True) as file:
             file.read_all()

@@ -65,7 +65,7 @@ def _cannot_write(path: Path, error: OSError | ValueError) -> CannotWrite:
     kept = "; the file that was there is unchanged" if number != errno.ENAMETOOLONG and os.path.exists(path) else ""
     if full:
         found, fix, code = "the disk is full", "free some space and run the command again", "disk-full"
-    elif number in (errno.ENOENT, errno.ENOTDIR):
+    elif number in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir():
         found, fix, code = (
             f"there is no folder {str(path.parent)!r}",
             "make the folder first",

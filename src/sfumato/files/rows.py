@@ -28,6 +28,7 @@ from sfumato.files.replacing import replacing
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
 CHUNK_VALUES = 2**22
+BYTES_A_FIELD = 4
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ def _opened(path: Path) -> pq.ParquetFile:
         # Of the footer only the row groups' totals are asked: pyarrow aborts on a damaged column's entry.
         groups = range(file.metadata.num_row_groups)
         refuse_bomb(path, sum(file.metadata.row_group(i).total_byte_size for i in groups))
+        refuse_bomb(path, BYTES_A_FIELD * file.metadata.num_rows * len(file.schema_arrow))
         text = [field.name for field in file.schema_arrow if _is_text(field.type)]
         # pre_buffer would keep every column chunk ever read in memory.
         return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text, pre_buffer=False)

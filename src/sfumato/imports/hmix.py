@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.beliefs import Beliefs
 from sfumato.columns import Coded
-from sfumato.errors import BadTable, Where, listing, show, unknown
+from sfumato.errors import BadProbabilities, BadTable, Where, listing, show, unknown
 from sfumato.files import Rows, read_document, read_rows
 from sfumato.imports.answers import (
     annotations_of,
@@ -24,7 +24,7 @@ from sfumato.imports.answers import (
     number_column,
     purposes,
 )
-from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file, naming
+from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
 
 MIXING_FILES = ("infer_mixing_factor.csv.gz", "hmix_infer_mixing_factor.csv")
 LABEL_FILES = ("hmix_individ_soft_labels.json.gz", "hmix_individ_soft_labels.json")
@@ -139,9 +139,12 @@ def _read_soft_labels(path: Path) -> Imported:
             raise _not_released(path, show(labels), name, "wrong-type")
     items = [name for name, labels in document.items() for _ in labels]
     probs = np.array([row for labels in document.values() for row in labels], dtype=np.float64)
-    with naming(path):
-        people = [f"unnamed-{i}" for i in range(len(items))]
+    people = [f"unnamed-{i}" for i in range(len(items))]
+    try:
         beliefs = Beliefs.from_numpy(items, people, probs.reshape(len(items), len(CIFAR_10)), CIFAR_10)
+    except BadProbabilities as error:
+        error.where = Where(str(path), column=items[error.where.row or 0])
+        raise
     notes = (
         f"{len(beliefs):,} beliefs about {len(document):,} mixed images ({listing(list(CIFAR_10))})",
         "the authors published no annotators: each row has an annotator of its own, so nobody is taken for another",
