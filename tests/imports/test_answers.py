@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.columns import Coded
@@ -29,17 +29,25 @@ def test_no_answers_have_no_second_ones():
     assert second_answers(coded([]), coded([])).tolist() == []
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from("wxyz")), max_size=20))
 def test_second_answers_as_a_plain_loop_finds_them(pairs):
     expected = [pair in pairs[:i] for i, pair in enumerate(pairs)]
     assert second_answers(coded([i for i, _ in pairs]), coded([w for _, w in pairs])).tolist() == expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 10**12), min_size=1, unique=True))
 def test_digits_are_ordered_by_the_number_they_write(numbers):
     assert ordered_classes(coded([str(n) for n in numbers]), (), ROWS, "label") == tuple(map(str, sorted(numbers)))
 
 
+@pytest.mark.parametrize("found", [["7", "010", "007", "9", "x"], ["x", "9", "007", "010", "7"]])
+def test_leading_zeros_do_not_count_but_keep_names_apart(found):
+    assert ordered_classes(coded(found), (), ROWS, "label") == ("007", "7", "9", "010", "x")
+
+
+@settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=4), min_size=1, unique=True), st.randoms())
 def test_the_order_of_classes_does_not_hang_on_the_order_of_rows(names, random):
     shuffled = list(names)

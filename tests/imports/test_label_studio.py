@@ -401,3 +401,23 @@ def test_a_file_that_is_no_json_names_its_line(written):
     with pytest.raises(BadFile) as caught:
         LabelStudio().read(written("export.json", '[\n{"id": 1,\n oops}]'))
     assert (caught.value.code, caught.value.where.line) == ("bad-json", 3)
+
+
+# Several controls
+
+
+def test_two_choices_controls_are_not_mixed_up(export):
+    both = annotation(choices("cat", control="animal"), choices("red", control="colour"))
+    path = export(task(1, both), task(2, annotation(choices("dog", control="animal"))))
+    with pytest.raises(BadTable, match="--label NAME") as caught:
+        LabelStudio().read(path)
+    assert caught.value.where.column == "/0/annotations/0/result/1"
+    imported = LabelStudio(label="animal").read(path)
+    assert payloads(imported) == [{"class": "cat"}, {"class": "dog"}]
+    assert "1 answers to the control colour, not read" in imported.notes
+
+
+def test_a_control_answered_twice_is_refused(export):
+    path = export(task(1, annotation(number(10, "cat"), number(20, "dog"), number(30, "cat"))))
+    with pytest.raises(BadTable, match="a second value for 'cat'"):
+        LabelStudio(scale=100).read(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import BadTable
@@ -22,6 +22,7 @@ def test_counts_larger_than_a_byte(place):
     assert labels.probs.tolist() == [[0.875, 0.125]]
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 255), min_size=3, max_size=3).filter(any), min_size=1, max_size=5))
 def test_shares_are_counts_over_their_sum(tmp_path_factory, counts):
     place = in_arrays(tmp_path_factory.getbasetemp() / "a.npz")

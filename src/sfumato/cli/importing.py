@@ -33,7 +33,7 @@ FORMAT_LINES = """\b
 @output_option("Where the table goes: .parquet or .csv.")
 @click.option("--item", help="The column (crowd, wide, counts) or data field (label-studio) of item ids.")
 @click.option("--annotator", help="The column of annotator ids (crowd).")
-@click.option("--label", help="The column of labels (crowd).")
+@click.option("--label", help="The column of labels (crowd), or the Choices control to read (label-studio).")
 @click.option("--truth", help="A column of known classes, kept for --original (crowd).")
 @click.option("--classes", type=NameList(), help="The classes allowed, in order: cat,dog.")
 @click.option("--repeats", is_flag=True, help="Keep second answers of a person to an item, marked as repeats.")

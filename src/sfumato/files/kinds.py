@@ -9,7 +9,7 @@ from sfumato.errors import BadFile, Where
 
 MAX_EXPANSION = 500
 """A compressed file may grow this many times ..."""
-FREE_EXPANSION_BYTES = 64 * 2**20
+FREE_EXPANSION_BYTES = 16 * 2**20
 """... beyond this many bytes; past both it is taken for a decompression bomb."""
 
 

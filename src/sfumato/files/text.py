@@ -19,6 +19,10 @@ BETWEEN_FIELDS[[ord(c) for c in ',\n\r"']] = True
 """What may stand outside a quoted field's quotes; a quote beside a quote is one that is written twice."""
 
 
+DEFLATE_LIMIT = 1032
+"""No gzip file holds more than this many times its size."""
+
+
 class CheckedBytes(io.RawIOBase):
     """A readable stream that refuses bombs, damaged gzip and NUL bytes as they pass, and stray quotes in a CSV."""
 
@@ -27,6 +31,9 @@ class CheckedBytes(io.RawIOBase):
         self._compressed_size = path.stat().st_size if path.name.lower().endswith(".gz") else None
         self._file = raw_bytes(path)
         self._quotes = Quotes(path) if quotes else None
+        # What the file says of its own size: true of an honest one, and enough to refuse a plain bomb unread.
+        self.n_bytes = _promised_size(path) if self._compressed_size is not None else 0
+        self._check_expansion()
         self.n_bytes = 0
 
     def readable(self) -> bool:
@@ -140,6 +147,15 @@ class Quotes:
             code=code,
             where=Where(str(self._path), line=line),
         )
+
+
+def _promised_size(path: Path) -> int:
+    """The size of the content that a gzip file names in its last four bytes; 0 where that cannot be true."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(-min(size, 4), 2)
+        promised = int.from_bytes(file.read(4), "little")
+    return promised if promised <= DEFLATE_LIMIT * size else 0
 
 
 def raw_bytes(path: Path) -> BinaryIO:

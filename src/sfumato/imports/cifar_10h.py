@@ -25,6 +25,8 @@ from sfumato.soft_labels import SoftLabels
 
 COUNT_FILES = ("counts.npz", "cifar10h-counts.npy", "data/cifar10h-counts.npy")
 ANSWER_FILES = ("cifar10h-raw.csv", "cifar10h-raw.csv.gz", "annotator-level-9500-9999.csv.gz")
+RAW_INDEX = ("cifar10_test_test_idx", "cifar10_test_set_idx")
+"""The image's index in the authors' file, and what their description calls it."""
 OPTIONAL = ("true_label", "is_attn_check", "trial_index", "reaction_time", "image_filename")
 
 
@@ -56,8 +58,8 @@ class Cifar10H:
 
 def _read_answers(path: Path) -> Imported:
     rows = read_rows(path, guarded=False)
-    raw = "cifar10_test_test_idx" in rows.schema.names
-    image = "cifar10_test_test_idx" if raw else "image_index"
+    image = next((name for name in RAW_INDEX if name in rows.schema.names), "image_index")
+    raw = image in RAW_INDEX
     wanted = [image, "annotator_id", "chosen_label", *(name for name in OPTIONAL if name in rows.schema.names)]
     columns = coded_columns(rows, wanted)
     items, is_check = _items(columns, image)

@@ -28,12 +28,14 @@ class LabelStudio:
     - one Choices and one Rating or Number: `typicality` of the chosen class, the value divided by `scale`;
     - only Ratings or Numbers, each control named like a class: `sliders`, the values divided by `scale`.
 
+    Where several Choices controls were answered, `label` says which one to read.
     `scale` is the top of the Rating or Number (Label Studio does not export it; a Rating goes to 5 by default).
     `item` names a field of the task's data to use as id instead of the task's number.
     """
 
     classes: tuple[str, ...] = ()
     item: str | None = None
+    label: str | None = None
     scale: float | None = None
     repeats: bool = False
 
@@ -42,7 +44,7 @@ class LabelStudio:
 
     def read(self, source: str | Path) -> Imported:
         path = Path(source)
-        gathered = _Gathered(path, self.item)
+        gathered = _Gathered(path, self.item, self.label)
         tasks = read_document(path)
         if not isinstance(tasks, list):
             raise _bad(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
@@ -179,6 +181,7 @@ class _Gathered:
 
     path: Path
     item_field: str | None
+    control: str | None
     answers: list[_Answer] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
@@ -230,12 +233,26 @@ class _Gathered:
             if kind not in READ:
                 self.left_out[f"results of type {kind}, not read"] += 1
                 continue
+            control = str(result.get("from_name"))
+            if kind == "choices" and self.control not in (None, control):
+                self.left_out[f"answers to the control {control}, not read"] += 1
+                continue
+            if kind == "choices" and chosen:
+                raise _bad(
+                    self.path,
+                    f"{pointer}/{j}",
+                    f"a second answer to Choices, of the control {show(control)}",
+                    "one Choices control answered once",
+                    "say which control to read with --label NAME",
+                )
+            if control in values:
+                raise _bad(self.path, f"{pointer}/{j}", f"a second value for {show(control)}", "one value a control")
             value: Any = result.get("value", {}).get(kind) if isinstance(result.get("value"), dict) else None
             kinds.add(kind)
             if kind == "choices" and isinstance(value, list) and value and all(isinstance(v, str) for v in value):
                 chosen += value
             elif kind != "choices" and _is_number(value):
-                values[str(result.get("from_name"))] = float(value)
+                values[control] = float(value)
             else:
                 expected = "chosen classes" if kind == "choices" else "a number"
                 raise _bad(self.path, f"{pointer}/{j}/value", show(value), expected)

@@ -67,8 +67,7 @@ class SoftDigits:
                 if wanted not in values:
                     raise unknown(name, wanted, sorted(set(values.tolist())), where=Where(str(path), column=name))
                 kept &= values == wanted
-        ids = columns.get("indices", columns.get("file_name", range(n_rows)))
-        items = [str(ids[i]) for i in np.flatnonzero(kept)]
+        items = _items(columns, np.flatnonzero(kept).tolist(), n_rows)
         with naming(path, self.column):
             labels = SoftLabels.from_numpy(items, _matrix(path, columns, self.column)[kept], DIGITS)
         doubt = _doubt(path, columns, kept, labels)
@@ -83,6 +82,15 @@ class SoftDigits:
                 f"{moved:,} rows where soft_label_argmax is not the largest entry of soft_label (ties among them)"
             )
         return Imported(labels, tuple(notes), _original(path, columns, kept, items), doubt)
+
+
+def _items(columns: dict[str, Any], rows: list[int], n_rows: int) -> list[str]:
+    """Ids: the published index, or the file's name, or the row; the source before it where two sources share one."""
+    ids = columns.get("indices", columns.get("file_name", range(n_rows)))
+    items = [str(ids[i]) for i in rows]
+    if len(set(items)) < len(items) and "source" in columns:
+        return [f"{columns['source'][i]}/{ids[i]}" for i in rows]
+    return items
 
 
 def _columns(path: Path) -> dict[str, Any]:
