@@ -77,10 +77,18 @@ def test_quotes_are_no_matter_outside_a_csv(written):
 
 def test_a_bomb_is_refused_while_it_grows(written, monkeypatch):
     monkeypatch.setattr("sfumato.files.text.FREE_EXPANSION_BYTES", 100_000)
-    path = written("a.csv.gz", gzip.compress(b"a" * 10_000_000))
+    # Two members: the size named in the last four bytes is that of the second alone.
+    path = written("a.csv.gz", gzip.compress(b"a" * 10_000_000) + gzip.compress(b"a"))
     with pytest.raises(UnsafeFile, match=r"found more than [0-9],[0-9]{3},[0-9]{3} bytes") as caught:
         read_all(path, 10_000)
     assert caught.value.code == "bomb"
+
+
+def test_a_bomb_that_names_its_size_is_refused_unread(written, monkeypatch):
+    monkeypatch.setattr("sfumato.files.text.FREE_EXPANSION_BYTES", 100_000)
+    path = written("a.csv.gz", gzip.compress(b"a" * 10_000_000))
+    with pytest.raises(UnsafeFile, match="found more than 10,000,000 bytes"):
+        CheckedBytes(path)
 
 
 def test_an_honest_gzip_is_read_to_the_end(written, monkeypatch):
