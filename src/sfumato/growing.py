@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+SPARE_BYTES = 2**25
+
 
 class Growing:
     """Rows of `shape` and `dtype`, appended chunk by chunk; `finish` gives them as one array.
@@ -25,7 +27,9 @@ class Growing:
         """Add `rows` at the end."""
         needed = self._n_rows + len(rows)
         if needed > len(self._array):
-            self._resize(max(needed, int(1.25 * len(self._array))))
+            # By a quarter while that is little; a large block is moved by remapping, so growing it often costs nothing.
+            spare = min(len(self._array) // 4, SPARE_BYTES // max(self._array[:1].nbytes, 1))
+            self._resize(max(needed, len(self._array) + spare))
         self._array[self._n_rows : needed] = rows
         self._n_rows = needed
 

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from sfumato.columns import numbers
 from sfumato.errors import BadProbabilities, BadTable, SfumatoError, Where, listing, show
-from sfumato.files import Rows
+from sfumato.files import ROW_GROUP, Rows
 
 SUM_TOLERANCE = 1e-5
 """How far a row may be from summing to one; rows are kept as they are, never renormalised."""
@@ -73,15 +73,15 @@ def probs_of(rows: Rows, chunk: pa.Table, classes: tuple[str, ...], start: int) 
 
 def check_probs(probs: Float[np.ndarray, "rows classes"], rows: Rows | None = None, start: int = 0) -> None:
     """Raise unless every row is finite, non-negative and sums to one within `SUM_TOLERANCE`."""
-    if not len(probs):
-        return
-    with np.errstate(all="ignore"):
-        sums = probs.sum(axis=1)
-    off = ~(np.abs(sums - 1) <= SUM_TOLERANCE)
-    if not off.any() and probs.min() >= 0:
-        return
-    row = int(np.argmax(off | (probs.min(axis=1) < 0)))
-    raise _refused(probs[row], float(sums[row]), rows.where(start + row) if rows else Where(row=start + row))
+    for first in range(0, len(probs), ROW_GROUP):
+        part = probs[first : first + ROW_GROUP]
+        with np.errstate(all="ignore"):
+            sums = part.sum(axis=1)
+        off = ~(np.abs(sums - 1) <= SUM_TOLERANCE)
+        if off.any() or part.min() < 0:
+            row = int(np.argmax(off | (part.min(axis=1) < 0)))
+            at = start + first + row
+            raise _refused(part[row], float(sums[row]), rows.where(at) if rows else Where(row=at))
 
 
 def _refused(row: Float[np.ndarray, "classes"], total: float, where: Where) -> SfumatoError:

@@ -88,17 +88,21 @@ class SoftLabels(Table):
         check_columns(rows, ("item",))
         classes = classes_of(rows)
         column = TextColumn(rows, "item")
+        hashes = Growing(np.uint64)
         probs = Growing(np.float64, len(classes))
         counts = Growing(np.float64)
         for chunk in rows.chunks:
             start = len(probs)
+            n_before = len(column.chunks)
             column.append(chunk.column("item"))
+            for coded in column.chunks[n_before:]:
+                hashes.append(_hashes(coded))
             probs.append(probs_of(rows, chunk, classes, start))
             rows.check_weight(len(probs) * len(classes) * 8)
             if "n_annotators" in chunk.column_names:
                 counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
         items = column.text()
-        _check_distinct(rows, items)
+        _check_distinct(rows, items, hashes.finish())
         return cls(items, classes, probs.finish(), _whole_counts(rows, counts.finish()))
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
@@ -133,13 +137,17 @@ class SoftLabels(Table):
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
-def _check_distinct(rows: Rows, items: pa.StringArray) -> None:
-    """Raise unless each item stands once; by 64-bit hashes first, because ten million texts are heavy to compare."""
+def _hashes(chunk: pa.DictionaryArray) -> np.ndarray:
+    """A 64-bit hash of each id of a chunk."""
     import polars as pl
 
-    hashes = pl.Series(items).hash().to_numpy()
-    ordered = np.sort(hashes)
-    if not (ordered[1:] == ordered[:-1]).any():
+    return np.asarray(pl.Series(chunk.dictionary).hash().to_numpy()[chunk.indices.to_numpy()])
+
+
+def _check_distinct(rows: Rows, items: pa.StringArray, hashes: np.ndarray) -> None:
+    """Raise unless each item stands once; by hashes first, because ten million texts are heavy to compare."""
+    hashes.sort()
+    if not (hashes[1:] == hashes[:-1]).any():
         return
     names = items.to_pylist()
     seen: set[str] = set()
