@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Annotations, Beliefs, SfumatoWarning, SoftLabels
-from sfumato.errors import BadProbabilities, BadTable, InvalidAnswer, UnknownName
+from sfumato.errors import BadProbabilities, BadTable, InvalidAnswer, MissingExtra, UnknownName
 
 CLASSES = ("cat", "dog")
 SOFT = [[0.25, 0.75], [1.0, 0.0], [0.5, 0.5]]
@@ -184,3 +184,9 @@ def test_any_names_survive_arrow(items: list[str], classes: list[str], seed: int
     assert again.classes == tuple(classes)
     assert np.array_equal(again.probs, probs)
     assert json.loads(labels.to_arrow().schema.metadata[b"sfumato.classes"]) == classes
+
+
+def test_without_pandas_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.table.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="pip install pandas"):
+        LABELS.to_pandas()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import pyarrow as pa
 
+from sfumato.errors import MissingExtra
 from sfumato.files import CSV, ROW_GROUP, classes_metadata, kind_of, write_rows
 
 if TYPE_CHECKING:
@@ -52,7 +54,14 @@ class Table(ABC):
 
     @final
     def to_pandas(self) -> pd.DataFrame:
-        """The table as a pandas data frame, one column a class (pandas must be installed)."""
+        """The table as a pandas data frame, one column a class."""
+        if find_spec("pandas") is None:
+            raise MissingExtra(
+                "found no pandas",
+                expected="pandas, for to_pandas()",
+                fix="pip install pandas, or use to_polars() or to_arrow()",
+                code="missing-extra",
+            )
         return self.chunk(0, len(self), wide=True).to_pandas()
 
     @final

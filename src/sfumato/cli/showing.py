@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.errors import one_line
 
-if TYPE_CHECKING:
-    import numpy as np
-    from rich.console import Console
-
 BAR = 24
-
-
-def console() -> Console:
-    """A console that never reads markup out of data."""
-    from rich.console import Console
-
-    return Console(markup=False, highlight=False, soft_wrap=True)
 
 
 def printable(text: str, limit: int = 60) -> str:
@@ -34,12 +22,6 @@ def say_written(path: object, what: str, notes: Iterable[str] = ()) -> None:
     click.echo(f"{one_line(str(path))}: {what}")
     for note in notes:
         click.echo(f"  - {one_line(note)}")
-
-
-def distribution(probs: np.ndarray, classes: Sequence[str], n_shown: int = 3) -> str:
-    """A distribution in words: the classes with most mass, largest first."""
-    order = (-probs).argsort(kind="stable")[:n_shown]
-    return "  ".join(f"{printable(classes[k], 20)} {probs[k]:.2f}" for k in order if probs[k] > 0.005)
 
 
 def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:

@@ -15,16 +15,15 @@ FREE_EXPANSION_BYTES = 16 * 2**20
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file: its name, the endings it goes by, and how its bytes begin (`None`: as text)."""
+    """A kind of file: its name and the endings it goes by."""
 
     name: str
     suffixes: tuple[str, ...]
-    magic: bytes | None = None
 
 
 CSV = FileKind("CSV", (".csv", ".csv.gz"))
 JSON = FileKind("JSON", (".json", ".json.gz"))
-PARQUET = FileKind("Parquet", (".parquet", ".pq"), b"PAR1")
+PARQUET = FileKind("Parquet", (".parquet", ".pq"))
 NUMPY = FileKind("NumPy", (".npz", ".npy"))
 
 KINDS = (CSV, JSON, PARQUET, NUMPY)

@@ -1,6 +1,6 @@
 """Published and foreign formats -> our tables. One format a file; `FORMATS` lists them all.
 
-To add one: a frozen dataclass whose fields are its settings, with `name`, `summary` and one verb, `read(source)`,
+To add one: a frozen dataclass whose fields are its settings, with a `name` and one verb, `read(source)`,
 that returns an `Imported` and leaves out nothing without a note.
 """
 

@@ -41,7 +41,6 @@ class Cifar10H:
     annotator_level: bool = False
 
     name: ClassVar[str] = "cifar-10h"
-    summary: ClassVar[str] = "CIFAR-10H votes per class; single answers with --annotator-level (Peterson et al. 2019)"
 
     def read(self, source: str | Path) -> Imported:
         if self.annotator_level:

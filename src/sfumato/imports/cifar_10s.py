@@ -58,7 +58,6 @@ class Cifar10S:
     as_released: bool = False
 
     name: ClassVar[str] = "cifar-10s"
-    summary: ClassVar[str] = "CIFAR-10S top-two answers (Collins, Bhatt and Weller 2022)"
 
     def __post_init__(self) -> None:
         if self.repeats and self.as_released:

@@ -28,7 +28,6 @@ class Counts:
     classes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "counts"
-    summary: ClassVar[str] = "items down, classes across, a number of votes in each cell"
 
     def read(self, source: str | Path) -> Imported:
         source = Path(source)

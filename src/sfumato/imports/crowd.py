@@ -47,7 +47,6 @@ class Crowd:
     repeats: bool = False
 
     name: ClassVar[str] = "crowd"
-    summary: ClassVar[str] = "one row an answer: item, annotator, label (crowd-kit's task, worker, label too)"
 
     def read(self, source: str | Path) -> Imported:
         rows = read_rows(source, guarded=False)

@@ -26,7 +26,6 @@ class FashionMnistH:
     can train on well. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts a row, test order, no header)."""
 
     name: ClassVar[str] = "fashion-mnist-h"
-    summary: ClassVar[str] = "Fashion-MNIST-H votes per class (Ishida et al. 2023)"
 
     def read(self, source: str | Path) -> Imported:
         path = find_file(source, FILES)

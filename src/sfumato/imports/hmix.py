@@ -57,9 +57,6 @@ class HMix:
     part: str = "mixing"
 
     name: ClassVar[str] = "hmix"
-    summary: ClassVar[str] = (
-        "H-Mix mixture judgments; --part soft-labels for beliefs about mixed images (Collins et al. 2023)"
-    )
 
     def __post_init__(self) -> None:
         if self.part not in PARTS:

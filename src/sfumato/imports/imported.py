@@ -33,13 +33,10 @@ class Imported:
 
 @runtime_checkable
 class Importer(Protocol):
-    """A format: what it is called, what it is in a line, and how it is read."""
+    """A format: what it is called and how it is read."""
 
     @property
     def name(self) -> str: ...
-
-    @property
-    def summary(self) -> str: ...
 
     def read(self, source: str | Path) -> Imported: ...
 

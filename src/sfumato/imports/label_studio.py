@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
-from sfumato.columns import is_moment
-from sfumato.errors import BadTable, Where, listing, show, unknown
+from sfumato.errors import Where, listing, show, unknown
 from sfumato.files import read_document
 from sfumato.imports.answers import annotations_of, purposes
 from sfumato.imports.imported import Imported, came_in
-
-READ = ("choices", "rating", "number")
+from sfumato.imports.label_studio_export import READ, Answer, Export, bad_field
 
 
 @dataclass(frozen=True)
@@ -40,36 +37,35 @@ class LabelStudio:
     repeats: bool = False
 
     name: ClassVar[str] = "label-studio"
-    summary: ClassVar[str] = "Label Studio's JSON export: Choices, Rating, Number"
 
     def read(self, source: str | Path) -> Imported:
         path = Path(source)
-        gathered = _Gathered(path, self.item, self.label)
+        export = Export(path, self.item, self.label)
         tasks = read_document(path)
         if not isinstance(tasks, list):
-            raise _bad(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
+            raise bad_field(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
         for number, task in enumerate(tasks):
-            gathered.add_task(number, task)
-        if not gathered.answers:
-            raise _bad(path, "", "no annotation that answers anything", f"annotations with {listing(READ)}")
-        kind, payloads, classes = self._payloads(path, gathered.answers)
+            export.add_task(number, task)
+        if not export.answers:
+            raise bad_field(path, "", "no annotation that answers anything", f"annotations with {listing(READ)}")
+        kind, payloads, classes = self._payloads(path, export.answers)
         columns = {
-            "item": pa.array([a.item for a in gathered.answers], pa.string()),
-            "annotator": pa.array([a.annotator for a in gathered.answers], pa.string()),
+            "item": pa.array([a.item for a in export.answers], pa.string()),
+            "annotator": pa.array([a.annotator for a in export.answers], pa.string()),
             "payload": pa.array(payloads, pa.string()),
-            "submitted_at": pa.array([a.submitted_at for a in gathered.answers], pa.string()),
-            "seconds": pa.array([a.seconds for a in gathered.answers], pa.float64()),
-            "purpose": purposes(self._later(path, gathered.answers)),
+            "submitted_at": pa.array([a.submitted_at for a in export.answers], pa.string()),
+            "seconds": pa.array([a.seconds for a in export.answers], pa.float64()),
+            "purpose": purposes(self._later(path, export.answers)),
         }
         table = annotations_of(columns, kind, classes, Where(str(path)))
         notes = [
             f"{came_in(table)}; of kind {kind}",
             f"classes: {listing(classes)}" + ("" if self.classes else " (as found; fix them with --classes)"),
         ]
-        notes += [f"{n:,} {what}" for what, n in sorted(gathered.left_out.items()) if n]
+        notes += [f"{n:,} {what}" for what, n in sorted(export.left_out.items()) if n]
         return Imported(table, tuple(notes))
 
-    def _payloads(self, path: Path, answers: list[_Answer]) -> tuple[str, list[str], tuple[str, ...]]:
+    def _payloads(self, path: Path, answers: list[Answer]) -> tuple[str, list[str], tuple[str, ...]]:
         has_choices = {bool(a.chosen) for a in answers}
         has_values = {bool(a.values) for a in answers}
         if len(has_choices) > 1 or len(has_values) > 1:
@@ -78,7 +74,7 @@ class LabelStudio:
                 for a in answers
                 if (bool(a.chosen), bool(a.values)) != (bool(answers[0].chosen), bool(answers[0].values))
             )
-            raise _bad(
+            raise bad_field(
                 path,
                 odd.pointer,
                 "an answer of another shape than the first",
@@ -109,24 +105,26 @@ class LabelStudio:
         marks = [{name: "yes" if name in a.chosen else "no" for name in classes} for a in answers]
         return "plausible/1", [json.dumps(mark, ensure_ascii=False) for mark in marks], classes
 
-    def _sliders(self, path: Path, answer: _Answer, classes: tuple[str, ...]) -> dict[str, float]:
+    def _sliders(self, path: Path, answer: Answer, classes: tuple[str, ...]) -> dict[str, float]:
         if missing := [name for name in classes if name not in answer.values]:
-            raise _bad(path, answer.pointer, f"no value for {listing(missing)}", "a Rating or Number for every class")
+            raise bad_field(
+                path, answer.pointer, f"no value for {listing(missing)}", "a Rating or Number for every class"
+            )
         return {name: self._scaled(path, answer, answer.values[name]) for name in classes}
 
-    def _typicality(self, path: Path, answer: _Answer) -> dict[str, Any]:
+    def _typicality(self, path: Path, answer: Answer) -> dict[str, Any]:
         if len(answer.chosen) != 1 or len(answer.values) != 1:
             found = f"{len(answer.chosen)} choices and {len(answer.values)} values"
-            raise _bad(path, answer.pointer, found, "one choice and one Rating or Number")
+            raise bad_field(path, answer.pointer, found, "one choice and one Rating or Number")
         return {
             "class": answer.chosen[0],
             "typicality": self._scaled(path, answer, next(iter(answer.values.values()))),
         }
 
-    def _scaled(self, path: Path, answer: _Answer, value: float) -> float:
+    def _scaled(self, path: Path, answer: Answer, value: float) -> float:
         scale = self.scale if self.scale is not None else 5.0 if answer.only_ratings else None
         if scale is None:
-            raise _bad(
+            raise bad_field(
                 path,
                 answer.pointer,
                 f"the number {value:g}",
@@ -134,7 +132,7 @@ class LabelStudio:
                 "say it with --scale 100",
             )
         if not 0 <= value <= scale:
-            raise _bad(
+            raise bad_field(
                 path,
                 answer.pointer,
                 f"the value {value:g}",
@@ -143,7 +141,7 @@ class LabelStudio:
             )
         return value / scale
 
-    def _later(self, path: Path, answers: list[_Answer]) -> np.ndarray:
+    def _later(self, path: Path, answers: list[Answer]) -> np.ndarray:
         """Which answers are a person's second to the same item; an error unless `repeats`."""
         seen: set[tuple[str, str]] = set()
         later = []
@@ -152,7 +150,7 @@ class LabelStudio:
             seen.add((a.item, a.annotator))
             if later[-1] and not self.repeats:
                 found = f"annotator {show(a.annotator)} answering item {show(a.item)} again"
-                raise _bad(
+                raise bad_field(
                     path,
                     a.pointer,
                     found,
@@ -161,146 +159,3 @@ class LabelStudio:
                     "duplicate-answer",
                 )
         return np.array(later, dtype=bool)
-
-
-@dataclass(frozen=True)
-class _Answer:
-    item: str
-    annotator: str
-    chosen: tuple[str, ...]
-    values: dict[str, float]
-    only_ratings: bool
-    seconds: float | None
-    submitted_at: str | None
-    pointer: str
-
-
-@dataclass
-class _Gathered:
-    """Answers as they are met in the document, and a count of everything that is none."""
-
-    path: Path
-    item_field: str | None
-    control: str | None
-    answers: list[_Answer] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-    def add_task(self, number: int, task: Any) -> None:
-        pointer = f"/{number}"
-        if not isinstance(task, dict) or not isinstance(task.get("annotations"), list):
-            raise _bad(self.path, pointer, show(task), "a task with `annotations` (export as JSON, not JSON-MIN)")
-        predictions = task.get("predictions") or []
-        if not isinstance(predictions, list):
-            raise _bad(self.path, f"{pointer}/predictions", show(predictions), "an array of predictions")
-        self.left_out["predictions of models, not read"] += len(predictions)
-        for i, annotation in enumerate(task["annotations"]):
-            self._add(pointer, task, annotation, f"{pointer}/annotations/{i}")
-
-    def _add(self, task_pointer: str, task: dict[str, Any], annotation: Any, pointer: str) -> None:
-        if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
-            raise _bad(self.path, pointer, show(annotation), "an annotation with a `result` array")
-        if annotation.get("was_cancelled"):
-            self.left_out["annotations skipped by the annotator, no answer"] += 1
-            return
-        chosen, values, kinds = self._results(annotation["result"], f"{pointer}/result")
-        if not kinds:
-            self.left_out["annotations without Choices, Rating or Number"] += 1
-            return
-        who = annotation.get("completed_by")
-        who = who.get("id") if isinstance(who, dict) else who
-        self.answers.append(
-            _Answer(
-                self._item(task_pointer, task),
-                self._name(f"{pointer}/completed_by", who),
-                tuple(chosen),
-                values,
-                kinds <= {"choices", "rating"},
-                self._seconds(f"{pointer}/lead_time", annotation.get("lead_time")),
-                self._moment(f"{pointer}/created_at", annotation.get("created_at")),
-                pointer,
-            )
-        )
-
-    def _results(self, results: list[Any], pointer: str) -> tuple[list[str], dict[str, float], set[str]]:
-        """The classes chosen, the numbers given by control, and which kinds of result these were."""
-        chosen: list[str] = []
-        values: dict[str, float] = {}
-        kinds = set()
-        for j, result in enumerate(results):
-            if not isinstance(result, dict):
-                raise _bad(self.path, f"{pointer}/{j}", show(result), "a result with a type and a value")
-            kind = result.get("type")
-            if kind not in READ:
-                self.left_out[f"results of type {kind}, not read"] += 1
-                continue
-            control = str(result.get("from_name"))
-            if kind == "choices" and self.control not in (None, control):
-                self.left_out[f"answers to the control {control}, not read"] += 1
-                continue
-            if kind == "choices" and chosen:
-                raise _bad(
-                    self.path,
-                    f"{pointer}/{j}",
-                    f"a second answer to Choices, of the control {show(control)}",
-                    "one Choices control answered once",
-                    "say which control to read with --label NAME",
-                )
-            if control in values:
-                raise _bad(self.path, f"{pointer}/{j}", f"a second value for {show(control)}", "one value a control")
-            value: Any = result.get("value", {}).get(kind) if isinstance(result.get("value"), dict) else None
-            kinds.add(kind)
-            if kind == "choices" and isinstance(value, list) and value and all(isinstance(v, str) for v in value):
-                chosen += value
-            elif kind != "choices" and _is_number(value):
-                values[control] = float(value)
-            else:
-                expected = "chosen classes" if kind == "choices" else "a number"
-                raise _bad(self.path, f"{pointer}/{j}/value", show(value), expected)
-        return chosen, values, kinds
-
-    def _item(self, pointer: str, task: dict[str, Any]) -> str:
-        if self.item_field is None:
-            return self._name(f"{pointer}/id", task.get("id"))
-        data = task.get("data")
-        value = data.get(self.item_field) if isinstance(data, dict) else None
-        return self._name(f"{pointer}/data/{self.item_field}", value)
-
-    def _name(self, pointer: str, value: Any) -> str:
-        if not isinstance(value, (int, str)) or isinstance(value, bool) or not str(value).strip():
-            raise _bad(self.path, pointer, show(value), f"{pointer.rsplit('/', 1)[1]} as a number or text")
-        return str(value)
-
-    def _seconds(self, pointer: str, value: Any) -> float | None:
-        if value is None:
-            return None
-        if not _is_number(value) or value < 0:
-            raise _bad(self.path, pointer, show(value), "a number of seconds, or null")
-        return float(value)
-
-    def _moment(self, pointer: str, value: Any) -> str | None:
-        if value is None:
-            return None
-        if not isinstance(value, str) or not is_moment(value):
-            raise _bad(self.path, pointer, show(value), "a moment like 2026-01-31T12:00:00.000Z, or null")
-        return value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-def _bad(
-    path: Path,
-    pointer: str,
-    found: str,
-    expected: str,
-    fix: str = "export again, or mend the file",
-    code: str = "bad-field",
-) -> BadTable:
-    return BadTable(
-        f"found {found}",
-        expected=expected,
-        fix=fix,
-        code=code,
-        where=Where(str(path), column=pointer or None),
-    )

@@ -18,7 +18,6 @@ class OwnAnnotations:
     classes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "annotations"
-    summary: ClassVar[str] = "our own Annotations table (CSV, Parquet)"
 
     def read(self, source: str | Path) -> Imported:
         table = Annotations.read(source, self.classes)

@@ -34,7 +34,6 @@ class SoftDigits:
     source: str | None = None
 
     name: ClassVar[str] = "soft-digits"
-    summary: ClassVar[str] = "soft-digits labels and doubt measures, eleven classes"
 
     def __post_init__(self) -> None:
         if self.column not in LABEL_COLUMNS:

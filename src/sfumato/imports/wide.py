@@ -27,7 +27,6 @@ class Wide:
     classes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "wide"
-    summary: ClassVar[str] = "items down, annotators across, a class in each cell"
 
     def read(self, source: str | Path) -> Imported:
         rows = read_rows(source, guarded=False)
