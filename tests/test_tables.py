@@ -152,9 +152,16 @@ def test_labels_are_matched_by_name() -> None:
         LABELS.rows_of(["7", "8"])
 
 
-def test_soft_labels_are_frozen() -> None:
-    with pytest.raises(ValueError, match="read-only"):
-        LABELS.probs[0, 0] = 1
+def test_tables_are_frozen_and_leave_your_arrays_alone() -> None:
+    mine = np.array(SOFT)
+    table = SoftLabels(pa.array(["a", "b", "c"]), CLASSES, mine, None)
+    coded = BELIEFS.coded()
+    annotations = Annotations.from_arrow(answers(seconds=[1.0]))
+    for array in (table.probs, coded.soft, coded.item, coded.annotator, annotations.seconds):
+        assert array is not None
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+    mine[0] = 0
 
 
 def test_notebooks_show_distributions_and_run_nothing() -> None:

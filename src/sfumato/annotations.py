@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from sfumato.columns import Coded, TextColumn, check_columns, numbers, times, whole_numbers
 from sfumato.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
 from sfumato.files import Rows, read_rows
+from sfumato.growing import freeze
 from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, check_objects
 from sfumato.probabilities import check_classes
 from sfumato.table import Table
@@ -58,7 +59,10 @@ class Annotations(Table):
     submitted_at: pa.ChunkedArray
     seconds: Float[np.ndarray, "rows"]
     classes: tuple[str, ...] = ()
-    path: Path | None = field(default=None)
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "seconds")
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Annotations:

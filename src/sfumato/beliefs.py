@@ -15,7 +15,7 @@ from sfumato.columns import Coded, TextColumn, check_columns
 from sfumato.doubt import Doubt, doubt_of
 from sfumato.errors import BadTable
 from sfumato.files import Rows, read_rows
-from sfumato.growing import Growing
+from sfumato.growing import Growing, freeze
 from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.table import Table
 
@@ -64,6 +64,7 @@ class Beliefs(Table):
         assert (self.hard is None) != (self.soft is None)
         if self.soft is not None:
             check_probs(self.soft)
+        freeze(self, "hard", "soft")
 
     @classmethod
     def from_numpy(cls, items: Sequence[str], annotators: Sequence[str], probs: Any, classes: Sequence[str]) -> Beliefs:

@@ -16,6 +16,7 @@ from jaxtyping import Int, Shaped
 
 from sfumato.errors import BadTable, listing, nearest, show
 from sfumato.files import Rows
+from sfumato.growing import freeze
 
 
 def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
@@ -38,6 +39,9 @@ class Coded:
 
     codes: Int[np.ndarray, "rows"]
     names: pa.StringArray
+
+    def __post_init__(self) -> None:
+        freeze(self, "codes")
 
     def compact(self) -> Coded:
         """The same column with only the names that occur, in the order they had."""

@@ -1,4 +1,4 @@
-"""An array that grows as chunks arrive, without ever being held twice."""
+"""Arrays as they are made and as they are kept: growing while chunks arrive, read-only once they stand in a table."""
 
 from __future__ import annotations
 
@@ -7,6 +7,16 @@ from typing import Any
 import numpy as np
 
 SPARE_BYTES = 2**25
+
+
+def freeze(table: object, *names: str) -> None:
+    """Make the arrays `names` of a frozen dataclass read-only; whoever made an array may still change their own."""
+    for name in names:
+        array = getattr(table, name)
+        if array is not None:
+            view = array.view()
+            view.setflags(write=False)
+            object.__setattr__(table, name, view)
 
 
 class Growing:

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from sfumato.columns import TextColumn, check_columns, numbers
 from sfumato.errors import BadTable, Where, show
 from sfumato.files import Rows, classes_metadata, read_rows
-from sfumato.growing import Growing
+from sfumato.growing import Growing, freeze
 from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.table import Table
 
@@ -41,7 +41,7 @@ class SoftLabels(Table):
                 code="wrong-shape",
             )
         check_probs(self.probs)
-        self.probs.setflags(write=False)
+        freeze(self, "probs", "n_annotators")
 
     @classmethod
     def from_numpy(

@@ -128,7 +128,7 @@ class GoesByPosition(_Wrong):
 
 class ChangesItsArgument(_Wrong):
     def label(self, annotations: Annotations, classes: Sequence[str]) -> Beliefs:
-        annotations.seconds[:] = 0
+        object.__setattr__(annotations, "seconds", np.zeros(len(annotations)))
         return self.right(annotations, classes)
 
 
