@@ -18,6 +18,7 @@ install_import_hook(
         "sfumato.label",
         "sfumato.probabilities",
         "sfumato.soft_labels",
+        "sfumato.texts",
         "sfumato.transform",
     ],
     "beartype.beartype",

@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
-from sfumato.columns import Coded, TextColumn, check_columns, numbers, times, whole_numbers
+from sfumato.columns import check_columns, numbers, times, whole_numbers
 from sfumato.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
 from sfumato.files import Rows, read_rows
 from sfumato.growing import freeze
 from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, check_objects
 from sfumato.probabilities import check_classes
 from sfumato.table import Table
+from sfumato.texts import Coded, CodedColumn, TextReader
 
 PURPOSES = ("label", "check", "repeat")
 
@@ -83,7 +84,7 @@ class Annotations(Table):
                 SfumatoWarning,
                 stacklevel=3,
             )
-        text = {name: TextColumn(rows, name) for name in ("item", "annotator", "kind", "purpose")}
+        text = {name: CodedColumn.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
         parts: dict[str, list[pa.ChunkedArray]] = {
             name: [] for name in ("payload", "trial", "started_at", "submitted_at")
         }
@@ -188,9 +189,8 @@ def _joined(arrays: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
 
 def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
     """The payload column dictionary-coded, every text checked to be one JSON object."""
-    texts = TextColumn(rows, "payload", _n_rows=start)
-    texts.append(column)
-    for chunk in texts.chunks:
+    pieces = TextReader(rows, "payload", n_rows=start).read(column)
+    for chunk in pieces:
         try:
             check_objects(chunk.dictionary.to_pylist())
         except PayloadFault as fault:
@@ -203,7 +203,7 @@ def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArra
                 where=rows.where(start + row, "payload"),
             ) from fault
         start += len(chunk)
-    return pa.chunked_array(texts.chunks, pa.dictionary(pa.int32(), pa.string()))
+    return pa.chunked_array(pieces, pa.dictionary(pa.int32(), pa.string()))
 
 
 def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:

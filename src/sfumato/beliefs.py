@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int, Shaped
 
-from sfumato.columns import Coded, TextColumn, check_columns
+from sfumato.columns import check_columns
 from sfumato.doubt import Doubt, doubt_of
 from sfumato.errors import BadTable
 from sfumato.files import Rows, read_rows
 from sfumato.growing import Growing, freeze
 from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.table import Table
+from sfumato.texts import Coded, CodedColumn
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ class Beliefs(Table):
     def from_rows(cls, rows: Rows) -> Beliefs:
         check_columns(rows, ("item", "annotator"))
         classes = classes_of(rows)
-        item, annotator, votes = TextColumn(rows, "item"), TextColumn(rows, "annotator"), Votes(len(classes))
+        item, annotator = CodedColumn.of(rows, "item"), CodedColumn.of(rows, "annotator")
+        votes = Votes(len(classes))
         n_rows = 0
         for chunk in rows.chunks:
             item.append(chunk.column("item"))
@@ -233,6 +235,6 @@ def _is_one_hot(probs: Float[np.ndarray, "rows classes"]) -> bool:
 
 def _coded(names: Sequence[str], column: str) -> Coded:
     frame = pa.table({column: pa.array([str(name) for name in names], pa.string())})
-    gathered = TextColumn(Rows.of(frame), column)
+    gathered = CodedColumn.of(Rows.of(frame), column)
     gathered.append(frame.column(column))
     return gathered.finish()

@@ -1,22 +1,15 @@
-"""Columns of incoming rows, read as text, numbers or times, each fault with its place.
-
-Text is gathered dictionary-coded (an integer a row and each distinct text once), because ids repeat and
-everything downstream works on the integers.
-"""
+"""Columns of incoming rows read as numbers or moments, each fault with its place."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from jaxtyping import Int, Shaped
 
 from sfumato.errors import BadTable, listing, nearest, show
 from sfumato.files import Rows
-from sfumato.growing import freeze
 
 
 def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
@@ -31,115 +24,6 @@ def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
                 code="missing-column",
                 where=rows.where(),
             )
-
-
-@dataclass(frozen=True)
-class Coded:
-    """A text column as integers: `names[codes[row]]` is the text of `row`; every name occurs."""
-
-    codes: Int[np.ndarray, "rows"]
-    names: pa.StringArray
-
-    def __post_init__(self) -> None:
-        freeze(self, "codes")
-
-    def compact(self) -> Coded:
-        """The same column with only the names that occur, in the order they had."""
-        used = np.bincount(self.codes, minlength=len(self.names)) > 0
-        if used.all():
-            return self
-        new_code = (np.cumsum(used) - 1).astype(np.int32)
-        return Coded(new_code[self.codes], self.names.filter(pa.array(used)))
-
-    def take(self, kept: Shaped[np.ndarray, "kept"]) -> Coded:
-        """The rows `kept` (indices or a mask), names compacted."""
-        return Coded(self.codes[kept], self.names).compact()
-
-    def text(self) -> pa.Array:
-        """The column as plain text again."""
-        return self.names.take(pa.array(self.codes))
-
-
-@dataclass
-class TextColumn:
-    """Gathers a text column chunk by chunk into a `Coded`; integers become their digits.
-
-    Ids must be there; an `optional` column may have gaps, which are read as empty text.
-    """
-
-    rows: Rows
-    name: str
-    optional: bool = False
-    _n_rows: int = 0
-    _n_bytes: int = 0
-    chunks: list[pa.DictionaryArray] = field(default_factory=list)
-
-    def append(self, column: pa.ChunkedArray) -> None:
-        for chunk in column.chunks:
-            self.chunks.append(self._coded(chunk))
-            self._n_rows += len(chunk)
-
-    def finish(self) -> Coded:
-        if not self.chunks:
-            return Coded(np.empty(0, np.int32), pa.array([], pa.string()))
-        unified = pa.chunked_array(self.chunks).unify_dictionaries()
-        codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in unified.chunks])
-        return Coded(codes.astype(np.int32, copy=False), unified.chunk(0).dictionary).compact()
-
-    def text(self) -> pa.StringArray:
-        """The column as plain text, for ids that occur once each and gain nothing from being coded."""
-        parts = []
-        while self.chunks:
-            chunk = self.chunks.pop(0)
-            parts.append(chunk.dictionary.take(chunk.indices))
-        return pa.concat_arrays(parts) if parts else pa.array([], pa.string())
-
-    def _coded(self, chunk: pa.Array) -> pa.DictionaryArray:
-        kind = chunk.type.value_type if pa.types.is_dictionary(chunk.type) else chunk.type
-        if self.optional and chunk.null_count:
-            chunk = chunk.cast(pa.string()).fill_null("")
-            kind = pa.string()
-        if chunk.null_count:
-            row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
-            raise self._refused(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
-        if pa.types.is_integer(kind):
-            chunk = chunk.cast(pa.string())
-        elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-            raise self._refused(
-                None,
-                f"values of type {kind}",
-                "text",
-                "convert the column to text before it is read",
-                "wrong-type",
-            )
-        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        coded = coded.cast(pa.dictionary(pa.int32(), pa.string()))
-        self._check_texts(coded)
-        lengths = pc.binary_length(coded.dictionary).to_numpy(zero_copy_only=False)
-        self._n_bytes += int(np.bincount(coded.indices.to_numpy(), minlength=len(lengths)) @ lengths.astype(np.int64))
-        self.rows.check_weight(self._n_bytes)
-        return coded
-
-    def _check_texts(self, coded: pa.DictionaryArray) -> None:
-        texts = coded.dictionary
-        empty = pc.and_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pa.scalar(not self.optional))
-        nul = pc.match_substring(texts, "\0")
-        if pc.any(pc.or_(empty, nul)).as_py():
-            bad = int(np.argmax(pc.or_(empty, nul).to_numpy(zero_copy_only=False)))
-            hit = coded.indices.to_numpy() == bad
-            if hit.any():
-                found = show(texts[bad].as_py())
-                raise self._refused(
-                    int(np.argmax(hit)),
-                    found,
-                    "text that names something",
-                    "fill in or remove the row",
-                    "empty-text",
-                )
-
-    def _refused(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
-        at = None if row is None else self._n_rows + row
-        return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=self.rows.where(at, self.name))
 
 
 def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optional: bool = False) -> np.ndarray:

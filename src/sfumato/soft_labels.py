@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.columns import TextColumn, check_columns, numbers
+from sfumato.columns import check_columns, numbers
 from sfumato.errors import BadTable, Where, show
 from sfumato.files import Rows, classes_metadata, read_rows
 from sfumato.growing import Growing, freeze
 from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
 from sfumato.table import Table
+from sfumato.texts import TextReader
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,23 +88,23 @@ class SoftLabels(Table):
     def from_rows(cls, rows: Rows) -> SoftLabels:
         check_columns(rows, ("item",))
         classes = classes_of(rows)
-        column = TextColumn(rows, "item")
+        reader = TextReader(rows, "item")
+        items: list[pa.StringArray] = []
         hashes = Growing(np.uint64)
         probs = Growing(np.float64, len(classes))
         counts = Growing(np.float64)
         for chunk in rows.chunks:
             start = len(probs)
-            n_before = len(column.chunks)
-            column.append(chunk.column("item"))
-            for coded in column.chunks[n_before:]:
-                hashes.append(_hashes(coded))
+            for coded in reader.read(chunk.column("item")):
+                items.append(coded.dictionary.take(coded.indices))
+                hashes.append(_hashes(items[-1]))
             probs.append(probs_of(rows, chunk, classes, start))
             rows.check_weight(len(probs) * len(classes) * 8)
             if "n_annotators" in chunk.column_names:
                 counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
-        items = column.text()
-        _check_distinct(rows, items, hashes.finish())
-        return cls(items, classes, probs.finish(), _whole_counts(rows, counts.finish()))
+        named = pa.concat_arrays([pa.array([], pa.string()), *items])
+        _check_distinct(rows, named, hashes.finish())
+        return cls(named, classes, probs.finish(), _whole_counts(rows, counts.finish()))
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         part = self.probs[start:stop]
@@ -137,11 +138,11 @@ class SoftLabels(Table):
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
-def _hashes(chunk: pa.DictionaryArray) -> np.ndarray:
-    """A 64-bit hash of each id of a chunk."""
+def _hashes(items: pa.StringArray) -> np.ndarray:
+    """A 64-bit hash of each id."""
     import polars as pl
 
-    return np.asarray(pl.Series(chunk.dictionary).hash().to_numpy()[chunk.indices.to_numpy()])
+    return np.asarray(pl.Series(items).hash().to_numpy())
 
 
 def _check_distinct(rows: Rows, items: pa.StringArray, hashes: np.ndarray) -> None:

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.columns import Coded
 from sfumato.errors import BadTable
 from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import class_numbers, coded_columns, number_column, ordered_classes, second_answers
+from sfumato.texts import Coded
 
 ROWS = Rows.of(pa.table({"label": ["x"]}))
 

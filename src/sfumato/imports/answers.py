@@ -13,16 +13,17 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.annotations import Annotations
-from sfumato.columns import NUMBER, Coded, TextColumn, check_columns
+from sfumato.columns import NUMBER, check_columns
 from sfumato.errors import BadTable, Where, show, unknown
 from sfumato.files import Rows
 from sfumato.probabilities import check_classes
+from sfumato.texts import Coded, CodedColumn
 
 
 def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Coded]:
     """Columns of a foreign table, each as coded text; an empty field is an error with its line, unless `optional`."""
     check_columns(rows, tuple(names))
-    columns = {name: TextColumn(rows, name, optional=name in optional) for name in names}
+    columns = {name: CodedColumn.of(rows, name, optional=name in optional) for name in names}
     for chunk in rows.chunks:
         for name, column in columns.items():
             column.append(chunk.column(name))

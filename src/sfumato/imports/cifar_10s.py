@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.columns import Coded
 from sfumato.errors import BadSetting
 from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import (
@@ -26,6 +25,7 @@ from sfumato.imports.answers import (
 )
 from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
 from sfumato.soft_labels import SoftLabels
+from sfumato.texts import Coded
 
 FILES = ("elicitations.csv.gz", "elicitations.csv")
 COLUMNS = (

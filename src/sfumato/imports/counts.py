@@ -8,12 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.columns import TextColumn, check_columns, numbers
+from sfumato.columns import check_columns, numbers
 from sfumato.errors import listing
 from sfumato.files import NUMPY, kind_of, read_rows
 from sfumato.imports.imported import Imported
 from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts
 from sfumato.probabilities import check_classes
+from sfumato.texts import CodedColumn
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Counts:
         classes = self.classes or tuple(name for name in rows.schema.names if name != key)
         check_columns(rows, (*([key] if key else []), *classes))
         check_classes(classes, rows.where())
-        ids = TextColumn(rows, key or "")
+        ids = CodedColumn.of(rows, key or "")
         parts = [np.empty((0, len(classes)))]
         n_rows = 0
         for chunk in rows.chunks:

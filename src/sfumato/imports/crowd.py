@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.columns import Coded
 from sfumato.errors import BadTable, listing, show
 from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import (
@@ -23,6 +22,7 @@ from sfumato.imports.answers import (
 )
 from sfumato.imports.imported import Imported, came_in
 from sfumato.soft_labels import SoftLabels
+from sfumato.texts import Coded
 
 KNOWN_NAMES = {
     "item": ("item", "task"),

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.beliefs import Beliefs
-from sfumato.columns import Coded
 from sfumato.errors import BadProbabilities, BadTable, Where, listing, show, unknown
 from sfumato.files import Rows, read_document, read_rows
 from sfumato.imports.answers import (
@@ -25,6 +24,7 @@ from sfumato.imports.answers import (
     purposes,
 )
 from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
+from sfumato.texts import Coded
 
 MIXING_FILES = ("infer_mixing_factor.csv.gz", "hmix_infer_mixing_factor.csv")
 LABEL_FILES = ("hmix_individ_soft_labels.json.gz", "hmix_individ_soft_labels.json")

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.columns import TextColumn, check_columns, numbers
+from sfumato.columns import check_columns, numbers
 from sfumato.errors import BadTable, Where, listing, unknown
 from sfumato.files import read_rows
+from sfumato.texts import CodedColumn
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class ClassSimilarity:
         """From a CSV or Parquet with a column `class`: the other columns are the classes, or an embedding."""
         rows = read_rows(path)
         check_columns(rows, ("class",))
-        names = TextColumn(rows, "class")
+        names = CodedColumn.of(rows, "class")
         others = [name for name in rows.schema.names if name != "class"]
         if not others:
             raise BadTable(

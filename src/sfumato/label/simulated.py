@@ -9,12 +9,12 @@ import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from sfumato.beliefs import Beliefs, Votes
-from sfumato.columns import Coded
 from sfumato.errors import BadSetting
 from sfumato.label.similarity import ClassSimilarity
 from sfumato.label.spreading import TopTwoArrays
 from sfumato.label.top_two_clamp import clamp
 from sfumato.soft_labels import SoftLabels
+from sfumato.texts import Coded
 
 
 @dataclass(frozen=True)
