@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -197,3 +200,53 @@ def test_without_pandas_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("sfumato.table.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="pip install pandas"):
         LABELS.to_pandas()
+
+
+def test_own_files_with_many_classes_are_no_bombs(tmp_path: Path) -> None:
+    classes = [f"class {k}" for k in range(1000)]
+    labels = SoftLabels.from_numpy([f"i{i}" for i in range(20_000)], np.eye(1000)[np.arange(20_000) % 1000], classes)
+    labels.write(tmp_path / "own.parquet")
+    assert np.array_equal(SoftLabels.read(tmp_path / "own.parquet").probs, labels.probs)
+
+
+def test_classes_are_matched_by_name_or_refused() -> None:
+    with pytest.raises(BadTable, match="in the table itself"):
+        SoftLabels.from_arrow(LABELS.to_arrow(), classes=["dog", "cat"])
+    wide = SoftLabels.from_arrow(LABELS.to_pandas(), classes=["dog", "cat"])
+    assert wide.classes == ("dog", "cat")
+    assert np.array_equal(wide.probs[:, ::-1], LABELS.probs)
+    with pytest.raises(BadTable, match="columns for the classes"):
+        SoftLabels.from_arrow(LABELS.to_pandas(), classes=["x", "y"])
+
+
+def test_one_text_for_all_classes_is_refused() -> None:
+    for make in (
+        lambda: Annotations.from_arrow(answers(), classes="cat,dog"),
+        lambda: SoftLabels.from_numpy(["a"], [[1, 0]], "cat,dog"),
+    ):
+        with pytest.raises(BadTable, match=r"write \['cat', 'dog'\]|wrong|expected"):
+            make()
+
+
+def test_a_bad_payload_is_found_in_its_own_row(tmp_path: Path) -> None:
+    n = 300_000
+    payloads = ['{"class": "cat"}'] * n
+    payloads[n - 5] = "oops"
+    table = pa.table({"item": ["i"] * n, "annotator": ["a"] * n, "kind": ["choice/1"] * n, "payload": payloads})
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(InvalidAnswer) as caught:
+        Annotations.read(tmp_path / "a.parquet")
+    assert caught.value.where.row == n - 5
+
+
+def test_beliefs_must_fit_together() -> None:
+    coded = BELIEFS.item
+    with pytest.raises(BadTable, match="classes numbered 0 to 1"):
+        Beliefs(coded, coded, CLASSES, hard=np.array([0, 1, 2]))
+
+
+def test_errors_survive_a_process_pool() -> None:
+    with pytest.raises(BadTable) as caught:
+        LABELS.rows_of(["8"])
+    again = pickle.loads(pickle.dumps(caught.value))  # noqa: S301
+    assert (type(again), str(again), again.where) == (BadTable, str(caught.value), caught.value.where)

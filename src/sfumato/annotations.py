@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.columns import check_columns, numbers, times, whole_numbers
 from sfumato.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
-from sfumato.files import Rows, read_rows
+from sfumato.files import Rows, class_names, read_rows
 from sfumato.growing import freeze
 from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, check_objects
 from sfumato.probabilities import check_classes
@@ -102,7 +102,7 @@ class Annotations(Table):
         coded = {name: column.finish() for name, column in text.items()}
         _check_names(rows, coded["kind"], "kind", [kind.label for kind in PAYLOAD_KINDS])
         _check_names(rows, coded["purpose"], "purpose", PURPOSES)
-        named = tuple(classes) or rows.classes() or ()
+        named = class_names(classes) or rows.classes() or ()
         return cls(
             **coded,
             **{name: _joined(arrays, name) for name, arrays in parts.items()},
@@ -191,12 +191,14 @@ def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArra
     """The payload column dictionary-coded, every text checked to be one JSON object."""
     pieces = TextReader(rows, "payload", n_rows=start).read(column)
     for chunk in pieces:
+        used, inverse = np.unique(chunk.indices.to_numpy(), return_inverse=True)
+        texts = chunk.dictionary.take(pa.array(used)).to_pylist()
         try:
-            check_objects(chunk.dictionary.to_pylist())
+            check_objects(texts)
         except PayloadFault as fault:
-            row = int(np.argmax(chunk.indices.to_numpy() == fault.index))
+            row = int(np.argmax(inverse == fault.index))
             raise InvalidAnswer(
-                f"found {show(chunk.dictionary[fault.index].as_py())} ({fault.found})",
+                f"found {show(texts[fault.index])} ({fault.found})",
                 expected=fault.expected,
                 fix="write the answer as a JSON object in double quotes",
                 code="bad-payload",

@@ -16,7 +16,15 @@ from sfumato.doubt import Doubt, doubt_of
 from sfumato.errors import BadTable
 from sfumato.files import Rows, read_rows
 from sfumato.growing import Growing, freeze
-from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
+from sfumato.probabilities import (
+    MAX_EXPANSION_OF_PROBS,
+    WIDE_PREFIX,
+    check_classes,
+    check_probs,
+    classes_of,
+    probs_array,
+    probs_of,
+)
 from sfumato.table import Table
 from sfumato.texts import Coded, CodedColumn
 
@@ -63,6 +71,18 @@ class Beliefs(Table):
     def __post_init__(self) -> None:
         check_classes(self.classes)
         assert (self.hard is None) != (self.soft is None)
+        chosen = self.soft if self.hard is None else self.hard
+        assert chosen is not None
+        fits = len(chosen) == len(self.item.codes) == len(self.annotator.codes)
+        if not fits or (
+            self.hard is not None and len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.classes)
+        ):
+            raise BadTable(
+                f"found {len(self.item.codes)} items, {len(self.annotator.codes)} annotators and {len(chosen)} beliefs",
+                expected=f"as many of each, and classes numbered 0 to {len(self.classes) - 1}",
+                fix="give one row an answer",
+                code="wrong-shape",
+            )
         if self.soft is not None:
             check_probs(self.soft)
         freeze(self, "hard", "soft")
@@ -120,7 +140,7 @@ class Beliefs(Table):
             annotator.append(chunk.column("annotator"))
             votes.append(probs_of(rows, chunk, classes, n_rows))
             n_rows += len(chunk)
-            rows.check_weight(votes.n_bytes)
+            rows.check_weight(votes.n_bytes, MAX_EXPANSION_OF_PROBS)
         return votes.beliefs(item.finish(), annotator.finish(), classes)
 
     @property

@@ -12,15 +12,49 @@ from sfumato.errors import BadTable, listing, nearest, show
 from sfumato.files import Rows
 
 
+def _spelled_out(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column without dictionary codes, text as one type whatever the library it came from calls it."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    return column.cast(pa.string() if is_text else kind)
+
+
+OUR_COLUMNS = ("item", "annotator", "kind", "payload")
+
+
+def other_table(names: list[str]) -> str:
+    """What to do with a table of ours that belongs to another step."""
+    has_probs = "probs" in names or any(name.startswith("p:") for name in names)
+    if {"item", "annotator", "kind", "payload"} <= set(names):
+        return "these are Annotations: turn them into beliefs with `sfumato label` first"
+    if {"item", "annotator"} <= set(names) and has_probs:
+        return "these are Beliefs: this step works on the answers themselves (Annotations)"
+    if "item" in names and has_probs:
+        return "these are SoftLabels, one row an item: this step needs a row an answer (Annotations or Beliefs)"
+    if {"item", "annotator", "label"} <= set(names):
+        return "these look like votes: bring them in with `sfumato import crowd` first"
+    return ""
+
+
 def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
     """Raise unless every required column is there."""
     names = rows.schema.names
+    for name in names:
+        if names.count(name) > 1:
+            raise BadTable(
+                f"found column {show(name)} more than once",
+                expected="each column once",
+                fix="rename or remove one of them",
+                code="doubled-column",
+                where=rows.where(),
+            )
     for name in required:
         if name not in names:
             raise BadTable(
                 f"found columns {listing(names)}",
                 expected=f"a column {name!r}",
-                fix=f"{nearest(name, names)}rename or add the column".strip(),
+                fix=(other_table(names) if name in OUR_COLUMNS else "")
+                or f"{nearest(name, names)}rename or add the column".strip(),
                 code="missing-column",
                 where=rows.where(),
             )
@@ -29,7 +63,7 @@ def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
 def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optional: bool = False) -> np.ndarray:
     """A column of finite or missing numbers as float64 (missing: NaN, only where `optional`), text read strictly."""
     target = pa.float64()
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    plain = _spelled_out(column)
     is_text = pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)
     if is_text and optional:
         plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, plain.type), plain)
@@ -55,7 +89,7 @@ def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optio
     return result  # type: ignore[no-any-return]
 
 
-NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 """A number as we read it: ASCII digits and a point; no words, hex, underscores, percent signs or decimal commas."""
 
 
@@ -83,7 +117,7 @@ ZONE = r"([Zz]|[+-]\d\d:?\d\d)$"
 
 def whole_numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
     """A column of whole numbers of 64 bits, or nothing; text read strictly, every digit kept."""
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    plain = _spelled_out(column)
     if pa.types.is_null(plain.type):
         return plain.cast(pa.int64())
     if pa.types.is_floating(plain.type):
@@ -129,7 +163,7 @@ def _no_whole_number(rows: Rows, name: str, value: object, row: int) -> BadTable
 
 def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
     """A column of moments as UTC milliseconds; text as ISO 8601, taken as UTC where it names no zone."""
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    plain = _spelled_out(column)
     if pa.types.is_null(plain.type):
         return plain.cast(MOMENT)
     if pa.types.is_timestamp(plain.type):

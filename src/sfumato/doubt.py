@@ -40,7 +40,7 @@ class Doubt(Table):
         for name in ("n_answers", "total", "within", "between", "mean_doubt", "unsure_proportion"):
             values = getattr(self, name)
             if values is not None:
-                columns[name] = pa.array(values[start:stop])
+                columns[name] = pa.array(values[start:stop], from_pandas=True)
         return pa.table(columns)
 
     def __len__(self) -> int:

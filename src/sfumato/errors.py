@@ -21,6 +21,7 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,10 @@ class SfumatoError(Exception):
         self.where = where or Where()
         super().__init__(str(self))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Keyword-only arguments need help to survive a process pool.
+        return _rebuilt, (type(self), self.found, self.expected, self.fix, self.code, self.where)
+
     def __str__(self) -> str:
         place = f"{one_line(str(self.where))} " if str(self.where) else ""
         return f"error[{self.code}] {place}{self.found}; expected {self.expected}; fix: {self.fix}"
@@ -64,6 +69,10 @@ class SfumatoError(Exception):
             "expected": self.expected,
             "fix": self.fix,
         }
+
+
+def _rebuilt(kind: type[SfumatoError], found: str, expected: str, fix: str, code: str, where: Where) -> SfumatoError:
+    return kind(found, expected=expected, fix=fix, code=code, where=where)
 
 
 class BadFile(SfumatoError):

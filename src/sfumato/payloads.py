@@ -118,7 +118,7 @@ def payload_kind(label: str) -> PayloadKind:
     raise unknown("kind", label, [kind.label for kind in PAYLOAD_KINDS])
 
 
-@dataclass(frozen=True)
+@dataclass
 class PayloadFault(Exception):
     """What is wrong with payload number `index` of those given."""
 

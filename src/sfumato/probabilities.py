@@ -6,13 +6,15 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.columns import numbers
+from sfumato.columns import numbers, other_table
 from sfumato.errors import BadProbabilities, BadTable, SfumatoError, Where, listing, show
 from sfumato.files import ROW_GROUP, Rows
 
 SUM_TOLERANCE = 1e-5
 """How far a row may be from summing to one; rows are kept as they are, never renormalised."""
 WIDE_PREFIX = "p:"
+MAX_EXPANSION_OF_PROBS = 20_000
+"""How many times its file distributions may be: one-hot rows over a thousand classes are small on disk."""
 
 
 def check_classes(classes: tuple[str, ...], where: Where | None = None) -> tuple[str, ...]:
@@ -53,11 +55,19 @@ def classes_of(rows: Rows) -> tuple[str, ...]:
         raise BadTable(
             f"found columns {listing(rows.schema.names)}",
             expected="a column 'probs', or one column a class (p:cat)",
-            fix="name the probability columns p:<class>",
+            fix=other_table(rows.schema.names) or "name the probability columns p:<class>",
             code="missing-column",
             where=rows.where(),
         )
-    return check_classes(named if "probs" in rows.schema.names and named else wide, rows.where())
+    if "probs" not in rows.schema.names and named is not None and set(named) != set(wide):
+        raise BadTable(
+            f"found columns for the classes {listing(wide)}",
+            expected=f"columns for the classes named: {listing(named)}",
+            fix="name the columns and the classes alike",
+            code="bad-classes",
+            where=rows.where(),
+        )
+    return check_classes(named or wide, rows.where())
 
 
 def probs_of(rows: Rows, chunk: pa.Table, classes: tuple[str, ...], start: int) -> Float[np.ndarray, "rows classes"]:

@@ -9,13 +9,22 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadTable, Where, show
+from sfumato.errors import BadTable, Where, show, unknown
 from sfumato.files import Rows, classes_metadata, read_rows
 from sfumato.growing import Growing, freeze
-from sfumato.probabilities import WIDE_PREFIX, check_classes, check_probs, classes_of, probs_array, probs_of
+from sfumato.probabilities import (
+    MAX_EXPANSION_OF_PROBS,
+    WIDE_PREFIX,
+    check_classes,
+    check_probs,
+    classes_of,
+    probs_array,
+    probs_of,
+)
 from sfumato.table import Table
 from sfumato.texts import TextReader
 
@@ -31,6 +40,7 @@ class SoftLabels(Table):
     classes: tuple[str, ...]
     probs: Float[np.ndarray, "items classes"]
     n_annotators: Int[np.ndarray, "items"] | None
+    path: Path | None = None
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -39,6 +49,13 @@ class SoftLabels(Table):
                 f"found probabilities of shape {self.probs.shape}",
                 expected=f"{len(self.items)} items x {len(self.classes)} classes",
                 fix="give one row an item and one column a class",
+                code="wrong-shape",
+            )
+        if self.n_annotators is not None and len(self.n_annotators) != len(self.items):
+            raise BadTable(
+                f"found {len(self.n_annotators)} numbers of annotators",
+                expected=f"{len(self.items)}, one an item",
+                fix="give one number an item, or None",
                 code="wrong-shape",
             )
         check_probs(self.probs)
@@ -69,6 +86,9 @@ class SoftLabels(Table):
     ) -> SoftLabels:
         """Hard labels, one class name an item, as one-hot distributions."""
         index = {name: k for k, name in enumerate(classes)}
+        for label in labels:
+            if label not in index:
+                raise unknown("class", label, list(classes))
         return cls.from_numpy(items, np.eye(len(classes))[[index[label] for label in labels]], classes, n_annotators)
 
     @classmethod
@@ -99,12 +119,12 @@ class SoftLabels(Table):
                 items.append(coded.dictionary.take(coded.indices))
                 hashes.append(_hashes(items[-1]))
             probs.append(probs_of(rows, chunk, classes, start))
-            rows.check_weight(len(probs) * len(classes) * 8)
+            rows.check_weight(len(probs) * len(classes) * 8, MAX_EXPANSION_OF_PROBS)
             if "n_annotators" in chunk.column_names:
                 counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
         named = pa.concat_arrays([pa.array([], pa.string()), *items])
         _check_distinct(rows, named, hashes.finish())
-        return cls(named, classes, probs.finish(), _whole_counts(rows, counts.finish()))
+        return cls(named, classes, probs.finish(), _whole_counts(rows, counts.finish()), rows.path)
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         part = self.probs[start:stop]
@@ -120,10 +140,8 @@ class SoftLabels(Table):
     def __len__(self) -> int:
         return len(self.items)
 
-    def rows_of(self, items: Sequence[str] | pa.Array, *, where: Where | None = None) -> Int[np.ndarray, "asked"]:
+    def rows_of(self, items: Sequence[str] | pa.Array) -> Int[np.ndarray, "asked"]:
         """The row of each of `items`, matched by name; an item that is not here is an error."""
-        import pyarrow.compute as pc
-
         wanted = items if isinstance(items, (pa.Array, pa.ChunkedArray)) else pa.array(items, pa.string())
         found = pc.index_in(wanted, value_set=self.items)
         if found.null_count:
@@ -133,7 +151,7 @@ class SoftLabels(Table):
                 expected="a label for every item asked for",
                 fix="label the missing items, or leave them out on both sides",
                 code="missing-item",
-                where=where,
+                where=Where(str(self.path) if self.path else None),
             )
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 

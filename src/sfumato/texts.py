@@ -70,15 +70,18 @@ class TextReader:
 
     def _coded(self, chunk: pa.Array) -> pa.DictionaryArray:
         kind = chunk.type.value_type if pa.types.is_dictionary(chunk.type) else chunk.type
-        if self.optional and chunk.null_count:
+        if pa.types.is_dictionary(chunk.type) and chunk.dictionary.null_count:
+            chunk = chunk.cast(kind)
+        is_id = pa.types.is_integer(kind) or pa.types.is_null(kind) or _is_text(kind)
+        if self.optional and is_id and chunk.null_count:
             chunk = chunk.cast(pa.string()).fill_null("")
             kind = pa.string()
-        if chunk.null_count:
+        if chunk.null_count and is_id:
             row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
             raise self._refused(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
         if pa.types.is_integer(kind):
             chunk = chunk.cast(pa.string())
-        elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        elif not _is_text(kind):
             raise self._refused(
                 None,
                 f"values of type {kind}",
@@ -112,6 +115,10 @@ class TextReader:
     def _refused(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
         at = None if row is None else self.n_rows + row
         return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=self.rows.where(at, self.name))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 @dataclass

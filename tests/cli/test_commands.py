@@ -94,7 +94,10 @@ def test_errors_as_json(tmp_path: Path) -> None:
 
 def test_usage_errors_end_with_2(tmp_path: Path) -> None:
     assert "did you mean 'label'" in sfumato("lable", cwd=tmp_path, code=2).stderr
-    assert "Missing option '--by'" in sfumato("label", "x.parquet", "-o", "y.parquet", cwd=tmp_path, code=2).stderr
+    assert (
+        "error[usage] found missing option '--by'"
+        in sfumato("label", "x.parquet", "-o", "y.parquet", cwd=tmp_path, code=2).stderr
+    )
 
 
 def test_settings_that_do_not_belong_are_refused(tmp_path: Path) -> None:
@@ -102,6 +105,45 @@ def test_settings_that_do_not_belong_are_refused(tmp_path: Path) -> None:
         "label", "x.parquet", "--by", "one-hot", "--gamma", 0.1, "-o", "y.parquet", cwd=tmp_path, code=2
     ).stderr
     assert error.startswith("error[bad-setting] found the setting gamma for one-hot")
+
+
+def test_a_step_never_overwrites_its_source(tmp_path: Path) -> None:
+    votes = "item,annotator,label\n1,a,cat\n1,b,dog\n"
+    (tmp_path / "v.csv").write_text(votes)
+    assert "bad-setting" in sfumato("import", "crowd", "v.csv", "-o", "v.csv", cwd=tmp_path, code=2).stderr
+    assert (tmp_path / "v.csv").read_text() == votes
+
+
+def test_the_wrong_table_is_told_the_step_that_was_skipped(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("item,annotator,label\n1,a,cat\n1,b,dog\n")
+    error = sfumato("label", "v.csv", "--by", "one-hot", "-o", "b.parquet", cwd=tmp_path, code=2).stderr
+    assert "sfumato import crowd" in error
+    sfumato("import", "crowd", "v.csv", "-o", "a.parquet", cwd=tmp_path)
+    assert "sfumato label" in sfumato("doubt", "a.parquet", cwd=tmp_path, code=2).stderr
+
+
+def test_screening_says_what_it_could_not_look_at(tmp_path: Path) -> None:
+    (tmp_path / "v.csv").write_text("item,annotator,label\n1,a,cat\n1,b,dog\n")
+    sfumato("import", "crowd", "v.csv", "-o", "a.parquet", cwd=tmp_path)
+    shown = sfumato("screen", "a.parquet", "-o", "s.csv", cwd=tmp_path).stdout
+    assert "nothing to go by for checks_passed, repeats_changed, median_seconds, longest_run" in shown
+
+
+def test_bad_percents_can_be_left_out(tmp_path: Path) -> None:
+    rest = '""second"": null, ""second_percent"": null, ""impossible"": []}"'
+    rows = [
+        f'{i},a,top_two/1,"{{""first"": ""cat"", ""first_percent"": {p}, {rest}'
+        for i, p in enumerate((80, 170, "null"))
+    ]
+    (tmp_path / "a.csv").write_text("\n".join(["item,annotator,kind,payload", *rows]) + "\n")
+    command = ("label", "a.csv", "--by", "top-two-clamp", "--classes", "cat,dog", "-o", "b.csv")
+    assert "--skip-bad-percents" in sfumato(*command, cwd=tmp_path, code=2).stderr
+    assert "2 of 3 answers not labelled" in sfumato(*command, "--skip-bad-percents", cwd=tmp_path).stdout
+    assert pl.read_csv(tmp_path / "b.csv")["p:cat"].to_list() == [0.8]
+
+
+def test_without_a_command_there_is_help(tmp_path: Path) -> None:
+    assert "Steps:" in sfumato(cwd=tmp_path).stdout
 
 
 def test_the_demo_shows_doubt(tmp_path: Path) -> None:

@@ -438,3 +438,18 @@ def test_a_table_that_is_written_reads_as_beliefs_in_any_spreadsheet(tmp_path):
             ["1", "a", "0.25", "0.75"],
             ["2", "b", "1", "0"],
         ]
+
+
+def test_a_long_field_of_many_lines_across_a_block_is_read_at_once(written):
+    filler = "x,1\n" * (BLOCK_BYTES // 4 - 50_000)
+    long = '"' + "y\n" * 450_000 + '"'
+    path = written("a.csv", f"a,b\n{filler}{long},2\nz,3\n")
+    rows = [row for chunk in read_chunks(path, ["a", "b"]) for row in chunk.to_pylist()]
+    assert len(rows) == filler.count("\n") + 2
+    assert rows[-1] == {"a": "z", "b": "3"}
+
+
+def test_carriage_returns_end_lines_even_beside_a_quoted_line_feed(written):
+    n = BLOCK_BYTES // 4
+    path = written("a.csv", "a,b\r" + 'x,"1\n1"\r' + "y,2\r" * n)
+    assert sum(len(chunk) for chunk in read_chunks(path, ["a", "b"])) == n + 1

@@ -130,7 +130,7 @@ def test_numbers_are_ordered_by_value(written):
     rows = "".join(f"{i},a,{label}\n" for i, label in enumerate(["10", "9", "2", "100", "0"]))
     imported = Crowd().read(written("a.csv", "item,annotator,label\n" + rows))
     assert imported.table.classes == ("0", "2", "9", "10", "100")
-    assert "classes as found: 0, 2, 9, 10, 100 (fix them with --classes)" in imported.notes
+    assert "classes as found: 0, 2, 9, 10, 100 (set names and order with --classes)" in imported.notes
 
 
 def test_text_is_ordered_as_text_after_numbers(written):

@@ -83,7 +83,7 @@ def test_one_class_chosen_is_a_choice(export, answers):
     assert imported.table.classes == ("cat", "dog")
     assert imported.notes[:2] == (
         "2 answers by 2 annotators about 2 items, 2 classes; of kind choice/1",
-        "classes: cat, dog (as found; fix them with --classes)",
+        "classes: cat, dog (as found; set names and order with --classes)",
     )
 
 

@@ -32,7 +32,8 @@ def test_cells_are_answers_and_empty_cells_are_none(written, answers):
     assert imported.table.classes == ("cat", "dog")
     assert imported.notes == (
         "5 answers by 3 annotators about 3 items, 2 classes",
-        "classes as found: cat, dog (fix them with --classes)",
+        "annotators: the columns ann, bob, cleo",
+        "classes as found: cat, dog (set names and order with --classes)",
     )
 
 

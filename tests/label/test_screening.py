@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Annotations, SoftLabels
-from sfumato.errors import BadSetting, UnknownName
+from sfumato.errors import BadSetting, BadTable, UnknownName
 from sfumato.label.rules import (
     RULE_SETS,
     Contradictions,
@@ -127,6 +128,39 @@ def test_long_identical_runs_in_the_order_given() -> None:
     rows += [choose("mixed", f"i{k}", "cat", trial=2 * k) for k in range(12)]
     rows += [choose("mixed", f"j{k}", "dog", trial=2 * k + 1) for k in range(12)]
     assert aside(IdenticalRuns(at_most=10), table(rows)) == {"same": 12.0}
+
+
+def test_fair_answers_have_runs_too() -> None:
+    """A thousand tosses of a coin have a run of ten; nobody is set aside for that."""
+    rng = np.random.default_rng(0)
+    rows = [
+        choose(f"p{i}", f"i{k}", ("cat", "dog")[toss], trial=k)
+        for i in range(20)
+        for k, toss in enumerate(rng.integers(0, 2, 1000))
+    ]
+    assert aside(IdenticalRuns(), table(rows)) == {}
+
+
+def test_no_trials_are_no_order() -> None:
+    rows = [choose("same", f"i{k}", "cat", trial=None) for k in range(30)]
+    result = screen(table(rows), (IdenticalRuns(),))
+    assert np.isnan(result.findings["longest_run"]).all()
+    assert result.names_set_aside() == []
+
+
+def test_a_check_without_gold_is_an_error() -> None:
+    rows = [*checks("a", "cat"), choose("a", "c9", "cat", purpose="check")]
+    with pytest.raises(BadTable, match="found no gold label for 1 of the items") as caught:
+        screen(table(rows), (FailedChecks(),), gold=GOLD)
+    assert caught.value.where.item == "c9"
+    capital = SoftLabels.one_hot(["c1"], ["Cat"], ("Cat", "dog", "fox"))
+    with pytest.raises(UnknownName, match="did you mean 'cat'"):
+        screen(table(checks("a", "cat")), (FailedChecks(),), gold=capital)
+
+
+def test_set_aside_ids_are_text(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"annotator": pa.array([7, 8]), "set_aside": [True, False]}), tmp_path / "s.parquet")
+    assert set_aside_in(tmp_path / "s.parquet") == ["7"]
 
 
 def test_pay_is_another_decision() -> None:

@@ -12,7 +12,7 @@ import os
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -56,11 +56,14 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sfumato")
 @click.option("--json", "as_json", is_flag=True, help="Print errors as JSON.")
-def group(as_json: bool) -> None:
+@click.pass_context
+def group(context: click.Context, as_json: bool) -> None:  # noqa: ARG001
     """Labels that keep people's doubt: from answers to beliefs, soft labels, models and a report."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -89,14 +92,14 @@ def main(arguments: list[str] | None = None) -> None:
             _end(_lost_output(error), as_json)
 
 
-def _end(error: SfumatoError, as_json: bool) -> None:
+def _end(error: SfumatoError, as_json: bool) -> NoReturn:
     """Print the error and leave; what could not be printed before is let go."""
     click.echo(json.dumps(error.as_dict()) if as_json else str(error), err=True)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
-    # Whatever is left in the buffer of a full or closed output would raise again on the way out.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    sys.exit(2)
+    # At once, and not by way of the interpreter's end: what a full or closed output left over would raise again there,
+    # and threads of libraries that are still at work would end the program their way, with another exit code.
+    os._exit(2)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
@@ -112,7 +115,7 @@ def _usage_error(error: click.ClickException) -> SfumatoError:
     command = context.command_path if context else "sfumato"
     message = error.format_message().rstrip(".")
     return BadSetting(
-        f"found a command that cannot be read: {message}",
+        f"found {message[:1].lower() + message[1:]}",
         expected="options as listed",
         fix=f"see {command} --help",
         code="usage",

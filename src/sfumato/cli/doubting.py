@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, refuse_empty
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
 from sfumato.cli.showing import bar, printable, say_written
 
 
@@ -20,6 +20,7 @@ def command(beliefs: Path, output: Path | None, top: int) -> None:
     from sfumato.doubt import most_doubtful
 
     check_not_negative("top", top)
+    check_outputs(beliefs, output=output)
     table = Beliefs.read(beliefs)
     refuse_empty(table, beliefs)
     doubt = table.doubt()

@@ -58,7 +58,7 @@ def command(
     from sfumato.errors import BadSetting
     from sfumato.imports import format_named
 
-    check_outputs(output=output, original=original, doubt=doubt)
+    check_outputs(source, output=output, original=original, doubt=doubt)
     imported = format_named(format_name, given({**settings, "source": set_name})).read(source)
     extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))
     for option, path, table in extras:

@@ -39,6 +39,7 @@ LABELER_LINES = """\b
 @click.option("--repeats", is_flag=True, help="Label repeated showings too; by default only purpose 'label'.")
 @click.option("--screening", type=PATH, help="Leave out whoever this screening table sets aside.")
 @click.option("--doubt", type=PATH, help="Also write what the doubt about each item is made of.")
+@click.option("--skip-bad-percents", is_flag=True, help="Leave out answers without a first percent, or beyond 0..100.")
 @click.option("--gamma", type=float, help="Share held back for classes not named, or smoothing (mixture).")
 @click.option("--as-released", is_flag=True, help="The published code's rule, faults included (top_two).")
 @click.option("--similarity", type=PATH, help="Class similarity: a matrix or embeddings, with a column 'class'.")
@@ -59,6 +60,7 @@ def command(
     repeats: bool,
     screening: Path | None,
     doubt: Path | None,
+    skip_bad_percents: bool,
     similarity: Path | None,
     ignore_impossible: bool,
     **settings: Any,
@@ -66,8 +68,9 @@ def command(
     from sfumato.annotations import Annotations
     from sfumato.label import ClassSimilarity, labeler_named, plausible_doubt
     from sfumato.label.screening import set_aside_in
+    from sfumato.label.spreading import has_bad_percents
 
-    check_outputs(output=output, doubt=doubt)
+    check_outputs(annotations, output=output, doubt=doubt)
     settings = given(settings)
     if similarity is not None:
         settings["similarity"] = ClassSimilarity.read(similarity)
@@ -78,15 +81,15 @@ def command(
     left_out = set_aside_in(screening) if screening else []
     chosen = everything.for_purposes("label", *(["repeat"] if repeats else [])).without(left_out)
     chosen = chosen.of_kind(kind) if kind else chosen
+    chosen = chosen.take(~has_bad_percents(chosen)) if skip_bad_percents else chosen
     beliefs = labeler.label(chosen, classes or ())
     beliefs.write(output)
-    notes = [
-        f"{len(everything) - len(chosen):,} of {len(everything):,} answers not labelled (checks, repeats, set aside)"
-    ]
+    n_left_out = len(everything) - len(chosen)
+    notes = [f"{n_left_out:,} of {len(everything):,} answers not labelled (checks, repeats, set aside or skipped)"]
     people, items = len(beliefs.annotator.names), len(beliefs.item.names)
     what = f"{len(beliefs):,} beliefs of {people:,} annotators about {items:,} items"
     say_written(output, what, notes if len(chosen) < len(everything) else [])
     if doubt:
-        table = plausible_doubt(chosen, beliefs, classes or ()) if "plausible" in name else beliefs.doubt()
+        table = plausible_doubt(chosen, beliefs, classes or ()) if "plausible" in labeler.kinds else beliefs.doubt()
         table.write(doubt)
         say_written(doubt, f"Doubt, {len(table):,} items")

@@ -45,9 +45,9 @@ def given(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None and value is not False}
 
 
-def check_outputs(**outputs: Path | None) -> None:
-    """Raise unless every output can be written, each to a file of its own: before anything is."""
-    seen: dict[Path, str] = {}
+def check_outputs(source: Path, **outputs: Path | None) -> None:
+    """Raise unless every output can be written, to a file that is neither the source nor another output."""
+    seen: dict[Path, str] = {source.absolute(): ""}
     for option, path in outputs.items():
         if path is None:
             continue
@@ -55,10 +55,10 @@ def check_outputs(**outputs: Path | None) -> None:
         from sfumato.files.kinds import TABLE_KINDS
 
         kind_of(path, TABLE_KINDS)
-        place = check_place(path).resolve()
+        place = check_place(path).absolute()
         if place in seen:
             raise BadSetting(
-                f"found the same file for --{seen[place]} and --{option}",
+                f"found the same file for {'--' + seen[place] if seen[place] else 'the source'} and --{option}",
                 expected="a file of its own for each",
                 fix=f"choose another file for --{option}",
                 code="bad-setting",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, check_not_negative, output_option
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_option
 from sfumato.cli.showing import say_written
 
 
@@ -37,6 +37,7 @@ def command(
     from sfumato.soft_labels import SoftLabels
 
     check_not_negative("seed", seed)
+    check_outputs(labels, output=output)
     hard = SoftLabels.read(labels)
     people = SoftLabels.read(doubtful_in) if doubtful_in else hard
     doubtful = entropy(people.probs[people.rows_of(hard.items)]) >= threshold

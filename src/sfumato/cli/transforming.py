@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, given, output_option
+from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.showing import say_written
 
 TRANSFORM_LINES = """\b
@@ -36,6 +36,7 @@ def command(table: Path, name: str, output: Path, original: Path | None, filling
     from sfumato.soft_labels import SoftLabels
     from sfumato.transform import transform_named
 
+    check_outputs(table, output=output)
     settings = given(settings) | {
         role: SoftLabels.read(path) for role, path in (("original", original), ("filling", filling)) if path
     }

@@ -9,7 +9,7 @@ from sfumato.files.arrays import read_arrays
 from sfumato.files.documents import read_document
 from sfumato.files.kinds import CSV, JSON, NUMPY, PARQUET, FileKind, kind_of
 from sfumato.files.replacing import check_place
-from sfumato.files.rows import ROW_GROUP, Rows, classes_metadata, read_rows, write_rows
+from sfumato.files.rows import ROW_GROUP, Rows, class_names, classes_metadata, read_rows, write_rows
 
 __all__ = [
     "CSV",
@@ -20,6 +20,7 @@ __all__ = [
     "FileKind",
     "Rows",
     "check_place",
+    "class_names",
     "classes_metadata",
     "kind_of",
     "read_arrays",

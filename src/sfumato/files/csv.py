@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
@@ -75,7 +76,7 @@ def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) ->
             given = None if has_header and number == 0 else list(names)
             try:
                 yield pa_csv.read_csv(
-                    pa.BufferReader(block),
+                    pa.BufferReader(_own_memory(block)),
                     read_options=pa_csv.ReadOptions(column_names=given, block_size=len(block) + 1),
                     parse_options=pa_csv.ParseOptions(newlines_in_values=True),
                     convert_options=convert,
@@ -83,6 +84,13 @@ def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) ->
             except pa.ArrowInvalid as error:
                 if "Empty CSV file" not in str(error):  # else a block of blank lines, or a header without a line end
                     raise _located(path, len(names), str(error)) from error
+
+
+def _own_memory(block: bytes) -> pa.Buffer:
+    """The block in memory of Arrow's own: its threads may let go of it late, and must not need Python for that."""
+    stream = pa.BufferOutputStream()
+    stream.write(block)
+    return stream.getvalue()
 
 
 def _whole_records(path: Path, file: CheckedBytes) -> Iterator[bytes]:
@@ -106,14 +114,17 @@ def _whole_records(path: Path, file: CheckedBytes) -> Iterator[bytes]:
 
 def _end_of_records(data: bytes) -> int:
     """Behind the last line end outside quotes (0: there is none)."""
-    mark = b"\n" if b"\n" in data else b"\r"
+    text = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
     # A carriage return at the very end may be half of a line end.
-    end = len(data) if mark == b"\n" else len(data) - 1
-    while (at := data.rfind(mark, 0, end)) >= 0:
-        if data.count(b'"', 0, at) % 2 == 0:
-            return at + 1
-        end = at
-    return 0
+    ends = ends[ends < len(text) - (1 if data.endswith(b"\r") else 0)]
+    n_quotes_before = np.searchsorted(np.flatnonzero(text == ord('"')), ends)
+    outside = ends[n_quotes_before % 2 == 0]
+    if not len(outside):
+        return 0
+    last = int(outside[-1])
+    # Not between the two halves of a line end.
+    return last + 2 if data[last : last + 2] == b"\r\n" else last + 1
 
 
 def line_of_row(path: Path, row: int, *, has_header: bool = True) -> int:

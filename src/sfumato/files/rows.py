@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.errors import BadFile, BadTable, UnsafeFile, Where, show
+from sfumato.errors import BadFile, BadTable, UnsafeFile, Where, listing, show
 from sfumato.files import csv as csv_files
 from sfumato.files.kinds import (
     CSV,
@@ -51,8 +51,8 @@ class Rows:
                 code="not-a-table",
             )
         reader = pa.RecordBatchReader.from_stream(frame)
-        schema = reader.schema.with_metadata(classes_metadata(classes)) if classes else reader.schema
-        return cls(schema, (pa.Table.from_batches([batch]) for batch in reader))
+        rows = cls(reader.schema, (pa.Table.from_batches([batch]) for batch in reader))
+        return rows.with_classes(classes) if classes else rows
 
     @property
     def is_text(self) -> bool:
@@ -67,10 +67,23 @@ class Rows:
             )
         return Where(str(self.path) if self.path else None, row=row, column=column)
 
-    def check_weight(self, n_bytes: int) -> None:
+    def check_weight(self, n_bytes: int, times: int = MAX_EXPANSION) -> None:
         """Raise if `n_bytes`, spelled out so far, are far more than the file could honestly hold."""
         if self.path is not None:
-            refuse_bomb(self.path, n_bytes)
+            refuse_bomb(self.path, n_bytes, times)
+
+    def with_classes(self, classes: Sequence[str]) -> Rows:
+        """The same rows with their classes named; rows that name other ones themselves are an error."""
+        own = self.classes()
+        if own is not None and own != tuple(classes):
+            raise BadTable(
+                f"found the classes {listing(own)} in the table itself",
+                expected=f"the classes given: {listing(list(classes))}",
+                fix="leave the argument out, or choose columns by name",
+                code="bad-classes",
+                where=self.where(),
+            )
+        return replace(self, schema=self.schema.with_metadata(classes_metadata(classes)))
 
     def classes(self) -> tuple[str, ...] | None:
         """The classes the schema names; None where it names none."""
@@ -92,8 +105,21 @@ class Rows:
         return tuple(classes)
 
 
+def class_names(classes: Sequence[str]) -> tuple[str, ...]:
+    """The names as a tuple; one text for all of them, which Python would take apart letter by letter, is an error."""
+    if isinstance(classes, str):
+        raise BadTable(
+            f"found the text {show(classes)} for classes",
+            expected="a list of names",
+            fix=f"write {[name.strip() for name in classes.split(',')]}",
+            code="bad-classes",
+        )
+    return tuple(classes)
+
+
 def classes_metadata(classes: Sequence[str]) -> dict[bytes, bytes]:
     """The schema metadata under which a table's classes stand, in order."""
+    classes = class_names(classes)
     return {CLASSES_KEY: json.dumps(list(classes), ensure_ascii=False).encode()} if classes else {}
 
 
@@ -173,14 +199,14 @@ def _n_values(kind: pa.DataType) -> int:
     return 1024 if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 1
 
 
-def refuse_bomb(path: Path, n_bytes: int) -> None:
+def refuse_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None:
     """Raise if `n_bytes` is far more than the file that they come from could honestly hold."""
     size = path.stat().st_size
-    if n_bytes > FREE_EXPANSION_BYTES and n_bytes > MAX_EXPANSION * size:
+    if n_bytes > FREE_EXPANSION_BYTES and n_bytes > times * size:
         raise UnsafeFile(
             f"found some {n_bytes:,} bytes of data in a file of {size:,}",
-            expected=f"at most {MAX_EXPANSION} times the size of the file",
-            fix="if the file is really yours, write it again without compression",
+            expected=f"at most {times:,} times the size of the file",
+            fix="if the file is really yours, open it with pyarrow and pass the table to from_arrow",
             code="bomb",
             where=Where(str(path)),
         )

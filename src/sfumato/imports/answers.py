@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from sfumato.annotations import Annotations
 from sfumato.columns import NUMBER, check_columns
 from sfumato.errors import BadTable, Where, show, unknown
-from sfumato.files import Rows
+from sfumato.files import Rows, class_names
 from sfumato.probabilities import check_classes
 from sfumato.texts import Coded, CodedColumn
 
@@ -82,6 +82,7 @@ def refuse_second_answer(rows: Rows, item: Coded, annotator: Coded, later: np.nd
 def ordered_classes(label: Coded, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:
     """The classes given, every label among them; or the labels themselves, numbers by value, then text."""
     found = label.names.to_pylist()
+    given = class_names(given)
     if not given:
         return tuple(sorted(found, key=_by_value))
     for code, name in enumerate(found):
@@ -89,7 +90,7 @@ def ordered_classes(label: Coded, given: Sequence[str], rows: Rows, column: str)
             row = int(np.argmax(label.codes == code))
             fix = "mend the row, or add the class to --classes"
             raise unknown("class", name, list(given), where=rows.where(row, column), fix=fix)
-    return tuple(given)
+    return given
 
 
 def _by_value(name: str) -> tuple[int, int, str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -9,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.columns import check_columns, numbers
-from sfumato.errors import listing
-from sfumato.files import NUMPY, kind_of, read_rows
+from sfumato.errors import SfumatoWarning, listing
+from sfumato.files import NUMPY, class_names, kind_of, read_rows
 from sfumato.imports.imported import Imported
 from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts
 from sfumato.probabilities import check_classes
@@ -36,7 +37,7 @@ class Counts:
             return self._read_arrays(source)
         rows = read_rows(source, guarded=False)
         key = self.item or ("item" if "item" in rows.schema.names else None)
-        classes = self.classes or tuple(name for name in rows.schema.names if name != key)
+        classes = class_names(self.classes) or tuple(name for name in rows.schema.names if name != key)
         check_columns(rows, (*([key] if key else []), *classes))
         check_classes(classes, rows.where())
         ids = CodedColumn.of(rows, key or "")
@@ -48,7 +49,15 @@ class Counts:
             parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in classes], axis=1))
             n_rows += len(chunk)
         items = ids.finish().text().to_pylist() if key else [str(i) for i in range(n_rows)]
-        labels = labels_from_counts(items, np.concatenate(parts), classes, rows.where)
+        counts = np.concatenate(parts)
+        labels = labels_from_counts(items, counts, classes, rows.where)
+        for k, name in enumerate(classes):
+            if len(classes) > 2 and np.array_equal(2 * counts[:, k], counts.sum(axis=1)):
+                warnings.warn(
+                    f"column {name!r} is the sum of the others: a total is no class; say which are with --classes",
+                    SfumatoWarning,
+                    stacklevel=2,
+                )
         unread = [name for name in rows.schema.names if name not in (key, *classes)]
         return Imported(labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else [])))
 

@@ -83,7 +83,7 @@ class Crowd:
             f"read as item: {names['item']}, annotator: {names['annotator']}, label: {names['label']}",
         ]
         if not self.classes:
-            notes.append(f"classes as found: {listing(classes)} (fix them with --classes)")
+            notes.append(f"classes as found: {listing(classes)} (set names and order with --classes)")
         if later.any():
             notes.append(f"{int(later.sum()):,} second answers of a person to an item kept with purpose 'repeat'")
         if unread:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import Where, listing, show, unknown
+from sfumato.errors import BadSetting, Where, listing, show, unknown
 from sfumato.files import read_document
 from sfumato.imports.answers import annotations_of, purposes
 from sfumato.imports.imported import Imported, came_in
@@ -38,6 +38,15 @@ class LabelStudio:
 
     name: ClassVar[str] = "label-studio"
 
+    def __post_init__(self) -> None:
+        if self.scale is not None and not self.scale > 0:
+            raise BadSetting(
+                f"found scale = {self.scale}",
+                expected="a number above 0",
+                fix="choose another scale",
+                code="bad-setting",
+            )
+
     def read(self, source: str | Path) -> Imported:
         path = Path(source)
         export = Export(path, self.item, self.label)
@@ -60,7 +69,8 @@ class LabelStudio:
         table = annotations_of(columns, kind, classes, Where(str(path)))
         notes = [
             f"{came_in(table)}; of kind {kind}",
-            f"classes: {listing(classes)}" + ("" if self.classes else " (as found; fix them with --classes)"),
+            f"classes: {listing(classes)}"
+            + ("" if self.classes else " (as found; set names and order with --classes)"),
         ]
         notes += [f"{n:,} {what}" for what, n in sorted(export.left_out.items()) if n]
         return Imported(table, tuple(notes))

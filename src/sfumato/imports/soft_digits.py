@@ -51,10 +51,10 @@ class SoftDigits:
                 where=Where(str(path)),
             )
         n_rows = len(columns[self.column])
-        if not n_rows:
+        if not n_rows or {len(column) for column in columns.values()} != {n_rows}:
             raise BadTable(
-                "found no rows",
-                expected="at least one item",
+                "found no rows, or columns of different lengths",
+                expected="at least one item, and a value of each column for it",
                 fix="is this the published file?",
                 code="no-rows",
                 where=Where(str(path)),
@@ -121,7 +121,7 @@ def _matrix(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
 
 
 def _doubt(path: Path, columns: dict[str, Any], kept: np.ndarray, labels: SoftLabels) -> Doubt:
-    measures = {name: np.asarray(columns[name], dtype=np.float64)[kept] for name in DOUBT_COLUMNS}
+    measures = {name: _shares(path, columns, name)[kept] for name in DOUBT_COLUMNS}
     for name, values in measures.items():
         if not ((values >= 0) & (values <= 1)).all():
             raise BadTable(
@@ -141,6 +141,19 @@ def _doubt(path: Path, columns: dict[str, Any], kept: np.ndarray, labels: SoftLa
         mean_doubt=measures["human_uncert_mean"],
         unsure_proportion=measures["pct_ann_unsure"],
     )
+
+
+def _shares(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
+    try:
+        return np.asarray(columns[name], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadTable(
+            f"found values that are no numbers in {name}",
+            expected="shares from 0 to 1",
+            fix="is this the published file?",
+            code="bad-number",
+            where=Where(str(path), column=name),
+        ) from error
 
 
 def _original(path: Path, columns: dict[str, Any], kept: np.ndarray, items: list[str]) -> SoftLabels | None:

@@ -100,6 +100,6 @@ def counts_notes(labels: SoftLabels) -> tuple[str, ...]:
     assert n is not None
     return (
         f"{len(labels):,} items, {int(n.sum()):,} votes, {n.min()} to {n.max()} an item (mean {n.mean():.1f}), "
-        f"{len(labels.classes)} classes",
+        f"{len(labels.classes)} classes: {listing(labels.classes)}",
         "votes per class name no annotators, so these are SoftLabels, not Annotations",
     )

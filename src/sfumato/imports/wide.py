@@ -60,9 +60,9 @@ class Wide:
             classes,
             rows.where(),
         )
-        notes = [came_in(table)]
+        notes = [came_in(table), f"annotators: the columns {listing(people)}"]
         if not self.classes:
-            notes.append(f"classes as found: {listing(classes)} (fix them with --classes)")
+            notes.append(f"classes as found: {listing(classes)} (set names and order with --classes)")
         if empty := len(item.names) - len(table.item.names):
             notes.append(f"{empty:,} items without any answer")
         return Imported(table, tuple(notes))

@@ -10,14 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs, Votes
 from sfumato.errors import BadSetting, BadTable, InvalidAnswer, Where, listing, nearest, show
+from sfumato.files import class_names
 from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, decode
-from sfumato.probabilities import check_classes
+from sfumato.probabilities import SUM_TOLERANCE, check_classes
 
 
 @runtime_checkable
@@ -34,7 +36,7 @@ class Labeler(Protocol):
         """One belief for every answer given, in the same order."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class AnswerFault(Exception):
     """Answer number `index` of those given cannot be read: what was found, what must hold, what to do."""
 
@@ -62,11 +64,20 @@ def beliefs_from(
     asked = asked_classes(annotations, classes)
     kind = only_kind(annotations, kinds)
     index = {name: k for k, name in enumerate(asked)}
+    for name in extra_classes:
+        if name in asked:
+            raise BadSetting(
+                f"found a class called {show(name)} already",
+                expected="an extra class with a name of its own",
+                fix="choose another with --none-class",
+                code="bad-setting",
+            )
     everything = check_classes((*asked, *extra_classes))
     votes = Votes(len(everything))
     for answers, inverse, row in decoded_chunks(annotations, kind):
         try:
             probs = probs_of(answers, index)
+            _check_rows(probs)
         except AnswerFault as fault:
             raise fault_at(
                 annotations, row + int(np.argmax(inverse == fault.index)), answers[fault.index], fault
@@ -75,16 +86,22 @@ def beliefs_from(
     return votes.beliefs(annotations.item, annotations.annotator, everything)
 
 
+def _check_rows(probs: Float[np.ndarray, "answers classes"]) -> None:
+    """Raise if an answer became no distribution, which only rules that repeat published faults can do."""
+    with np.errstate(all="ignore"):
+        wrong = ~(np.abs(probs.sum(axis=1) - 1) <= SUM_TOLERANCE) | (probs < 0).any(axis=1)
+    if wrong.any():
+        raise AnswerFault(
+            int(np.argmax(wrong)),
+            "percents and impossible classes that give no distribution",
+            "an answer that this rule can read",
+            "label without --as-released, or leave the answer out",
+        )
+
+
 def asked_classes(annotations: Annotations, classes: Sequence[str]) -> tuple[str, ...]:
     """The classes given, or those the annotations name."""
-    if isinstance(classes, str):
-        raise BadSetting(
-            f"found the text {show(classes)} for classes",
-            expected="a list of names",
-            fix=f"write [{classes!r}, ...]",
-            code="bad-classes",
-        )
-    asked = tuple(classes) or annotations.classes
+    asked = class_names(classes) or annotations.classes
     if not asked:
         raise BadTable(
             "found no class names",
@@ -129,7 +146,7 @@ def decoded_chunks(
             raise InvalidAnswer(
                 f"found {show(payloads[fault.index])} ({fault.found})",
                 expected=f"{fault.expected} as {kind.label}",
-                fix="see docs/label.md for the payload of each kind",
+                fix="see docs/tables.md for the payload of each kind",
                 code="bad-payload",
                 where=annotations.where(at),
             ) from fault
@@ -140,7 +157,7 @@ def decoded_chunks(
 def fault_at(annotations: Annotations, row: int, answer: Any, fault: AnswerFault) -> InvalidAnswer:
     """The error a user sees for `fault`, with the person and item it belongs to."""
     return InvalidAnswer(
-        f"found {fault.found} in {show(answer, 120)}",
+        f"found {fault.found} in {msgspec.json.encode(answer).decode()[:160]}",
         expected=fault.expected,
         fix=fault.fix,
         code=fault.code,

@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from sfumato.errors import BadSetting
-from sfumato.payloads import Choice, Tokens, TopTwo
+from sfumato.payloads import Choice, Mixture, Tokens, TopTwo
 
 
 @singledispatch
@@ -14,8 +14,8 @@ def leading_classes(answer: Any) -> frozenset[str]:
     """The classes held most probable: one, several that tie, or none where everything was ruled out."""
     raise BadSetting(
         f"found answers of type {type(answer).__name__}",
-        expected="answers that name classes (choice, top_two, plausible, sliders, tokens)",
-        fix="leave out the rules about checks, repeats and accuracy",
+        expected="answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)",
+        fix="pick the answers that do with --kind, or screen in Python with rules that need no classes",
         code="wrong-kind",
     )
 
@@ -33,6 +33,11 @@ def _(answer: TopTwo) -> frozenset[str]:
 @leading_classes.register
 def _(answer: Tokens) -> frozenset[str]:
     return _largest(answer.tokens)
+
+
+@leading_classes.register
+def _(answer: Mixture) -> frozenset[str]:
+    return _largest({answer.classes[0]: answer.share, answer.classes[1]: 1 - answer.share})
 
 
 @leading_classes.register

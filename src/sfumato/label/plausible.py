@@ -80,8 +80,11 @@ def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequenc
     kind = only_kind(annotations, ("plausible",))
     n_unsure = np.concatenate(
         [
-            np.array([sum(mark == "unsure" for mark in answer.values()) for answer in answers])[inverse]
-            for answers, inverse, _ in decoded_chunks(annotations, kind)
+            np.empty(0, dtype=np.int64),
+            *(
+                np.array([sum(mark == "unsure" for mark in answer.values()) for answer in answers])[inverse]
+                for answers, inverse, _ in decoded_chunks(annotations, kind)
+            ),
         ]
     )
     item, n_items = beliefs.item.codes, len(beliefs.item.names)

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from sfumato.errors import unknown
 from sfumato.label.answers import decoded_chunks, only_kind
 from sfumato.label.screening import Evidence, Finding, Rule
+from sfumato.payloads import TopTwo
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class FailedChecks:
 
     def find(self, evidence: Evidence) -> Finding:
         is_check = evidence.is_for("check")
+        evidence.check_gold(self.name, is_check)
         shown = evidence.per_annotator(is_check)
         passed = evidence.per_annotator(is_check & evidence.right(self.name)) if is_check.any() else shown
         share = _ratio(passed, shown)
@@ -94,8 +96,6 @@ def contradictory(evidence: Evidence) -> Bool[np.ndarray, "rows"]:
 
 
 def _contradicts(answer: object) -> bool:
-    from sfumato.payloads import TopTwo
-
     assert isinstance(answer, TopTwo)
     named = {answer.first, answer.second} - {None}
     percents = [answer.first_percent, answer.second_percent if answer.second is not None else None]
@@ -128,9 +128,15 @@ class TooFast:
 
 @dataclass(frozen=True)
 class IdenticalRuns:
-    """More than `at_most` answers in a row that are the same to the letter, in the order they were given."""
+    """A run of more than `at_most` answers that are the same to the letter, in the order of trials, and that somebody
+    who gives each answer as often as this person, in random order, would have with less than `chance`.
+
+    With two classes a run of ten is nothing; so is a long one for a person who nearly always meets the same class.
+    Without trials there is no order, and no verdict.
+    """
 
     at_most: int = 10
+    chance: float = 0.001
 
     name: ClassVar[str] = "longest_run"
 
@@ -138,16 +144,29 @@ class IdenticalRuns:
         import polars as pl
 
         table = evidence.annotations
-        text = pl.Series(table.payload.cast(pa.string())).hash().to_numpy()
-        trial = np.nan_to_num(table.trial.to_numpy().astype(np.float64), nan=-1)
-        order = np.lexsort((trial, table.annotator.codes))
-        who = table.annotator.codes[order]
+        if table.trial.null_count:
+            nobody = np.full(evidence.n_annotators, np.nan)
+            return Finding(nobody, np.zeros(len(nobody), dtype=bool))
+        _, text = np.unique(pl.Series(table.payload.cast(pa.string())).hash().to_numpy(), return_inverse=True)
+        order = np.lexsort((table.trial.to_numpy(), table.annotator.codes))
+        who, said = table.annotator.codes[order], text[order]
         starts = np.ones(len(order), dtype=bool)
-        starts[1:] = (who[1:] != who[:-1]) | (text[order][1:] != text[order][:-1])
+        starts[1:] = (who[1:] != who[:-1]) | (said[1:] != said[:-1])
         lengths = np.diff(np.flatnonzero(np.append(starts, True)))
         longest = np.zeros(evidence.n_annotators)
         np.maximum.at(longest, who[starts], lengths)
-        return Finding(longest, longest > self.at_most)
+        suspicious = longest > self.at_most
+        return Finding(longest, suspicious & (_expected_runs(who, said, longest) < self.chance))
+
+
+def _expected_runs(who: np.ndarray, said: np.ndarray, length: np.ndarray) -> Float[np.ndarray, "annotators"]:
+    """How many runs of at least `length` each person would have if their answers came in random order:
+    the sum over their answers of n (1 - p) p ** length."""
+    pairs, n_each = np.unique(np.stack([who, said]), axis=1, return_counts=True)
+    n_answers = np.bincount(who, minlength=len(length))
+    share = n_each / n_answers[pairs[0]]
+    expected = n_answers[pairs[0]] * (1 - share) * share ** length[pairs[0]]
+    return np.bincount(pairs[0], weights=expected, minlength=len(length))
 
 
 RULE_SETS: dict[str, tuple[Rule, ...]] = {

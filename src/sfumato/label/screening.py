@@ -18,13 +18,14 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.annotations import Annotations
 from sfumato.columns import check_columns
-from sfumato.errors import BadSetting, BadTable, show
+from sfumato.errors import BadSetting, BadTable, show, unknown
 from sfumato.files import read_rows
 from sfumato.label.answers import decoded_chunks
 from sfumato.label.leading import leading_classes
 from sfumato.payloads import payload_kind
 from sfumato.soft_labels import SoftLabels
 from sfumato.table import Table
+from sfumato.texts import TextReader
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,23 @@ class Evidence:
             for name in self.annotations.item.names.to_pylist()
         ]
         return np.asarray(self.leading.code == np.array(wanted, np.int32)[self.annotations.item.codes])
+
+    def check_gold(self, needed_for: str, rows: Bool[np.ndarray, "rows"]) -> None:
+        """Raise unless every item of `rows` has a gold label, over the classes people could choose."""
+        if self.gold is None or not rows.any():
+            return
+        missing = np.flatnonzero(rows & ~self.has_gold())
+        if len(missing):
+            raise BadTable(
+                f"found no gold label for {len(np.unique(self.annotations.item.codes[missing])):,} of the items",
+                expected=f"the right class of every item the rule {needed_for} looks at",
+                fix="add them to the gold labels",
+                code="missing-gold",
+                where=self.annotations.where(int(missing[0]), "item"),
+            )
+        for name in self.gold.classes:
+            if self.annotations.classes and name not in self.annotations.classes:
+                raise unknown("class", name, self.annotations.classes, fix="name the classes of the gold labels alike")
 
     def has_gold(self) -> Bool[np.ndarray, "rows"]:
         """Which rows are about an item with a gold label."""
@@ -175,12 +193,12 @@ def set_aside_in(path: str | Path) -> list[str]:
     """The annotators whom a screening table sets aside: `set_aside` true in its file."""
     rows = read_rows(path)
     check_columns(rows, ("annotator", "set_aside"))
+    reader = TextReader(rows, "annotator")
     names: list[str] = []
-    n_rows = 0
     for chunk in rows.chunks:
-        for who, aside in zip(
-            chunk.column("annotator").to_pylist(), chunk.column("set_aside").to_pylist(), strict=True
-        ):
+        start = reader.n_rows
+        who = [name for piece in reader.read(chunk.column("annotator")) for name in piece.to_pylist()]
+        for i, aside in enumerate(chunk.column("set_aside").to_pylist()):
             verdict = str(aside).lower()
             if verdict not in ("true", "false"):
                 raise BadTable(
@@ -188,8 +206,7 @@ def set_aside_in(path: str | Path) -> list[str]:
                     expected="true or false",
                     fix="say for every annotator whether they are set aside",
                     code="bad-value",
-                    where=rows.where(n_rows, "set_aside"),
+                    where=rows.where(start + i, "set_aside"),
                 )
-            names += [who] if verdict == "true" else []
-            n_rows += 1
+            names += [who[i]] if verdict == "true" else []
     return names

@@ -14,6 +14,7 @@ from sfumato.label.similarity import ClassSimilarity
 from sfumato.label.spreading import TopTwoArrays
 from sfumato.label.top_two_clamp import clamp
 from sfumato.soft_labels import SoftLabels
+from sfumato.strategies import share
 from sfumato.texts import Coded
 
 
@@ -65,6 +66,7 @@ class SimulatedTopTwo:
     clear: AnswerStatistics = CLEAR
 
     def __post_init__(self) -> None:
+        share("gamma", self.gamma)
         if self.n_annotators < 1:
             raise BadSetting(
                 f"found n_annotators = {self.n_annotators}", expected="at least 1", fix="raise it", code="bad-setting"
@@ -72,6 +74,13 @@ class SimulatedTopTwo:
 
     def soften(self, labels: SoftLabels, doubtful: Bool[np.ndarray, "items"], rng: np.random.Generator) -> Beliefs:
         """Beliefs of `n_annotators` simulated people about every item of `labels` (its largest entry is the label)."""
+        if len(doubtful) != len(labels):
+            raise BadSetting(
+                f"found {len(doubtful)} marks of doubt for {len(labels)} items",
+                expected="one an item",
+                fix="say for every item whether it is doubtful",
+                code="bad-setting",
+            )
         first = np.tile(labels.probs.argmax(axis=1), self.n_annotators)
         is_doubtful = np.tile(doubtful, self.n_annotators)
         answers = self._draw(first, is_doubtful, labels.classes, rng)

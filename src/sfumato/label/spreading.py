@@ -13,7 +13,8 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.label.answers import AnswerFault, class_codes
+from sfumato.annotations import Annotations
+from sfumato.label.answers import AnswerFault, class_codes, decoded_chunks, only_kind
 from sfumato.payloads import TopTwo
 
 ROUNDING = 1e-9
@@ -70,15 +71,30 @@ def read_top_two(answers: list[TopTwo], index: dict[str, int]) -> TopTwoArrays:
     )
 
 
+def has_bad_percents(annotations: Annotations) -> Bool[np.ndarray, "rows"]:
+    """Which top-two answers have no first percent, or a percent outside 0..100."""
+    kind = only_kind(annotations, ("top_two",))
+    parts = [np.zeros(0, dtype=bool)]
+    for answers, inverse, _ in decoded_chunks(annotations, kind):
+        first = np.array([a.first_percent for a in answers], dtype=np.float64)
+        second = np.array([a.second_percent if a.second is not None else None for a in answers], dtype=np.float64)
+        parts.append(_bad_percents(first, second)[inverse])
+    return np.concatenate(parts)
+
+
+def _bad_percents(first: Float[np.ndarray, "answers"], second: Float[np.ndarray, "answers"]) -> np.ndarray:
+    return np.asarray(~((first >= 0) & (first <= 100)) | (second < 0) | (second > 100))
+
+
 def _check_percents(first: Float[np.ndarray, "answers"], second: Float[np.ndarray, "answers"]) -> None:
-    wrong = ~((first >= 0) & (first <= 100)) | (second < 0) | (second > 100)
+    wrong = _bad_percents(first, second)
     if wrong.any():
         at = int(np.argmax(wrong))
         raise AnswerFault(
             at,
             "no first percent" if np.isnan(first[at]) else "a percent outside 0..100",
             "percents from 0 to 100, the first always given",
-            "see who to set aside with `sfumato screen --by cifar-10s`, then label with --screening",
+            "leave such answers out with --skip-bad-percents; `sfumato screen --by cifar-10s` lists who gives them",
             "bad-percent",
         )
 
@@ -117,7 +133,7 @@ def spread_leftover(
     leftover = np.where(below, 1 - total, gamma)
     kept = np.where(below, 1.0, (1 - gamma) / np.maximum(total, 1 - ROUNDING))
     each = np.divide(leftover, capacity, out=np.zeros(len(mass)), where=fits)
-    return np.asarray(mass * np.where(fits, kept, 1 / total)[:, None] + room * each[:, None])
+    return np.asarray(np.where(fits[:, None], mass * kept[:, None], mass / total[:, None]) + room * each[:, None])
 
 
 def as_released(answers: TopTwoArrays, gamma: float, *, clamp: bool) -> Float[np.ndarray, "answers classes"]:
