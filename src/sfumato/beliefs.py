@@ -17,7 +17,6 @@ from sfumato.errors import BadTable
 from sfumato.files import Rows, read_rows
 from sfumato.growing import Growing, freeze
 from sfumato.probabilities import (
-    MAX_EXPANSION_OF_PROBS,
     WIDE_PREFIX,
     check_classes,
     check_probs,
@@ -140,7 +139,6 @@ class Beliefs(Table):
             annotator.append(chunk.column("annotator"))
             votes.append(probs_of(rows, chunk, classes, n_rows))
             n_rows += len(chunk)
-            rows.check_weight(votes.n_bytes, MAX_EXPANSION_OF_PROBS)
         return votes.beliefs(item.finish(), annotator.finish(), classes)
 
     @property
@@ -207,11 +205,6 @@ class Votes:
         self._n_classes = n_classes
         self._hard = Growing(np.int16 if n_classes < 2**15 else np.int32)
         self._soft: Growing | None = None
-
-    @property
-    def n_bytes(self) -> int:
-        """How much memory the distributions take so far."""
-        return 0 if self._soft is None else len(self._soft) * self._n_classes * 8
 
     def append(self, probs: Float[np.ndarray, "rows classes"]) -> None:
         """Distributions, already checked."""

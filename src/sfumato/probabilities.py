@@ -13,8 +13,6 @@ from sfumato.files import ROW_GROUP, Rows
 SUM_TOLERANCE = 1e-5
 """How far a row may be from summing to one; rows are kept as they are, never renormalised."""
 WIDE_PREFIX = "p:"
-MAX_EXPANSION_OF_PROBS = 20_000
-"""How many times its file distributions may be: one-hot rows over a thousand classes are small on disk."""
 
 
 def check_classes(classes: tuple[str, ...], where: Where | None = None) -> tuple[str, ...]:

@@ -17,7 +17,6 @@ from sfumato.errors import BadTable, Where, show, unknown
 from sfumato.files import Rows, classes_metadata, read_rows
 from sfumato.growing import Growing, freeze
 from sfumato.probabilities import (
-    MAX_EXPANSION_OF_PROBS,
     WIDE_PREFIX,
     check_classes,
     check_probs,
@@ -119,7 +118,6 @@ class SoftLabels(Table):
                 items.append(coded.dictionary.take(coded.indices))
                 hashes.append(_hashes(items[-1]))
             probs.append(probs_of(rows, chunk, classes, start))
-            rows.check_weight(len(probs) * len(classes) * 8, MAX_EXPANSION_OF_PROBS)
             if "n_annotators" in chunk.column_names:
                 counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
         named = pa.concat_arrays([pa.array([], pa.string()), *items])

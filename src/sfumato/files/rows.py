@@ -28,7 +28,8 @@ from sfumato.files.replacing import replacing
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
 CHUNK_VALUES = 2**22
-BYTES_A_FIELD = 4
+MAX_EXPANSION_OF_LISTS = 20_000
+"""How many times its file the values of lists may be: one-hot rows over a thousand classes are small on disk."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,10 @@ class Rows:
             )
         return Where(str(self.path) if self.path else None, row=row, column=column)
 
-    def check_weight(self, n_bytes: int, times: int = MAX_EXPANSION) -> None:
-        """Raise if `n_bytes`, spelled out so far, are far more than the file could honestly hold."""
+    def check_weight(self, n_bytes: int) -> None:
+        """Raise if `n_bytes` of text, spelled out so far, are far more than the file could honestly hold."""
         if self.path is not None:
-            refuse_bomb(self.path, n_bytes, times)
+            refuse_bomb(self.path, n_bytes)
 
     def with_classes(self, classes: Sequence[str]) -> Rows:
         """The same rows with their classes named; rows that name other ones themselves are an error."""
@@ -168,7 +169,9 @@ def _opened(path: Path) -> pq.ParquetFile:
         # Of the footer only the row groups' totals are asked: pyarrow aborts on a damaged column's entry.
         groups = range(file.metadata.num_row_groups)
         refuse_bomb(path, sum(file.metadata.row_group(i).total_byte_size for i in groups))
-        refuse_bomb(path, BYTES_A_FIELD * file.metadata.num_rows * len(file.schema_arrow))
+        n_rows, n_values = file.metadata.num_rows, sum(_n_values(field.type) for field in file.schema_arrow)
+        refuse_bomb(path, 4 * n_rows * len(file.schema_arrow))
+        refuse_bomb(path, 8 * n_rows * n_values, MAX_EXPANSION_OF_LISTS)
         text = [field.name for field in file.schema_arrow if _is_text(field.type)]
         # pre_buffer would keep every column chunk ever read in memory.
         return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text, pre_buffer=False)

@@ -100,12 +100,12 @@ OUTPUTS = (
         "bad-setting",
         "--original",
     ),
-    accepted(
+    refused(
         "place-output-is-the-input",
         BELIEFS,
         ("transform", "bad.csv", "--by", "smooth", "--rate", "0.5", "-o", "bad.csv"),
-        {"p:cat": ["0.75"], "p:dog": ["0.25"]},
-        output="bad.csv",
+        "bad-setting",
+        "the source",
     ),
     accepted(
         "place-output-name-with-escape",
