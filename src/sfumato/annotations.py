@@ -17,7 +17,7 @@ from sfumato.columns import check_columns, numbers, times, whole_numbers
 from sfumato.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
 from sfumato.files import Rows, class_names, read_rows
 from sfumato.growing import freeze
-from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, check_objects
+from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, check_objects, decode
 from sfumato.probabilities import check_classes
 from sfumato.table import Table
 from sfumato.texts import Coded, CodedColumn, TextReader
@@ -144,6 +144,8 @@ class Annotations(Table):
     def of_kind(self, label: str) -> Annotations:
         """The rows asked as `label`: `top_two/1`."""
         names = self.kind.names.to_pylist()
+        versions = [name for name in names if name.split("/")[0] == label]
+        label = versions[0] if len(versions) == 1 else label
         if label not in names:
             raise unknown("kind", label, names, where=Where(str(self.path) if self.path else None, column="kind"))
         return self.take(self.kind.codes == names.index(label))
@@ -162,6 +164,23 @@ class Annotations(Table):
             for start in range(0, len(codes), PAYLOADS_AT_ONCE):
                 used, inverse = np.unique(codes[start : start + PAYLOADS_AT_ONCE], return_inverse=True)
                 yield chunk.dictionary.take(pa.array(used)).to_pylist(), inverse
+
+    def decoded(self, kind: PayloadKind) -> Iterator[tuple[list[Any], Int[np.ndarray, "chunk_rows"], int]]:
+        """Chunk by chunk: the distinct answers, all of `kind`, which of them each row gave, and the first row."""
+        row = 0
+        for payloads, inverse in self.distinct_payloads():
+            try:
+                answers = decode(payloads, kind)
+            except PayloadFault as fault:
+                raise InvalidAnswer(
+                    f"found {show(payloads[fault.index])} ({fault.found})",
+                    expected=f"{fault.expected} as {kind.label}",
+                    fix="see docs/tables.md for the payload of each kind",
+                    code="bad-payload",
+                    where=self.where(row + int(np.argmax(inverse == fault.index))),
+                ) from fault
+            yield answers, inverse, row
+            row += len(inverse)
 
     def where(self, row: int, column: str = "payload") -> Where:
         """The answer in `row`, named by item and annotator (rows move when a table is filtered; these do not)."""

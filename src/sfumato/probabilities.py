@@ -45,7 +45,7 @@ def classes_of(rows: Rows) -> tuple[str, ...]:
         raise BadTable(
             "found a column 'probs' but no class names",
             expected="the classes as a JSON array under the schema metadata key sfumato.classes",
-            fix="write the file with sfumato, or use one column a class (p:cat)",
+            fix="name them with the argument classes, or use one column a class (p:cat)",
             code="missing-classes",
             where=rows.where(),
         )

@@ -47,7 +47,16 @@ def test_values_of_a_csv(written, answers):
 def test_every_kind_is_listed(written):
     sliders = '2,a,sliders/1,"{""cat"": 0.5}",,check,,,\n'
     imported = OwnAnnotations().read(written("own.csv", HEADER + ROW + sliders))
-    assert imported.notes == ("2 answers by 1 annotators about 2 items, 0 classes; of kind choice/1, sliders/1",)
+    assert imported.notes[0] == "2 answers by 1 annotators about 2 items, 0 classes; of kind choice/1, sliders/1"
+    assert "--classes" in imported.notes[1]
+
+
+@pytest.mark.parametrize("payload", ['{""klass"": ""cat""}', '{""class"": 3}'])
+def test_every_payload_is_read_as_an_answer_of_its_kind(written, payload):
+    path = written("own.csv", HEADER + ROW + f'2,b,choice/1,"{payload}",,label,,,\n')
+    with pytest.raises(InvalidAnswer, match="a choice answer") as caught:
+        OwnAnnotations().read(path)
+    assert (caught.value.where.item, caught.value.where.annotator) == ("2", "b")
 
 
 def test_a_table_without_rows(written):

@@ -34,4 +34,4 @@ def command(beliefs: Path, output: Path | None, top: int) -> None:
     largest = max(float(doubt.total.max()), 1e-12)
     for row in most_doubtful(doubt, top):
         drawn = bar([(doubt.within[row] / largest, "█"), (doubt.between[row] / largest, "░")])
-        click.echo(f"  {printable(doubt.items[row].as_py(), 30):30} {drawn} {doubt.total[row]:.3f}")
+        click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {drawn} {doubt.total[row]:.3f}")

@@ -53,7 +53,7 @@ def kind_of(path: Path, allowed: tuple[FileKind, ...] = KINDS) -> FileKind:
     raise BadFile(
         f"found a file named {path.name!r}",
         expected=f"a name ending in {', '.join(s for kind in allowed for s in kind.suffixes)}",
-        fix="rename the file to match its content, or convert it",
+        fix="in Excel: save as CSV UTF-8 (comma separated)" if name.endswith((".xlsx", ".xls")) else "convert the file",
         code="file-kind",
         where=Where(str(path)),
     )

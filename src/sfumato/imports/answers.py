@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +16,7 @@ from jaxtyping import Float, Int
 
 from sfumato.annotations import Annotations
 from sfumato.columns import NUMBER, check_columns
-from sfumato.errors import BadTable, Where, show, unknown
+from sfumato.errors import BadTable, SfumatoWarning, Where, show, unknown
 from sfumato.files import Rows, class_names
 from sfumato.probabilities import check_classes
 from sfumato.texts import Coded, CodedColumn
@@ -84,11 +86,16 @@ def ordered_classes(label: Coded, given: Sequence[str], rows: Rows, column: str)
     found = label.names.to_pylist()
     given = class_names(given)
     if not given:
+        folded = Counter(name.strip().casefold() for name in found)
+        if alike := [name for name in found if folded[name.strip().casefold()] > 1]:
+            names = ", ".join(repr(name) for name in sorted(alike)[:6])
+            message = f"classes that differ only in case or spaces are kept apart: {names}"
+            warnings.warn(message, SfumatoWarning, stacklevel=3)
         return tuple(sorted(found, key=_by_value))
     for code, name in enumerate(found):
         if name not in given:
             row = int(np.argmax(label.codes == code))
-            fix = "mend the row, or add the class to --classes"
+            fix = "mend the row, or the names in --classes"
             raise unknown("class", name, list(given), where=rows.where(row, column), fix=fix)
     return given
 

@@ -55,6 +55,15 @@ class LabelStudio:
             raise bad_field(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
         for number, task in enumerate(tasks):
             export.add_task(number, task)
+        if not export.answers and self.label and export.left_out:
+            seen = listing(sorted(export.left_out))
+            raise bad_field(
+                path,
+                "",
+                f"no answer to a control {show(self.label)} ({seen})",
+                "a control that was answered",
+                "see --label",
+            )
         if not export.answers:
             raise bad_field(path, "", "no annotation that answers anything", f"annotations with {listing(READ)}")
         kind, payloads, classes = self._payloads(path, export.answers)

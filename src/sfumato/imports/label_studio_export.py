@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.columns import is_moment
-from sfumato.errors import BadTable, Where, show
+from sfumato.errors import BadTable, Where, listing, show
 
 READ = ("choices", "rating", "number")
 
@@ -121,6 +121,11 @@ class Export:
             return self._name(f"{pointer}/id", task.get("id"))
         data = task.get("data")
         value = data.get(self.item_field) if isinstance(data, dict) else None
+        if isinstance(data, dict) and self.item_field not in data:
+            found = f"no such field; there are {listing(sorted(data)) or 'none'}"
+            raise bad_field(
+                self.path, f"{pointer}/data/{self.item_field}", found, "a field that names the item", "see --item"
+            )
         return self._name(f"{pointer}/data/{self.item_field}", value)
 
     def _name(self, pointer: str, value: Any) -> str:

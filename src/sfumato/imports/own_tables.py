@@ -9,6 +9,7 @@ from typing import ClassVar
 from sfumato.annotations import Annotations
 from sfumato.errors import listing
 from sfumato.imports.imported import Imported, came_in
+from sfumato.payloads import payload_kind
 
 
 @dataclass(frozen=True)
@@ -21,5 +22,11 @@ class OwnAnnotations:
 
     def read(self, source: str | Path) -> Imported:
         table = Annotations.read(source, self.classes)
+        for label in table.kind.names.to_pylist():
+            for _ in table.of_kind(label).decoded(payload_kind(label)):
+                pass
         kinds = listing(table.kind.names.to_pylist())
-        return Imported(table, (f"{came_in(table)}; of kind {kinds or 'none'}",))
+        notes = [f"{came_in(table)}; of kind {kinds or 'none'}"]
+        if not table.classes:
+            notes.append("no classes are named: give them here or to `sfumato label`, with --classes")
+        return Imported(table, tuple(notes))

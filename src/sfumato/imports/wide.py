@@ -75,7 +75,7 @@ class Wide:
             row, column = asked[int(np.argmax(label.codes == code))]
             where = rows.where(int(row), people[int(column)])
             if name.strip():
-                fix = "mend the cell, or add the class to --classes"
+                fix = "mend the cell, or the names in --classes"
                 raise unknown("class", name, list(self.classes), where=where, fix=fix)
             raise BadTable(
                 f"found {show(name)}",

@@ -6,7 +6,7 @@ answer once, and put into a table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -18,7 +18,7 @@ from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs, Votes
 from sfumato.errors import BadSetting, BadTable, InvalidAnswer, Where, listing, nearest, show
 from sfumato.files import class_names
-from sfumato.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, decode
+from sfumato.payloads import PAYLOAD_KINDS, PayloadKind
 from sfumato.probabilities import SUM_TOLERANCE, check_classes
 
 
@@ -74,7 +74,7 @@ def beliefs_from(
             )
     everything = check_classes((*asked, *extra_classes))
     votes = Votes(len(everything))
-    for answers, inverse, row in decoded_chunks(annotations, kind):
+    for answers, inverse, row in annotations.decoded(kind):
         try:
             probs = probs_of(answers, index)
             _check_rows(probs)
@@ -131,27 +131,6 @@ def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
         code="wrong-kind",
         where=Where(str(annotations.path) if annotations.path else None, column="kind"),
     )
-
-
-def decoded_chunks(
-    annotations: Annotations, kind: PayloadKind
-) -> Iterable[tuple[list[Any], Int[np.ndarray, "chunk_rows"], int]]:
-    """Chunk by chunk: the distinct answers, which of them each row gave, and the number of the first row."""
-    row = 0
-    for payloads, inverse in annotations.distinct_payloads():
-        try:
-            answers = decode(payloads, kind)
-        except PayloadFault as fault:
-            at = row + int(np.argmax(inverse == fault.index))
-            raise InvalidAnswer(
-                f"found {show(payloads[fault.index])} ({fault.found})",
-                expected=f"{fault.expected} as {kind.label}",
-                fix="see docs/tables.md for the payload of each kind",
-                code="bad-payload",
-                where=annotations.where(at),
-            ) from fault
-        yield answers, inverse, row
-        row += len(inverse)
 
 
 def fault_at(annotations: Annotations, row: int, answer: Any, fault: AnswerFault) -> InvalidAnswer:

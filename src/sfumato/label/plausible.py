@@ -17,7 +17,6 @@ from sfumato.label.answers import (
     AnswerFault,
     asked_classes,
     beliefs_from,
-    decoded_chunks,
     only_kind,
     unknown_class,
 )
@@ -83,7 +82,7 @@ def plausible_doubt(annotations: Annotations, beliefs: Beliefs, classes: Sequenc
             np.empty(0, dtype=np.int64),
             *(
                 np.array([sum(mark == "unsure" for mark in answer.values()) for answer in answers])[inverse]
-                for answers, inverse, _ in decoded_chunks(annotations, kind)
+                for answers, inverse, _ in annotations.decoded(kind)
             ),
         ]
     )

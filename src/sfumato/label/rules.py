@@ -10,7 +10,7 @@ import pyarrow as pa
 from jaxtyping import Bool, Float
 
 from sfumato.errors import unknown
-from sfumato.label.answers import decoded_chunks, only_kind
+from sfumato.label.answers import only_kind
 from sfumato.label.screening import Evidence, Finding, Rule
 from sfumato.payloads import TopTwo
 
@@ -90,7 +90,7 @@ def contradictory(evidence: Evidence) -> Bool[np.ndarray, "rows"]:
     kind = only_kind(evidence.annotations, ("top_two",))
     parts = [
         np.array([_contradicts(answer) for answer in answers], dtype=bool)[inverse]
-        for answers, inverse, _ in decoded_chunks(evidence.annotations, kind)
+        for answers, inverse, _ in evidence.annotations.decoded(kind)
     ]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
 

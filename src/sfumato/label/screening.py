@@ -20,7 +20,6 @@ from sfumato.annotations import Annotations
 from sfumato.columns import check_columns
 from sfumato.errors import BadSetting, BadTable, show, unknown
 from sfumato.files import read_rows
-from sfumato.label.answers import decoded_chunks
 from sfumato.label.leading import leading_classes
 from sfumato.payloads import payload_kind
 from sfumato.soft_labels import SoftLabels
@@ -74,7 +73,7 @@ class Evidence:
         for kind_code, kind_name in enumerate(self.annotations.kind.names.to_pylist()):
             asked_so = self.annotations.kind.codes == kind_code
             rows = np.flatnonzero(asked_so)
-            for answers, inverse, start in decoded_chunks(self.annotations.take(asked_so), payload_kind(kind_name)):
+            for answers, inverse, start in self.annotations.take(asked_so).decoded(payload_kind(kind_name)):
                 of_answer = [sets.setdefault(leading_classes(answer), len(sets)) for answer in answers]
                 code[rows[start : start + len(inverse)]] = np.array(of_answer, np.int32)[inverse]
         return Leading(code, sets)

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.annotations import Annotations
-from sfumato.label.answers import AnswerFault, class_codes, decoded_chunks, only_kind
+from sfumato.label.answers import AnswerFault, class_codes, only_kind
 from sfumato.payloads import TopTwo
 
 ROUNDING = 1e-9
@@ -75,7 +75,7 @@ def has_bad_percents(annotations: Annotations) -> Bool[np.ndarray, "rows"]:
     """Which top-two answers have no first percent, or a percent outside 0..100."""
     kind = only_kind(annotations, ("top_two",))
     parts = [np.zeros(0, dtype=bool)]
-    for answers, inverse, _ in decoded_chunks(annotations, kind):
+    for answers, inverse, _ in annotations.decoded(kind):
         first = np.array([a.first_percent for a in answers], dtype=np.float64)
         second = np.array([a.second_percent if a.second is not None else None for a in answers], dtype=np.float64)
         parts.append(_bad_percents(first, second)[inverse])

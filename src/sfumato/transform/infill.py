@@ -30,7 +30,7 @@ class Infill:
             raise BadSetting(
                 f"found {type(table).__name__} of {listing(table.classes)}, fill of {listing(self.filling.classes)}",
                 expected="SoftLabels over the same classes in the same order",
-                fix="aggregate beliefs first; name the classes alike",
+                fix="fill SoftLabels, which have one row an item; name the classes alike",
                 code="bad-classes",
             )
         missing = pc.invert(pc.is_in(self.filling.items, value_set=table.items)).to_numpy(zero_copy_only=False)
