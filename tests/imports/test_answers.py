@@ -47,6 +47,7 @@ def test_leading_zeros_do_not_count_but_keep_names_apart(found):
     assert ordered_classes(coded(found), (), ROWS, "label") == ("007", "7", "9", "010", "x")
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.SfumatoWarning")
 @settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=4), min_size=1, unique=True), st.randoms())
 def test_the_order_of_classes_does_not_hang_on_the_order_of_rows(names, random):
