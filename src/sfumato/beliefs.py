@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, Shaped
 from sfumato.columns import check_columns
 from sfumato.doubt import Doubt, doubt_of
 from sfumato.errors import BadTable
-from sfumato.files import Rows, read_rows
+from sfumato.files import Rows, class_names, read_rows
 from sfumato.growing import Growing, freeze
 from sfumato.probabilities import (
     WIDE_PREFIX,
@@ -89,6 +89,7 @@ class Beliefs(Table):
     @classmethod
     def from_numpy(cls, items: Sequence[str], annotators: Sequence[str], probs: Any, classes: Sequence[str]) -> Beliefs:
         """Beliefs from a rows x classes array, or from a vector of class numbers for hard votes."""
+        classes = class_names(classes)
         values = np.asarray(probs)
         coded = (_coded(items, "item"), _coded(annotators, "annotator"))
         n_rows = {len(coded[0].codes), len(coded[1].codes), len(values)}

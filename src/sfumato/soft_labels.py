@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 
 from sfumato.columns import check_columns, numbers
 from sfumato.errors import BadTable, Where, show, unknown
-from sfumato.files import Rows, classes_metadata, read_rows
+from sfumato.files import Rows, class_names, classes_metadata, read_rows
 from sfumato.growing import Growing, freeze
 from sfumato.probabilities import (
     WIDE_PREFIX,
@@ -65,6 +65,7 @@ class SoftLabels(Table):
         cls, items: Sequence[str], probs: Any, classes: Sequence[str], n_annotators: Any = None
     ) -> SoftLabels:
         """Labels from an items x classes array; ids are text, classes are named in column order."""
+        classes = class_names(classes)
         columns: dict[str, Any] = {"item": pa.array([str(item) for item in items], pa.string())}
         matrix = np.asarray(probs, np.float64)
         if matrix.ndim != 2 or len(matrix) != len(columns["item"]) or matrix.shape[1] != len(classes):
