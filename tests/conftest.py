@@ -11,6 +11,8 @@ from jaxtyping import install_import_hook
 # Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
 install_import_hook(
     [
+        "sfumato.agreement",
+        "sfumato.aggregate",
         "sfumato.annotations",
         "sfumato.beliefs",
         "sfumato.columns",

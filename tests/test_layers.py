@@ -20,6 +20,8 @@ LAYERS = (
     {"imports"},
     {"label"},
     {"transform"},
+    {"agreement"},
+    {"aggregate"},
     {"demo"},
     {"cli"},
 )  # fmt: skip

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.columns import check_columns
 from sfumato.doubt import Doubt, doubt_of
-from sfumato.errors import BadTable
+from sfumato.errors import BadTable, unknown
 from sfumato.files import Rows, class_names, read_rows
 from sfumato.growing import Growing, freeze
 from sfumato.probabilities import (
@@ -91,7 +91,8 @@ class Beliefs(Table):
         """Beliefs from a rows x classes array, or from a vector of class numbers for hard votes."""
         classes = class_names(classes)
         values = np.asarray(probs)
-        coded = (_coded(items, "item"), _coded(annotators, "annotator"))
+        columns, _ = _arrow_columns(item=items, annotator=annotators)
+        coded = (_coded(columns["item"], "item"), _coded(columns["annotator"], "annotator"))
         n_rows = {len(coded[0].codes), len(coded[1].codes), len(values)}
         hard_wrong = values.ndim == 1 and (
             values.dtype.kind not in "iu" or ((values < 0) | (values >= len(classes))).any()
@@ -114,6 +115,31 @@ class Beliefs(Table):
         else:
             votes.append(values.astype(np.float64))
         return votes.beliefs(*coded, tuple(classes))
+
+    @classmethod
+    def from_votes(cls, *, item: Any, annotator: Any, label: Any, classes: Sequence[str] = ()) -> Beliefs:
+        """Beliefs from three columns of the same length (lists, arrays, Series): who chose which class of what.
+
+        Without `classes` the labels found are the classes, in their order (numbers by size, text by letter).
+        """
+        votes, n_rows = _arrow_columns(item=item, annotator=annotator, label=label)
+        chosen = _coded(votes["label"], "label")
+        given = class_names(classes) or tuple(_in_order(votes["label"].type, chosen.names.to_pylist()))
+        check_classes(given)
+        place = {name: k for k, name in enumerate(given)}
+        for name in chosen.names.to_pylist():
+            if name not in place:
+                raise unknown("class", name, list(given), fix="list every class that was chosen in classes")
+        number = np.array(
+            [place[name] for name in chosen.names.to_pylist()], np.int16 if len(given) < 2**15 else np.int32
+        )
+        assert len(chosen.codes) == n_rows
+        return cls(_coded(votes["item"], "item"), _coded(votes["annotator"], "annotator"), given, number[chosen.codes])
+
+    @classmethod
+    def from_probs(cls, *, item: Any, annotator: Any, probs: Any, classes: Sequence[str]) -> Beliefs:
+        """Beliefs from two columns and a rows x classes array of distributions, in the order of `classes`."""
+        return cls.from_numpy(item, annotator, probs, classes)
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Beliefs:
@@ -247,8 +273,39 @@ def _is_one_hot(probs: Float[np.ndarray, "rows classes"]) -> bool:
     )
 
 
-def _coded(names: Sequence[str], column: str) -> Coded:
-    frame = pa.table({column: pa.array([str(name) for name in names], pa.string())})
-    gathered = CodedColumn.of(Rows.of(frame), column)
-    gathered.append(frame.column(column))
+def _arrow_columns(**columns: Any) -> tuple[dict[str, pa.ChunkedArray], int]:
+    """The columns as Arrow, and how many rows they have; columns of different lengths are an error."""
+    as_arrow = {name: _arrow_column(values) for name, values in columns.items()}
+    lengths = {len(column) for column in as_arrow.values()}
+    if len(lengths) > 1:
+        raise BadTable(
+            "found " + ", ".join(f"{len(column):,} of {name}" for name, column in as_arrow.items()),
+            expected="as many of each",
+            fix="give one row an answer",
+            code="wrong-shape",
+        )
+    return as_arrow, lengths.pop()
+
+
+def _arrow_column(values: Any) -> pa.ChunkedArray:
+    if isinstance(values, pa.ChunkedArray):
+        return values
+    try:
+        column = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        # Ids of several types, as a list may hold them: each as its text.
+        column = pa.array([None if value is None else str(value) for value in values], pa.string())
+    if pa.types.is_null(column.type) and not len(column):
+        column = column.cast(pa.string())
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _coded(column: pa.ChunkedArray, name: str) -> Coded:
+    frame = pa.table({name: column})
+    gathered = CodedColumn.of(Rows.of(frame), name)
+    gathered.append(column)
     return gathered.finish()
+
+
+def _in_order(kind: pa.DataType, names: list[str]) -> list[str]:
+    return sorted(names, key=int) if pa.types.is_integer(kind) else sorted(names)

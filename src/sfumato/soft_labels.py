@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,24 @@ from sfumato.probabilities import (
 from sfumato.table import Table
 from sfumato.texts import TextReader
 
+TARGET_KEY = b"sfumato.target"
+
+
+class Target(StrEnum):
+    """What an aggregated distribution says. The two are never the same thing, however alike they look."""
+
+    PEOPLE = "how people judge"
+    """The share of people who would say each class: keeps their doubt, however many are asked."""
+    TRUTH = "how probable each class is to be true"
+    """Collapses onto one class as answers come in."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SoftLabels(Table):
     """One distribution per item: finite, >= 0, rows sum to one, each item once.
 
     `n_annotators` is how many people stand behind a row: 0 for a prediction, None where it was not published.
+    `target` says what the distributions are where an aggregation made them, None where nobody said.
     """
 
     items: pa.StringArray
@@ -40,6 +53,7 @@ class SoftLabels(Table):
     probs: Float[np.ndarray, "items classes"]
     n_annotators: Int[np.ndarray, "items"] | None
     path: Path | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -123,7 +137,12 @@ class SoftLabels(Table):
                 counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
         named = pa.concat_arrays([pa.array([], pa.string()), *items])
         _check_distinct(rows, named, hashes.finish())
-        return cls(named, classes, probs.finish(), _whole_counts(rows, counts.finish()), rows.path)
+        counted = _whole_counts(rows, counts.finish())
+        return cls(named, classes, probs.finish(), counted, rows.path, _target_of(rows))
+
+    def metadata(self) -> dict[bytes, bytes]:
+        said = {} if self.target is None else {TARGET_KEY: self.target.encode()}
+        return super().metadata() | said
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         part = self.probs[start:stop]
@@ -153,6 +172,33 @@ class SoftLabels(Table):
                 where=Where(str(self.path) if self.path else None),
             )
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+
+
+def check_same_target(one: SoftLabels, other: SoftLabels, doing: str) -> None:
+    """Raise where one table says how people judge and the other what is true."""
+    if one.target is not None and other.target is not None and one.target is not other.target:
+        raise BadTable(
+            f"found labels that say {one.target!r} and others that say {other.target!r}",
+            expected=f"labels of one sort for {doing}",
+            fix="aggregate both alike: docs/aggregate.md says which methods estimate which",
+            code="mixed-targets",
+        )
+
+
+def _target_of(rows: Rows) -> Target | None:
+    said = (rows.schema.metadata or {}).get(TARGET_KEY)
+    if said is None:
+        return None
+    known = next((target for target in Target if target.encode() == said), None)
+    if known is None:
+        raise BadTable(
+            f"found {show(said)} under the metadata key sfumato.target",
+            expected=" or ".join(repr(target.value) for target in Target),
+            fix="write the file again with sfumato aggregate",
+            code="bad-target",
+            where=rows.where(),
+        )
+    return known
 
 
 def _hashes(items: pa.StringArray) -> np.ndarray:

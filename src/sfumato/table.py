@@ -33,11 +33,15 @@ class Table(ABC):
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         """Rows `start` to `stop` as plain Arrow columns."""
 
+    def metadata(self) -> dict[bytes, bytes]:
+        """What a file says about the whole table: the classes, in order."""
+        return classes_metadata(self.classes)
+
     @final
     def to_arrow(self) -> pa.Table:
         """The table as it stands in a Parquet file, classes in the schema's metadata."""
         table = self.chunk(0, len(self), wide=False)
-        return table.replace_schema_metadata(classes_metadata(self.classes))
+        return table.replace_schema_metadata(self.metadata())
 
     @final
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -68,7 +72,8 @@ class Table(ABC):
     def write(self, path: str | Path) -> None:
         """Write to `.parquet` or `.csv` (wide); the old file goes only when the new one is whole."""
         wide = kind_of(Path(path)) is CSV
-        write_rows(self.chunk(0, 0, wide=wide).schema, self._chunks(wide), path, self.classes)
+        schema = self.chunk(0, 0, wide=wide).schema.with_metadata(self.metadata())
+        write_rows(schema, self._chunks(wide), path)
 
     def _chunks(self, wide: bool) -> Iterator[pa.Table]:
         for start in range(0, len(self), ROW_GROUP):

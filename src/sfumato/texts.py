@@ -79,9 +79,7 @@ class TextReader:
         if chunk.null_count and is_id:
             row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
             raise self._refused(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
-        if pa.types.is_integer(kind):
-            chunk = chunk.cast(pa.string())
-        elif not _is_text(kind):
+        if not pa.types.is_integer(kind) and not _is_text(kind):
             raise self._refused(
                 None,
                 f"values of type {kind}",
@@ -90,7 +88,10 @@ class TextReader:
                 "wrong-type",
             )
         coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        coded = coded.cast(pa.dictionary(pa.int32(), pa.string()))
+        if coded.type != pa.dictionary(pa.int32(), pa.string()):
+            # The texts alone: casting the column would first spell out every row.
+            texts = coded.dictionary.cast(pa.string())
+            coded = pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), texts)
         self._check_texts(coded)
         lengths = pc.binary_length(coded.dictionary).to_numpy(zero_copy_only=False)
         self._n_bytes += int(np.bincount(coded.indices.to_numpy(), minlength=len(lengths)) @ lengths.astype(np.int64))

@@ -26,7 +26,9 @@ COMMANDS = {
     "label": ("sfumato.cli.labeling", "Turn people's answers into beliefs."),
     "screen": ("sfumato.cli.screening", "List who should be set aside, and why."),
     "doubt": ("sfumato.cli.doubting", "Show what the doubt about each item is made of."),
+    "agreement": ("sfumato.cli.agreeing", "Show how far people agree, with intervals."),
     "transform": ("sfumato.cli.transforming", "Smooth, sharpen, sparsify, average or fill in labels."),
+    "aggregate": ("sfumato.cli.aggregating", "Say what people together say: beliefs into soft labels."),
     "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),
     "demo": ("sfumato.cli.demo", "Walk the path on a small example."),
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
 from sfumato.errors import one_line
 
 BAR = 24
+PATIENCE_SECONDS = 2.0
+LOG_SECONDS = 10.0
 
 
 def printable(text: str, limit: int = 60) -> str:
@@ -32,3 +37,32 @@ def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
         total += share
         drawn += mark * max(round(total * width) - len(drawn), 0)
     return drawn.ljust(width)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int, float], None]]:
+    """A function to be told of every iteration: draws a bar on a terminal, writes a line now and then to a log.
+
+    Nothing is shown of work that is done within a moment.
+    """
+    started_at = shown_at = time.monotonic()
+    is_terminal = sys.stderr.isatty()
+    drawn = False
+
+    def show(iteration: int, iterations: int, objective: float) -> None:
+        nonlocal shown_at, drawn
+        now = time.monotonic()
+        if now - started_at < PATIENCE_SECONDS or now - shown_at < (0.1 if is_terminal else LOG_SECONDS):
+            return
+        shown_at, drawn = now, True
+        line = f"iteration {iteration} of at most {iterations}, objective {objective:,.1f}, {now - started_at:.0f} s"
+        if is_terminal:
+            click.echo(f"\r{bar([(iteration / iterations, '█')])} {line}", nl=False, err=True)
+        else:
+            click.echo(line, err=True)
+
+    try:
+        yield show
+    finally:
+        if drawn and is_terminal:
+            click.echo("", err=True)

@@ -142,11 +142,10 @@ def read_rows(path: str | Path, *, guarded: bool = True, header: Sequence[str] =
     return Rows(pa.schema([(name, pa.string()) for name in names]), _renamed(chunks, names, guarded), path, not header)
 
 
-def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path, classes: Sequence[str] = ()) -> None:
+def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) -> None:
     """Write `chunks` to `path` as its name says, replacing the old file only when the new one is whole."""
     path = Path(path)
     kind = kind_of(path, TABLE_KINDS)
-    schema = schema.with_metadata(classes_metadata(classes))
     with replacing(path) as part:
         if kind is CSV:
             csv_files.write_chunks(schema, chunks, part, compressed=path.name.lower().endswith(".gz"))

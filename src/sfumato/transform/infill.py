@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.errors import BadSetting, listing
-from sfumato.soft_labels import SoftLabels
+from sfumato.soft_labels import SoftLabels, check_same_target
 
 
 @dataclass(frozen=True)
@@ -42,5 +42,12 @@ class Infill:
                 else self.filling.n_annotators[missing]
             )
             counts = np.concatenate([table.n_annotators, filled]).astype(np.int32)
+        check_same_target(table, self.filling, "filling in")
         items = pa.concat_arrays([table.items, self.filling.items.filter(pa.array(missing))])
-        return SoftLabels(items, table.classes, np.concatenate([table.probs, self.filling.probs[missing]]), counts)
+        return SoftLabels(
+            items,
+            table.classes,
+            np.concatenate([table.probs, self.filling.probs[missing]]),
+            counts,
+            target=table.target,
+        )

@@ -27,7 +27,7 @@ class Transform(Protocol):
 def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"]) -> Distributions:
     """`table` with its distributions replaced."""
     if isinstance(table, SoftLabels):
-        return SoftLabels(table.items, table.classes, probs, table.n_annotators)
+        return SoftLabels(table.items, table.classes, probs, table.n_annotators, target=table.target)
     votes = Votes(len(table.classes))
     votes.append(probs)
     return votes.beliefs(table.item, table.annotator, table.classes)

@@ -1,0 +1,91 @@
+"""Bayes: how people would vote, judged by how they voted on everything else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of, refuse_gold
+from sfumato.aggregate.answers import Answers, Beside
+from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
+from sfumato.aggregate.em import at_least_one, check_climb, warn_unless_converged
+from sfumato.beliefs import Beliefs
+from sfumato.soft_labels import Target
+
+MOST_FITTED = 20_000
+"""The prior is fitted on this many items at most, spread evenly over all; more would not change it."""
+BLOCK = 20_000
+
+
+@dataclass(frozen=True)
+class Bayes:
+    """How people judge: each item's votes, read in the light of all the others.
+
+    Every item has a distribution that its votes are drawn from; the distributions of all items come from a mixture of
+    `components` Dirichlets, fitted on the very votes collected (empirical Bayes). The label is the posterior mean: few
+    votes lean on what items usually look like, many speak for themselves. A belief counts for each class by its mass,
+    as a fraction of a vote. Intervals are exact under the model, and the expected error says where more votes would
+    help.
+
+    The method of choice for hard votes: on CIFAR-10H it needs less than half as many as smoothing by a constant does
+    (docs/aggregate.md). It takes everybody for alike: prefer `mixture-pool` where some people may not have looked.
+    """
+
+    components: int = 30
+    iterations: int = 1000
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "bayes"
+    target: ClassVar[Target] = Target.PEOPLE
+
+    def __post_init__(self) -> None:
+        at_least_one("components", self.components)
+        check_climb(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+        refuse_gold(answers, self.name)
+        sample = np.zeros(answers.n_items, dtype=bool)
+        sample[np.linspace(0, answers.n_items - 1, min(MOST_FITTED, answers.n_items)).astype(np.int64)] = True
+        counts = vote_counts(answers.only(sample))
+        start = first_guess(counts, self.components) if earlier is None else earlier.model
+        fitted = fit_mixture(counts, start, iterations=self.iterations, tolerance=self.tolerance)
+        warn_unless_converged(self.name, fitted.converged, len(fitted.objective), self.tolerance)
+        probs = np.empty((answers.n_items, answers.n_classes))
+        for first in range(0, answers.n_items, BLOCK):
+            last = min(first + BLOCK, answers.n_items)
+            probs[first:last] = fitted.prior.given(vote_counts(answers.part(first, last))).mean()
+        probs /= probs.sum(axis=1, keepdims=True)
+        return Aggregation(
+            self,
+            labels_of(answers, probs, self.target),
+            AnnotatorQuality.of(answers, distance=distances(answers, probs)),
+            answers,
+            fitted.prior,
+            fitted.converged,
+            fitted.objective,
+        )
+
+
+def vote_counts(answers: Answers) -> Float[np.ndarray, "items classes"]:
+    """How many votes each class got, a belief as fractions of one."""
+    counts = np.zeros((answers.n_items, answers.n_classes))
+    for first, last in answers.blocks():
+        block = answers.part(first, last)
+        weight = block.weights(0, block.n_items)
+        if block.soft is None:
+            np.add.at(counts[first:last], (block.item, block.key % block.n_classes), weight)
+        else:
+            np.add.at(counts[first:last], block.item, weight[:, None] * block.soft)
+    return counts
+
+
+def prior_of(aggregation: Aggregation) -> DirichletMixture:
+    """The prior that a `Bayes` aggregation fitted."""
+    assert isinstance(aggregation.model, DirichletMixture)
+    return aggregation.model

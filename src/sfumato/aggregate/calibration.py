@@ -1,0 +1,114 @@
+"""Posteriors made honest: one temperature, from items whose class is known or from annotators held out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow.compute as pc
+from jaxtyping import Float
+from scipy.optimize import minimize_scalar
+
+from sfumato.aggregate.aggregation import Aggregation
+from sfumato.aggregate.dawid_skene import Confusions
+from sfumato.aggregate.mixture_pool import tempered
+from sfumato.errors import BadSetting, BadTable, listing
+from sfumato.soft_labels import SoftLabels, Target
+
+LEAST, MOST = np.log(0.05), np.log(50.0)
+
+
+def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggregation:
+    """The aggregation with its posteriors raised to one power, `p^(1/T)`, so that they are as sure as they are right.
+
+    People who see the same hard item err together, which methods that take errors for independent do not know: their
+    posteriors are too sure, and T comes out above 1. With `gold` (items whose class is known, not given to the
+    aggregation itself) T is the one under which those classes are most probable. Without, and for `dawid-skene` alone,
+    it is the one under which the posterior that everybody else's answers give best predicts each annotator's answers.
+    Gold is the better judge: people held out can share the others' errors.
+    """
+    if aggregation.target is not Target.TRUTH:
+        raise BadSetting(
+            f"found an aggregation by {aggregation.by.name}, which estimates {aggregation.target.value}",
+            expected=f"one that estimates {Target.TRUTH.value}",
+            fix="calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away",
+            code="mixed-targets",
+        )
+    log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
+    temperature = _on_gold(aggregation, gold, log_p) if gold is not None else _on_held_out(aggregation)
+    probs = tempered(log_p, temperature)
+    where = "gold items" if gold is not None else "held-out annotators"
+    return replace(
+        aggregation,
+        labels=replace(aggregation.labels, probs=probs),
+        notes=(*aggregation.notes, f"calibrated on {where}: temperature {temperature:.2f}"),
+    )
+
+
+def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray, "items classes"]) -> float:
+    labels = aggregation.labels
+    strange = [name for name in gold.classes if name not in labels.classes]
+    if strange:
+        raise BadTable(
+            f"found gold labels of {listing(strange)}",
+            expected=f"classes that can be chosen: {listing(labels.classes)}",
+            fix="name the classes of the gold labels as those of the beliefs",
+            code="bad-classes",
+        )
+    row = pc.index_in(labels.items, value_set=gold.items)
+    known = row.is_valid().to_numpy(zero_copy_only=False)
+    fixed = aggregation.answers.gold
+    if fixed is not None:
+        known &= fixed < 0
+    if not known.any():
+        raise BadTable(
+            "found no gold label to calibrate on" + ("" if fixed is None else " that was not already fixed"),
+            expected="the class of some items that the aggregation had to find out",
+            fix="keep some gold labels back for calibration",
+            code="missing-gold",
+        )
+    class_of = np.array([labels.classes.index(name) for name in gold.classes])
+    truth = class_of[gold.probs.argmax(axis=1)][row.to_numpy(zero_copy_only=False)[known].astype(np.int64)]
+    log_known = log_p[known]
+
+    def loss(log_temperature: float) -> float:
+        p = tempered(log_known, np.exp(log_temperature))
+        return -float(np.log(np.maximum(p[np.arange(len(truth)), truth], 1e-12)).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(LEAST, MOST), method="bounded").x))
+
+
+def _on_held_out(aggregation: Aggregation) -> float:
+    model, answers = aggregation.model, aggregation.answers.as_votes()
+    if not isinstance(model, Confusions):
+        raise BadSetting(
+            f"found no gold labels to calibrate {aggregation.by.name} on",
+            expected="gold labels, or an aggregation by dawid-skene, which knows what each annotator would say",
+            fix="give gold labels",
+            code="missing-gold",
+        )
+    log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
+    rows, log_rows = model.rows, np.log(model.rows)
+    without, said, counts = [], [], []
+    for first, last in answers.blocks():
+        block = answers.part(first, last)
+        compared = np.diff(block.starts)[block.item] > 1
+        weight = block.weights(0, block.n_items)
+        evidence = weight[:, None] * log_rows[block.key]
+        without.append((log_p[first:last][block.item] - evidence)[compared])
+        said.append(rows[block.key][compared])
+        counts.append(weight[compared])
+    others, likelihood, count = (np.concatenate(part) for part in (without, said, counts))
+    if not len(count):
+        raise BadTable(
+            "found no item with two answers",
+            expected="items that several people answered, to hold one of them out",
+            fix="calibrate on gold labels",
+            code="missing-gold",
+        )
+
+    def loss(log_temperature: float) -> float:
+        p = (tempered(others, np.exp(log_temperature)) * likelihood).sum(axis=1)
+        return -float(count @ np.log(np.maximum(p, 1e-300)))
+
+    return float(np.exp(minimize_scalar(loss, bounds=(LEAST, MOST), method="bounded").x))

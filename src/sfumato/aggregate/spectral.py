@@ -1,0 +1,112 @@
+"""A spectral method: skills from who agrees with whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
+from sfumato.aggregate.answers import Answers, Beside
+from sfumato.aggregate.em import check_climb, not_negative, warn_unless_converged
+from sfumato.aggregate.one_coin import coin_evidence
+from sfumato.aggregate.passes import OwnClassPass
+from sfumato.beliefs import Beliefs
+from sfumato.soft_labels import Target
+
+
+@dataclass(frozen=True)
+class Spectral:
+    """How probable each class is to be true, with skills read off the pairs of people who answered the same items.
+
+    If people err independently, two of them agree beyond chance as often as the product of their skills says:
+    `(K agree - 1) / (K - 1) = skill_w skill_v`. The skills are the rank-one factor of that matrix, fitted by weighted
+    least squares over the pairs that met (Dalvi et al. 2013; Ma et al. 2018), never writing the matrix down. `prior`
+    adds that many answers to items shared with an ordinary person. Labels then follow by Bayes' rule as in `one-coin`.
+    No local optima, and no need to begin with the majority; but pairs must meet often. Soft beliefs count as
+    fractional votes.
+    """
+
+    prior: float = 5.0
+    iterations: int = 100
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "spectral"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def __post_init__(self) -> None:
+        not_negative("prior", self.prior)
+        check_climb(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+        votes = answers.as_votes()
+        pairs = _Pairs(votes)
+        ordinary = pairs.ordinary_skill()
+        skill = np.full(votes.n_annotators, ordinary)
+        converged, moved = False, []
+        for iteration in range(1, self.iterations + 1):
+            above, below = pairs.fit_of(skill)
+            proposed = (above + self.prior * ordinary**3) / (below + self.prior * ordinary**2 + 1e-12)
+            # Half the way: the plain alternation swings between the two sides of a pair.
+            step = (np.clip(proposed, -0.99, 0.99) - skill) / 2
+            skill = skill + step
+            moved.append(-float(np.abs(step).max()))
+            votes.progress(iteration, self.iterations, moved[-1])
+            if self.tolerance > 0 and -moved[-1] < self.tolerance:
+                converged = True
+                break
+        warn_unless_converged(self.name, converged, len(moved), self.tolerance)
+        accuracy = (skill * (votes.n_classes - 1) + 1) / votes.n_classes
+        gain, base = coin_evidence(accuracy, votes.n_classes)
+        uniform = np.full(votes.n_classes, -np.log(votes.n_classes))
+        parts = votes.engine.open(votes)
+        try:
+            posterior = parts.run(OwnClassPass(gain, base, uniform), kept=True, counted=False).posterior
+        finally:
+            parts.close()
+        assert posterior is not None
+        return Aggregation(
+            self,
+            labels_of(answers, posterior, self.target),
+            AnnotatorQuality.of(answers, accuracy=accuracy),
+            answers,
+            None,
+            converged,
+            tuple(moved),
+        )
+
+
+class _Pairs:
+    """Sums over all pairs of people on the same item, from sums over the item: no pair is ever listed."""
+
+    def __init__(self, votes: Answers) -> None:
+        self.votes = votes
+        self.item, self.who = votes.item, votes.annotator
+        self.cell = self.item.astype(np.int64) * votes.n_classes + votes.key % votes.n_classes
+        self.weight = votes.weights(0, votes.n_items)
+
+    def fit_of(self, skill: Float[np.ndarray, "annotators"]) -> tuple[np.ndarray, np.ndarray]:
+        """Per annotator, over everybody they met: sum of excess agreement x skill, and of skill squared."""
+        n_classes = self.votes.n_classes
+        s = skill[self.who] * self.weight
+        same = np.bincount(self.cell, s, minlength=self.votes.n_items * n_classes)[self.cell] - s
+        met = np.bincount(self.item, s, minlength=self.votes.n_items)[self.item] - s
+        excess = (n_classes * same - met) / max(n_classes - 1, 1)
+        square = skill[self.who] * s
+        squares = np.bincount(self.item, square, minlength=self.votes.n_items)[self.item] - square
+        n = self.votes.n_annotators
+        return (
+            np.bincount(self.who, self.weight * excess, minlength=n),
+            np.bincount(self.who, self.weight * squares, minlength=n),
+        )
+
+    def ordinary_skill(self) -> float:
+        """The one skill that explains how often people agree, on average over pairs."""
+        above, below = self.fit_of(np.ones(self.votes.n_annotators))
+        met = float(below.sum())
+        return float(np.sqrt(np.clip(above.sum() / met, 0.01, 0.98))) if met > 0 else 0.5

@@ -1,0 +1,122 @@
+"""The answers as measures look at them: ordered by item, first answers apart from repeated ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sfumato.beliefs import Beliefs, CodedBeliefs
+
+TIE = 1e-9
+"""Classes whose probabilities differ by less are equally probable: what is left of rounding is no preference."""
+
+
+@dataclass(frozen=True)
+class FirstAnswers:
+    """The first answer of every person about every item that at least two people answered, ordered by item.
+
+    Items are numbered anew, without gaps. Exactly one of `hard` and `soft` is there.
+    """
+
+    item: Int[np.ndarray, "rows"]
+    hard: Int[np.ndarray, "rows"] | None
+    soft: Float[np.ndarray, "rows classes"] | None
+    per_item: Int[np.ndarray, "items"]
+    n_classes: int
+
+    @property
+    def n_items(self) -> int:
+        return len(self.per_item)
+
+    @cached_property
+    def starts(self) -> Int[np.ndarray, "items"]:
+        """The first row of every item."""
+        return np.asarray(np.cumsum(self.per_item) - self.per_item)
+
+    def chosen(self) -> Int[np.ndarray, "rows"]:
+        """The most probable class of every row; among equals the one that stands first."""
+        if self.hard is not None:
+            return self.hard
+        assert self.soft is not None
+        return np.asarray(leading(self.soft).argmax(axis=1))
+
+    def item_sums(self) -> Float[np.ndarray, "items classes"]:
+        """The sum of the soft beliefs about every item."""
+        assert self.soft is not None
+        return np.asarray(np.add.reduceat(self.soft, self.starts, axis=0))
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Pairs of answers of one person about one item: the first, and a later one. A pair a row."""
+
+    item: Int[np.ndarray, "pairs"]
+    n_items: int
+    before: CodedBeliefs
+    after: CodedBeliefs
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Beliefs, split once into what is compared between people and what within them."""
+
+    first: FirstAnswers
+    repeats: Repeats
+
+    @classmethod
+    def of(cls, beliefs: Beliefs) -> Answers:
+        """Order the rows by item and annotator; the row that comes first in the table is the first answer."""
+        view = beliefs.coded()
+        pair = view.item.astype(np.int64) * view.n_annotators + view.annotator
+        order = np.argsort(pair, kind="stable")
+        pair = pair[order]
+        is_first = np.ones(len(pair), dtype=bool)
+        is_first[1:] = pair[1:] != pair[:-1]
+        return cls(_first_answers(view, order[is_first]), _repeats(view, order, is_first))
+
+    @property
+    def is_soft(self) -> bool:
+        return self.first.soft is not None
+
+
+def leading(probs: Float[np.ndarray, "rows classes"]) -> Bool[np.ndarray, "rows classes"]:
+    """Which classes are the most probable of their row; several where they tie."""
+    return np.asarray(probs >= probs.max(axis=1, keepdims=True) - TIE)
+
+
+def _first_answers(view: CodedBeliefs, rows: Int[np.ndarray, "first"]) -> FirstAnswers:
+    item = view.item[rows]
+    n_people = np.bincount(item, minlength=view.n_items)
+    pairable = n_people > 1
+    kept = pairable[item]
+    number = np.cumsum(pairable) - 1
+    rows = rows if kept.all() else rows[kept]
+    return FirstAnswers(
+        number[view.item[rows]],
+        None if view.hard is None else view.hard[rows],
+        None if view.soft is None else view.soft[rows],
+        n_people[pairable],
+        view.n_classes,
+    )
+
+
+def _repeats(view: CodedBeliefs, order: Int[np.ndarray, "rows"], is_first: Bool[np.ndarray, "rows"]) -> Repeats:
+    later = np.flatnonzero(~is_first)
+    start = np.flatnonzero(is_first)[np.cumsum(is_first)[later] - 1]
+    named, item = np.unique(view.item[order[later]], return_inverse=True)
+    return Repeats(item, len(named), _rows(view, order[start]), _rows(view, order[later]))
+
+
+def _rows(view: CodedBeliefs, rows: Int[np.ndarray, "kept"]) -> CodedBeliefs:
+    return CodedBeliefs(
+        view.item[rows],
+        view.annotator[rows],
+        None if view.hard is None else view.hard[rows],
+        None if view.soft is None else view.soft[rows],
+        view.n_items,
+        view.n_annotators,
+        view.n_classes,
+    )
