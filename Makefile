@@ -26,10 +26,11 @@ $(VENV)/bin/python:
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
 	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e .
+	@$(BIN)/python -m sfumato.aggregate.kernels
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[test]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[test,scale,bench]'
 	@touch $@
 
 clean:

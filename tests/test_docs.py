@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sfumato.aggregate import AGGREGATORS
+from sfumato.agreement import MEASURES
 from sfumato.cli import COMMANDS
 from sfumato.imports import FORMATS
 from sfumato.label import LABELERS
@@ -73,6 +75,8 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
         ("label.md", [each.name for each in LABELERS]),
         ("screen.md", list(RULE_SETS)),
         ("transform.md", [each.name for each in TRANSFORMS]),
+        ("aggregate.md", [each.name for each in AGGREGATORS]),
+        ("agreement.md", [each.name for each in MEASURES]),
         ("tables.md", [kind.label for kind in PAYLOAD_KINDS]),
     ],
 )
@@ -88,6 +92,7 @@ def test_pages_name_every_member(page: str, names: list[str]) -> None:
         ("label", [each.name for each in LABELERS]),
         ("screen", list(RULE_SETS)),
         ("transform", [each.name for each in TRANSFORMS]),
+        ("aggregate", [each.name for each in AGGREGATORS]),
     ],
 )
 def test_help_names_every_member(command: str, names: list[str], tmp_path: Path) -> None:

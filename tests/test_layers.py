@@ -14,7 +14,7 @@ ROOT = Path(sfumato.__file__).parent
 LAYERS = (
     {"errors"},
     {
-        "files", "strategies", "growing", "columns", "texts", "probabilities", "table", "doubt", "payloads", "notebook",
+        "files", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities", "table", "doubt", "payloads", "notebook",
         "annotations", "beliefs", "soft_labels",
     },
     {"imports"},

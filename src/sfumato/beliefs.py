@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,10 +88,10 @@ class Beliefs(Table):
         freeze(self, "hard", "soft")
 
     @classmethod
-    def from_numpy(cls, items: Sequence[str], annotators: Sequence[str], probs: Any, classes: Sequence[str]) -> Beliefs:
+    def from_numpy(cls, items: Any, annotators: Any, probs: Any, classes: Sequence[Any]) -> Beliefs:
         """Beliefs from a rows x classes array, or from a vector of class numbers for hard votes."""
-        classes = class_names(classes)
-        values = np.asarray(probs)
+        classes = _names(classes)
+        values = _array(probs)
         columns, _ = _arrow_columns(item=items, annotator=annotators)
         coded = (_coded(columns["item"], "item"), _coded(columns["annotator"], "annotator"))
         n_rows = {len(coded[0].codes), len(coded[1].codes), len(values)}
@@ -117,14 +118,16 @@ class Beliefs(Table):
         return votes.beliefs(*coded, tuple(classes))
 
     @classmethod
-    def from_votes(cls, *, item: Any, annotator: Any, label: Any, classes: Sequence[str] = ()) -> Beliefs:
+    def from_votes(cls, *, item: Any, annotator: Any, label: Any, classes: Sequence[Any] = ()) -> Beliefs:
         """Beliefs from three columns of the same length (lists, arrays, Series): who chose which class of what.
 
         Without `classes` the labels found are the classes, in their order (numbers by size, text by letter).
         """
-        votes, n_rows = _arrow_columns(item=item, annotator=annotator, label=label)
-        chosen = _coded(votes["label"], "label")
-        given = class_names(classes) or tuple(_in_order(votes["label"].type, chosen.names.to_pylist()))
+        votes, _ = _arrow_columns(item=item, annotator=annotator, label=label)
+        # Arrow lets go of the interpreter while it codes a column, so that the three can go side by side.
+        with ThreadPoolExecutor(len(votes)) as threads:
+            items, annotators, chosen = threads.map(_coded, votes.values(), votes)
+        given = _names(classes) or tuple(_in_order(votes["label"].type, chosen.names.to_pylist()))
         check_classes(given)
         place = {name: k for k, name in enumerate(given)}
         for name in chosen.names.to_pylist():
@@ -133,11 +136,10 @@ class Beliefs(Table):
         number = np.array(
             [place[name] for name in chosen.names.to_pylist()], np.int16 if len(given) < 2**15 else np.int32
         )
-        assert len(chosen.codes) == n_rows
-        return cls(_coded(votes["item"], "item"), _coded(votes["annotator"], "annotator"), given, number[chosen.codes])
+        return cls(items, annotators, given, number[chosen.codes])
 
     @classmethod
-    def from_probs(cls, *, item: Any, annotator: Any, probs: Any, classes: Sequence[str]) -> Beliefs:
+    def from_probs(cls, *, item: Any, annotator: Any, probs: Any, classes: Sequence[Any]) -> Beliefs:
         """Beliefs from two columns and a rows x classes array of distributions, in the order of `classes`."""
         return cls.from_numpy(item, annotator, probs, classes)
 
@@ -294,10 +296,15 @@ def _arrow_column(values: Any) -> pa.ChunkedArray:
         column = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         # Ids of several types, as a list may hold them: each as its text.
-        column = pa.array([None if value is None else str(value) for value in values], pa.string())
+        column = pa.array([None if _is_gap(value) else str(value) for value in values], pa.string())
     if pa.types.is_null(column.type) and not len(column):
         column = column.cast(pa.string())
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _is_gap(value: Any) -> bool:
+    """Whether `value` stands for nothing: None, or what NumPy and pandas write for it."""
+    return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
 
 def _coded(column: pa.ChunkedArray, name: str) -> Coded:
@@ -307,5 +314,28 @@ def _coded(column: pa.ChunkedArray, name: str) -> Coded:
     return gathered.finish()
 
 
+def _names(classes: Any) -> tuple[str, ...]:
+    """The classes as text; whole numbers, as labels may be, by their digits."""
+    given: tuple[Any, ...] = class_names(classes)
+    return tuple(str(name) if isinstance(name, (int, np.integer)) else name for name in given)
+
+
+def _array(probs: Any) -> np.ndarray:
+    try:
+        values = np.asarray(probs)
+    except ValueError:
+        values = np.empty((), object)
+    if values.dtype.kind not in "biuf" or values.ndim == 0:
+        raise BadTable(
+            "found probabilities that are no array of numbers",
+            expected="numbers, as many in each row",
+            fix="give one row an answer and one column a class",
+            code="wrong-shape",
+        )
+    return values
+
+
 def _in_order(kind: pa.DataType, names: list[str]) -> list[str]:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
     return sorted(names, key=int) if pa.types.is_integer(kind) else sorted(names)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 SPARE_BYTES = 2**25
+BLOCK = 2**22
 
 
 def freeze(table: object, *names: str) -> None:
@@ -36,18 +37,47 @@ class Growing:
     def append(self, rows: np.ndarray) -> None:
         """Add `rows` at the end."""
         needed = self._n_rows + len(rows)
-        if needed > len(self._array):
-            # By a quarter while that is little; a large block is moved by remapping, so growing it often costs nothing.
-            spare = min(len(self._array) // 4, SPARE_BYTES // max(self._array[:1].nbytes, 1))
-            self._resize(max(needed, len(self._array) + spare))
+        self._array = resized(self._array, needed)
         self._array[self._n_rows : needed] = rows
         self._n_rows = needed
 
     def finish(self) -> np.ndarray:
         """Everything appended, in order; nothing may be appended after."""
-        self._resize(self._n_rows)
+        _resize(self._array, self._n_rows)
         return self._array
 
-    def _resize(self, n_rows: int) -> None:
-        # refcheck would refuse because of the slice just assigned through; nobody else holds this array.
-        self._array.resize((n_rows, *self._array.shape[1:]), refcheck=False)
+
+def resized(array: np.ndarray, needed: int) -> np.ndarray:
+    """`array`, which nobody else holds, with room for at least `needed` rows and some to spare.
+
+    By a quarter while that is little; a large block is moved by remapping, so growing it often costs nothing.
+    """
+    if needed > len(array):
+        spare = min(len(array) // 4, SPARE_BYTES // max(array.itemsize * int(np.prod(array.shape[1:])), 1))
+        _resize(array, max(needed, len(array) + spare))
+    return array
+
+
+def _resize(array: np.ndarray, n_rows: int) -> None:
+    # refcheck would refuse because of slices assigned through; nobody else holds this array.
+    array.resize((n_rows, *array.shape[1:]), refcheck=False)
+
+
+def occurrences(codes: np.ndarray, n: int, weight: np.ndarray | None = None) -> np.ndarray:
+    """How often each of 0 to n - 1 occurs in `codes`, or the sum of its weights.
+
+    Block by block, for NumPy would widen all of the codes at once.
+    """
+    counts = np.zeros(n, np.int64 if weight is None else np.float64)
+    for start in range(0, len(codes), BLOCK):
+        rows = slice(start, start + BLOCK)
+        counts += np.bincount(codes[rows], None if weight is None else weight[rows], minlength=n)
+    return counts
+
+
+def is_sorted(codes: np.ndarray) -> bool:
+    """Whether `codes` never fall."""
+    return all(
+        bool((codes[start + 1 : start + BLOCK + 1] >= codes[start : start + BLOCK][: len(codes) - start - 1]).all())
+        for start in range(0, len(codes), BLOCK)
+    )

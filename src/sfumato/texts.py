@@ -6,6 +6,7 @@ Ids repeat, and everything downstream works on the integers, so text is coded as
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,8 +15,13 @@ from jaxtyping import Int, Shaped
 
 from sfumato.errors import BadTable, show
 from sfumato.files import Rows
-from sfumato.growing import Growing, freeze
+from sfumato.growing import Growing, freeze, occurrences
 
+if TYPE_CHECKING:
+    from sfumato.joining import JoinedTexts
+
+MANY_ROWS = 2**21
+"""From so many rows on, texts are joined by compiled code."""
 FOLD_AFTER = 16
 """So many chunks are gathered before their texts are joined: joining costs time, keeping them costs memory."""
 
@@ -32,7 +38,7 @@ class Coded:
 
     def compact(self) -> Coded:
         """The same column with only the names that occur, in the order they had."""
-        used = np.bincount(self.codes, minlength=len(self.names)) > 0
+        used = occurrences(self.codes, len(self.names)) > 0
         if used.all():
             return self
         new_code = (np.cumsum(used) - 1).astype(np.int32)
@@ -130,6 +136,7 @@ class CodedColumn:
     _pieces: list[pa.DictionaryArray] = field(default_factory=list)
     _codes: Growing = field(default_factory=lambda: Growing(np.int32))
     _names: pa.StringArray = field(default_factory=lambda: pa.array([], pa.string()))
+    _joined: JoinedTexts | None = None
 
     @classmethod
     def of(cls, rows: Rows, name: str, *, optional: bool = False) -> CodedColumn:
@@ -145,10 +152,27 @@ class CodedColumn:
     def finish(self) -> Coded:
         """The whole column."""
         self._fold()
-        return Coded(self._codes.finish(), self._names).compact()
+        names = self._names if self._joined is None else self._joined.names()
+        self._joined = None
+        return Coded(self._codes.finish(), names).compact()
 
     def _fold(self) -> None:
         """Join the texts of the pieces with those known; the known ones come first, so their codes stay true."""
+        if self._joined is None and len(self._codes) > MANY_ROWS:
+            from sfumato.joining import JoinedTexts
+
+            self._joined = JoinedTexts(self._names)
+        if self._joined is not None:
+            for piece in self._pieces:
+                code = self._joined.codes_of(piece.dictionary)
+                self._codes.append(code[piece.indices.to_numpy(zero_copy_only=False)])
+            self._pieces = []
+            return
+        if not len(self._names) and len(self._pieces) == 1:
+            self._names = self._pieces[0].dictionary
+            self._codes.append(self._pieces[0].indices.to_numpy(zero_copy_only=False))
+            self._pieces = []
+            return
         known = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), self._names)
         unified = pa.chunked_array([known, *self._pieces]).unify_dictionaries()
         for piece in unified.chunks[1:]:

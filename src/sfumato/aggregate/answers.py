@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from sfumato.aggregate.engine import Engine, LocalEngine, Progress, quiet
 from sfumato.beliefs import Beliefs
 from sfumato.errors import BadSetting, BadTable, SfumatoWarning, listing, show
-from sfumato.growing import freeze
+from sfumato.growing import freeze, is_sorted, occurrences
 from sfumato.soft_labels import SoftLabels
 
 WORTH_COMPILED = 20_000
@@ -83,12 +83,12 @@ class Answers:
         _check_countable(len(beliefs.annotator.names), n_classes)
         coded = beliefs.coded()
         starts = np.zeros(coded.n_items + 1, np.int64)
-        np.cumsum(np.bincount(coded.item, minlength=coded.n_items), out=starts[1:])
+        np.cumsum(occurrences(coded.item, coded.n_items), out=starts[1:])
         key = coded.annotator * np.int32(n_classes)
         if coded.hard is not None:
             key += coded.hard
         soft = coded.soft
-        if (np.diff(coded.item) < 0).any():
+        if not is_sorted(coded.item):
             ordered = np.empty_like(key)
             if soft is not None:
                 order = np.argsort(coded.item, kind="stable")
@@ -169,7 +169,9 @@ class Answers:
         rows = slice(self.starts[first], self.starts[last])
         if self.soft is not None:
             return self.soft[rows]
-        return np.asarray(np.eye(self.n_classes)[self.key[rows] % self.n_classes])
+        probs = np.zeros((rows.stop - rows.start, self.n_classes))
+        probs[np.arange(len(probs)), self.key[rows] % self.n_classes] = 1
+        return probs
 
     def weights(self, first: int, last: int) -> Float[np.ndarray, "rows"]:
         """How much each answer to items `first` to `last` counts."""
@@ -240,13 +242,13 @@ class Answers:
     @cached_property
     def answers_of(self) -> Int[np.ndarray, "annotators"]:
         """How many answers each annotator gave."""
-        per_key = np.bincount(self.key, minlength=self.n_keys)
+        per_key = occurrences(self.key, self.n_keys)
         return np.asarray(per_key.reshape(self.n_annotators, self.n_classes).sum(axis=1))
 
     @cached_property
     def votes_per_key(self) -> Float[np.ndarray, "keys"]:
         """How often each pair of annotator and class occurs, by weight."""
-        return np.bincount(self.key, self.weight, minlength=self.n_keys).astype(np.float64)
+        return occurrences(self.key, self.n_keys, self.weight).astype(np.float64)
 
     def joined(self, more: Answers) -> Answers:
         """These answers and `more`, items and annotators matched by name, new ones at the end."""

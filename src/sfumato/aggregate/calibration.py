@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize_scalar
 
 from sfumato.aggregate.aggregation import Aggregation
-from sfumato.aggregate.dawid_skene import Confusions
+from sfumato.aggregate.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregate.mixture_pool import tempered
 from sfumato.errors import BadSetting, BadTable, listing
 from sfumato.soft_labels import SoftLabels, Target
@@ -79,8 +79,8 @@ def _on_gold(aggregation: Aggregation, gold: SoftLabels, log_p: Float[np.ndarray
 
 
 def _on_held_out(aggregation: Aggregation) -> float:
-    model, answers = aggregation.model, aggregation.answers.as_votes()
-    if not isinstance(model, Confusions):
+    model, answers, by = aggregation.model, aggregation.answers, aggregation.by
+    if not (isinstance(model, Confusions) and isinstance(by, DawidSkene)):
         raise BadSetting(
             f"found no gold labels to calibrate {aggregation.by.name} on",
             expected="gold labels, or an aggregation by dawid-skene, which knows what each annotator would say",
@@ -88,15 +88,22 @@ def _on_held_out(aggregation: Aggregation) -> float:
             code="missing-gold",
         )
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
-    rows, log_rows = model.rows, np.log(model.rows)
+    of_annotator = model.rows.reshape(-1, answers.n_classes, answers.n_classes)
     without, said, counts = [], [], []
     for first, last in answers.blocks():
         block = answers.part(first, last)
         compared = np.diff(block.starts)[block.item] > 1
         weight = block.weights(0, block.n_items)
-        evidence = weight[:, None] * log_rows[block.key]
-        without.append((log_p[first:last][block.item] - evidence)[compared])
-        said.append(rows[block.key][compared])
+        if block.soft is None:
+            read = model.rows[block.key]
+            log_read = np.log(read)
+        else:
+            read = np.einsum("rl,rlc->rc", block.soft, of_annotator[block.annotator])
+            log_read = np.log(np.maximum(read, 1e-300))
+            if by.evidence == "fractional":
+                log_read = np.einsum("rl,rlc->rc", block.soft, np.log(of_annotator)[block.annotator])
+        without.append((log_p[first:last][block.item] - weight[:, None] * log_read)[compared])
+        said.append(read[compared])
         counts.append(weight[compared])
     others, likelihood, count = (np.concatenate(part) for part in (without, said, counts))
     if not len(count):

@@ -17,6 +17,7 @@ from sfumato.aggregate.engine import Sums
 from sfumato.aggregate.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.beliefs import Beliefs
 from sfumato.errors import BadSetting
+from sfumato.growing import occurrences
 from sfumato.soft_labels import Target
 
 FLOOR = 1e-10
@@ -169,7 +170,7 @@ class ConfusionSteps:
 
     @cached_property
     def _was_said(self) -> Float[np.ndarray, "keys"]:
-        return (np.bincount(self.answers.key, minlength=self.answers.n_keys) > 0).astype(np.float64)
+        return (occurrences(self.answers.key, self.answers.n_keys) > 0).astype(np.float64)
 
 
 def _pooled(counts: np.ndarray, n_classes: int) -> Float[np.ndarray, "classes classes"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from sfumato.errors import BadSetting, SfumatoWarning
 Model = TypeVar("Model")
 
 
+@runtime_checkable
 class Steps(Protocol[Model]):
     """What differs from one EM method to the next."""
 

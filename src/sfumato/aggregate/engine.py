@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -50,6 +50,7 @@ class Sums:
         )
 
 
+@runtime_checkable
 class Pass(Protocol):
     """One look at every answer, with everything it needs to know about annotators and classes."""
 
@@ -57,6 +58,7 @@ class Pass(Protocol):
         """Over items `first` to `last`; fills `posterior` where it is not empty, counts where `counted`."""
 
 
+@runtime_checkable
 class Parts(Protocol):
     """Answers laid out for passes."""
 
@@ -67,6 +69,7 @@ class Parts(Protocol):
         """Let go of what was laid out."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """A place where passes can run."""
 

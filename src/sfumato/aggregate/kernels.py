@@ -13,17 +13,17 @@ item's class is known (-1 marks the unknown ones), an empty `posterior` that nob
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
+
+from sfumato.compiled import Kernel, readonly
 
 NEGLIGIBLE = -50.0
 """A class whose log-probability lies so far below the item's best has none: exp(-50) is lost in the last bit of 1."""
@@ -39,40 +39,6 @@ _MATRIX = numba.float64[:, ::1]
 _KERNELS: list[Kernel] = []
 
 
-class Kernel:
-    """A function with one compiled version, made (or loaded from disk) when it is first called."""
-
-    def __init__(self, function: Callable[..., float], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        self._dispatcher: Any = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
-        self._arguments = (*inputs, *outputs)
-        self._lock = Lock()
-        self._is_loaded = False
-
-    def load(self) -> None:
-        """Compile, or load what was compiled before; from then on nothing else is compiled for other types."""
-        with self._lock:
-            if not self._is_loaded:
-                self._dispatcher.compile(self._arguments)
-                self._dispatcher.disable_compile()
-                self._is_loaded = True
-
-    def is_built(self) -> bool:
-        """Whether compiled code no older than the source lies on disk."""
-        place = Path(self._dispatcher._cache._cache_path)
-        made_at = [path.stat().st_mtime for path in place.glob(f"kernels.{self._dispatcher.py_func.__name__}-*.nbi")]
-        return max(made_at, default=0) >= Path(__file__).stat().st_mtime
-
-    def __call__(self, *arguments: Any) -> float:
-        if not self._is_loaded:
-            self.load()
-        return float(self._dispatcher(*arguments))
-
-
-def _readonly(*kinds: Any) -> list[Any]:
-    """The kinds as arrays that are read only, which is how frozen tables hand theirs over."""
-    return [numba.types.Array(kind.dtype, kind.ndim, "C", readonly=True) for kind in kinds]
-
-
 def _compiled(*inputs: Any, outputs: tuple[Any, ...]) -> Callable[[Callable[..., float]], Kernel]:
     def wrap(function: Callable[..., float]) -> Kernel:
         _KERNELS.append(Kernel(function, inputs, outputs))
@@ -81,7 +47,7 @@ def _compiled(*inputs: Any, outputs: tuple[Any, ...]) -> Callable[[Callable[...,
     return wrap
 
 
-_ANSWERS = [*_readonly(_STARTS, _KEY, _NUMBERS, _KEY), numba.int64, numba.int64]
+_ANSWERS = [*readonly(_STARTS, _KEY, _NUMBERS, _KEY), numba.int64, numba.int64]
 
 
 def _prefetched(typing_context: Any, matrix: Any, row: Any) -> Any:  # noqa: ARG001
@@ -134,7 +100,7 @@ def _normalised(log_p: Any, known: int) -> float:
 _normalise: Any = _inlined(_normalised)
 
 
-@_compiled(*_ANSWERS, *_readonly(_MATRIX, _NUMBERS), outputs=(_MATRIX, _NUMBERS, _MATRIX))
+@_compiled(*_ANSWERS, *readonly(_MATRIX, _NUMBERS), outputs=(_MATRIX, _NUMBERS, _MATRIX))
 def confusion_pass(
     starts: Any,
     key: Any,
@@ -192,7 +158,7 @@ def confusion_pass(
     return log_likelihood
 
 
-@_compiled(*_ANSWERS, *_readonly(_NUMBERS, _NUMBERS, _NUMBERS), outputs=(_NUMBERS, _NUMBERS, _MATRIX))
+@_compiled(*_ANSWERS, *readonly(_NUMBERS, _NUMBERS, _NUMBERS), outputs=(_NUMBERS, _NUMBERS, _MATRIX))
 def own_class_pass(
     starts: Any,
     key: Any,
@@ -253,10 +219,10 @@ _evidence: Any = _inlined(_gathered)
 
 
 @_compiled(
-    *_readonly(_STARTS, _KEY, _MATRIX, _NUMBERS, _KEY),
+    *readonly(_STARTS, _KEY, _MATRIX, _NUMBERS, _KEY),
     numba.int64,
     numba.int64,
-    *_readonly(_MATRIX, _NUMBERS),
+    *readonly(_MATRIX, _NUMBERS),
     outputs=(_MATRIX, _NUMBERS, _MATRIX),
 )
 def virtual_evidence_pass(
@@ -357,7 +323,7 @@ def vote_pass(
     return 0.0
 
 
-@_compiled(*_readonly(_KEY, _KEY, _STARTS), outputs=(_KEY,))
+@_compiled(*readonly(_KEY, _KEY, _STARTS), outputs=(_KEY,))
 def order_by_item(item: Any, value: Any, starts: Any, ordered: Any) -> float:
     """Put `value` (one a row) into the order of the items, rows of an item as they came."""
     place = starts[:-1].copy()
@@ -368,7 +334,7 @@ def order_by_item(item: Any, value: Any, starts: Any, ordered: Any) -> float:
     return 0.0
 
 
-@_compiled(*_readonly(_STARTS, _KEY), numba.int64, outputs=(_KEY, _KEY))
+@_compiled(*readonly(_STARTS, _KEY), numba.int64, outputs=(_KEY, _KEY))
 def distinct_annotators(starts: Any, key: Any, n_classes: int, last_item: Any, n_annotators: Any) -> float:
     """How many annotators each item has; returns how many answers are a person's second or later to an item.
 

@@ -78,7 +78,7 @@ class MixturePool:
         weighed = answers.weighted(reliability)
         weight, temperature = self.weight, 1.0
         if weight is None:
-            weight, temperature = _best_mixture(weighed, truth.model, truth.labels.probs)
+            weight, temperature = _best_mixture(answers, weighed, truth.model, truth.labels.probs)
         posterior = tempered(np.log(np.maximum(truth.labels.probs, 1e-300)), temperature)
         probs = weight * posterior + (1 - weight) * mean_of(weighed)
         return Aggregation(
@@ -94,21 +94,22 @@ class MixturePool:
 
 
 def _best_mixture(
-    answers: Answers, model: Confusions, posterior: Float[np.ndarray, "items classes"]
+    answers: Answers, weighed: Answers, model: Confusions, posterior: Float[np.ndarray, "items classes"]
 ) -> tuple[float, float]:
     """The weight and the temperature of the posterior that best predict each belief from the others' answers."""
     log_rows = np.log(model.rows).reshape(-1, answers.n_classes, answers.n_classes)
     by_model, by_pool, beliefs, counts = [], [], [], []
     for first, last in answers.blocks():
-        block = answers.part(first, last)
+        block, of_pool = answers.part(first, last), weighed.part(first, last)
         compared = np.diff(block.starts)[block.item] > 1
         belief = block.probs(0, block.n_items)
         # The posterior without an answer is the posterior with its evidence taken out again.
         evidence = np.einsum("rl,rlc->rc", belief, log_rows[block.annotator])
+        evidence *= block.weights(0, block.n_items)[:, None]
         by_model.append((np.log(np.maximum(posterior[first:last], 1e-300))[block.item] - evidence)[compared])
-        by_pool.append(others_of(block, belief)[compared])
+        by_pool.append(others_of(of_pool, belief)[compared])
         beliefs.append(belief[compared])
-        counts.append(block.weights(0, block.n_items)[compared] ** SCORE_POWER)
+        counts.append(of_pool.weights(0, block.n_items)[compared] ** SCORE_POWER)
     log_model, pool, belief, count = (np.concatenate(part) for part in (by_model, by_pool, beliefs, counts))
     if not len(count):
         return 0.0, 1.0

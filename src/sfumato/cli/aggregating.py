@@ -36,6 +36,8 @@ How probable each class is to be true (collapses as answers come in):
 Those that iterate take --iterations and --tolerance."""
 
 ENGINES = ("local", "ray")
+ON_A_CLUSTER = ("mean", "majority", "dawid-skene", "one-coin", "mace")
+"""The aggregators that do all their work in passes; the others would do theirs here."""
 
 
 @click.command(
@@ -97,6 +99,7 @@ def command(
 
     check_outputs(beliefs, output=output, annotators=annotators, intervals=interval_path)
     aggregator = aggregator_named(name, given(settings))
+    runs_on = _engine(engine, workers, name)
     with progress_bar() as progress:
         # The beliefs are let go of as soon as the answers stand in order: of a hundred million both would be too much.
         answers = Answers.of(
@@ -105,7 +108,7 @@ def command(
                 gold=SoftLabels.read(gold) if gold else None,
                 weights=read_weights(weights) if weights else None,
                 average_repeats=average_repeats,
-                engine=_engine(engine, workers),
+                engine=runs_on,
                 progress=progress,
             ),
         )
@@ -126,14 +129,21 @@ def command(
         say_written(interval_path, f"{len(table):,} intervals at {level:g}: {table.kind}")
 
 
-def _engine(name: str, workers: int | None) -> Engine:
-    from sfumato.errors import unknown
+def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
+    from sfumato.errors import BadSetting, unknown
 
     if name == "local":
         from sfumato.aggregate import LocalEngine
 
         return LocalEngine(workers or 0)
     if name == "ray":
+        if aggregator not in ON_A_CLUSTER:
+            raise BadSetting(
+                f"found --engine ray for {aggregator}",
+                expected=f"an aggregator that can run on a cluster: {', '.join(ON_A_CLUSTER)}",
+                fix="choose one of them, or leave out --engine",
+                code="bad-setting",
+            )
         from sfumato.aggregate.ray_engine import RayEngine
 
         return RayEngine(workers or 2)

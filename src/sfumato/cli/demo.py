@@ -12,6 +12,7 @@ from sfumato.cli.options import PATH
 
 if TYPE_CHECKING:
     from sfumato.beliefs import Beliefs
+    from sfumato.soft_labels import SoftLabels
 
 STEPS = (
     (
@@ -27,6 +28,15 @@ STEPS = (
         "Turn each answer into a distribution over the classes.",
         "sfumato label {folder}/annotations.parquet --by top-two-clamp --screening {folder}/screening.csv "
         "-o {folder}/beliefs.parquet --doubt {folder}/doubt.csv",
+    ),
+    (
+        "How people together judge each photograph, and how near each of them is to the others.",
+        "sfumato aggregate {folder}/beliefs.parquet --by mixture-pool -o {folder}/labels.parquet "
+        "--annotators {folder}/annotators.csv --annotations {folder}/annotations.parquet",
+    ),
+    (
+        "How much people agree.",
+        "sfumato agreement {folder}/beliefs.parquet -o {folder}/agreement.csv",
     ),
 )
 MARKS = ("█", "▓", "▒", "░", "·")
@@ -44,6 +54,7 @@ def command(output: Path) -> None:
     from sfumato.beliefs import Beliefs
     from sfumato.cli import group
     from sfumato.demo.pond import write_study
+    from sfumato.soft_labels import SoftLabels
 
     output.mkdir(parents=True, exist_ok=True)
     click.echo(
@@ -56,35 +67,34 @@ def command(output: Path) -> None:
         click.secho(f"   $ {written}", dim=True)
         group.main(args=shlex.split(written)[1:], prog_name="sfumato", standalone_mode=False)
         click.echo()
-    _show_pictures(Beliefs.read(output / "beliefs.parquet"))
+    _show_pictures(Beliefs.read(output / "beliefs.parquet"), SoftLabels.read(output / "labels.parquet"))
     click.echo(
-        f"\nThe files are in {output}/. Next: sfumato label --help, or docs/label.md for what each labeler means."
+        f"\nThe files are in {output}/. Next: docs/label.md for what each labeler means, docs/aggregate.md for which"
+        " aggregator to use when."
     )
 
 
-def _show_pictures(beliefs: Beliefs) -> None:
-    """Every picture: what people together believe, and whether their doubt is shared or a quarrel."""
+def _show_pictures(beliefs: Beliefs, labels: SoftLabels) -> None:
+    """Every picture: how people together judge it, and whether their doubt is shared or a quarrel."""
     import numpy as np
 
     from sfumato.demo.pond import PHOTOS
 
     doubt = beliefs.doubt()
-    sums = np.zeros((len(doubt), len(beliefs.classes)))
-    np.add.at(sums, beliefs.item.codes, beliefs.probs)
-    mean = sums / sums.sum(axis=1, keepdims=True)
+    label_of = labels.probs[labels.rows_of(doubt.items)]
     shows = {photo.item: photo.shows for photo in PHOTOS}
-    click.secho("What people together believe, most doubtful first", bold=True)
+    click.secho("How people together judge, most doubtful first", bold=True)
     key = "   ".join(
         click.style(f"{mark} {name}", fg=colour)
         for mark, name, colour in zip(MARKS, beliefs.classes, COLOURS, strict=True)
     )
     click.echo(f"   {key}\n")
-    click.secho(f"   {'':35}{'belief':26}{'doubt':>6} = {'within':>6} + {'between':>7}   (nats)", dim=True)
+    click.secho(f"   {'':35}{'soft label':26}{'doubt':>6} = {'within':>6} + {'between':>7}   (nats)", dim=True)
     for row in np.argsort(-doubt.total, kind="stable"):
         item = doubt.items[int(row)].as_py()
         parts = f"{doubt.total[row]:6.2f} = {doubt.within[row]:6.2f} + {doubt.between[row]:7.2f}"
         click.echo(
-            f"   {shows[item]:34} {_stacked(mean[row])} {parts}   {_verdict(doubt.within[row], doubt.between[row])}"
+            f"   {shows[item]:34} {_stacked(label_of[row])} {parts}   {_verdict(doubt.within[row], doubt.between[row])}"
         )
 
 

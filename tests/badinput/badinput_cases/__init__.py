@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from badinput_cases import (
+    aggregate,
     bombs,
     csv_names,
     csv_shape,
@@ -29,4 +30,5 @@ CASES: tuple[Case, ...] = (
     *published.CASES,
     *settings.CASES,
     *places.CASES,
+    *aggregate.CASES,
 )

@@ -1,0 +1,105 @@
+"""`sfumato aggregate` as a user types it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sfumato import Beliefs, SoftLabels
+from sfumato.aggregate import AGGREGATORS, Beside, DawidSkene, Mean, Target, calibrate
+from sfumato.cli.aggregating import AGGREGATOR_LINES
+
+SFUMATO = Path(sys.executable).parent / "sfumato"
+CLASSES = ("cat", "dog")
+
+
+def sfumato(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([SFUMATO, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, env=os.environ)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def beliefs(tmp_path: Path) -> Beliefs:
+    """Sixty items, four of eight people each, right three times of four; written to b.parquet."""
+    rng = np.random.default_rng(1)
+    truth = rng.integers(2, size=60)
+    who = np.concatenate([rng.choice(8, 4, replace=False) for _ in range(60)])
+    said = np.where(rng.random(240) < 0.75, np.repeat(truth, 4), 1 - np.repeat(truth, 4))
+    items = [f"i{i}" for i in range(60) for _ in range(4)]
+    table = Beliefs.from_numpy(items, [f"a{w}" for w in who], said, CLASSES)
+    table.write(tmp_path / "b.parquet")
+    gold = SoftLabels.one_hot([f"i{i}" for i in range(20)], [CLASSES[k] for k in truth[:20]], CLASSES)
+    gold.write(tmp_path / "gold.csv")
+    return table
+
+
+def test_the_mean_is_the_default(beliefs: Beliefs, tmp_path: Path) -> None:
+    shown = sfumato("aggregate", "b.parquet", "-o", "l.parquet", cwd=tmp_path).stdout
+    assert "SoftLabels of 60 items: how people judge" in shown
+    assert "by mean, from 240 answers of 8 people" in shown
+    labels = SoftLabels.read(tmp_path / "l.parquet")
+    assert labels.target is Target.PEOPLE
+    assert np.array_equal(labels.probs, Mean().aggregate(beliefs).labels.probs)
+    assert labels.n_annotators is not None
+    assert labels.n_annotators.tolist() == [4] * 60
+
+
+def test_everything_at_once(beliefs: Beliefs, tmp_path: Path) -> None:
+    (tmp_path / "w.csv").write_text("annotator,weight\na0,2\n")
+    shown = sfumato(
+        *("aggregate", "b.parquet", "--by", "dawid-skene", "--prior", 5, "--weights", "w.csv"),
+        *("--calibrate-on", "gold.csv", "--annotators", "q.csv", "--intervals", "i.csv", "--level", 0.8),
+        *("-o", "l.parquet"),
+        cwd=tmp_path,
+    ).stdout
+    assert "how probable each class is to be true" in shown
+    assert "converged after" in shown
+    assert "calibrated on gold items" in shown
+    assert "120 intervals at 0.8" in shown
+    fitted = DawidSkene(prior=5.0).aggregate(beliefs, Beside(weights={"a0": 2.0}))
+    expected = calibrate(fitted, SoftLabels.read(tmp_path / "gold.csv"))
+    labels = SoftLabels.read(tmp_path / "l.parquet")
+    np.testing.assert_allclose(labels.probs, expected.labels.probs, atol=1e-9)
+    quality = pl.read_csv(tmp_path / "q.csv")
+    assert quality["annotator"].to_list() == beliefs.annotator.names.to_pylist()
+    assert quality["n_answers"].sum() == 240
+    assert {"accuracy", "information", "says cat | is cat", "says dog | is cat"} <= set(quality.columns)
+    table = pl.read_csv(tmp_path / "i.csv")
+    assert table.columns == ["item", "class", "value", "low", "high", "level", "kind"]
+    assert table["class"].to_list() == ["cat", "dog"] * 60
+    np.testing.assert_allclose(table["value"].to_numpy().reshape(-1, 2), labels.probs, atol=1e-12)
+
+
+def test_gold_is_fixed(beliefs: Beliefs, tmp_path: Path) -> None:
+    sfumato("aggregate", "b.parquet", "--by", "one-coin", "--gold", "gold.csv", "-o", "l.csv", cwd=tmp_path)
+    gold = SoftLabels.read(tmp_path / "gold.csv")
+    assert np.array_equal(SoftLabels.read(tmp_path / "l.csv").probs[:20], gold.probs)
+
+
+def test_the_seconds_of_annotators(tmp_path: Path) -> None:
+    rows = [f'{i},a,choice/1,"{{""class"": ""cat""}}",{seconds}' for i, seconds in enumerate((2, 4, 9))]
+    (tmp_path / "a.csv").write_text("\n".join(["item,annotator,kind,payload,seconds", *rows]) + "\n")
+    sfumato("label", "a.csv", "--by", "one-hot", "--classes", "cat,dog", "-o", "b.parquet", cwd=tmp_path)
+    sfumato(
+        *("aggregate", "b.parquet", "--annotators", "q.csv", "--annotations", "a.csv", "-o", "l.parquet"), cwd=tmp_path
+    )
+    assert pl.read_csv(tmp_path / "q.csv")["seconds"].to_list() == [4.0]
+
+
+def test_a_step_never_overwrites_its_source(beliefs: Beliefs, tmp_path: Path) -> None:
+    before = (tmp_path / "b.parquet").read_bytes()
+    assert "bad-setting" in sfumato("aggregate", "b.parquet", "-o", "b.parquet", cwd=tmp_path, code=2).stderr
+    assert (tmp_path / "b.parquet").read_bytes() == before
+
+
+def test_the_help_lists_every_aggregator() -> None:
+    listed = [line.split()[0] for line in AGGREGATOR_LINES.splitlines() if line.startswith("  ")]
+    assert listed == [aggregator.name for aggregator in AGGREGATORS]
