@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -343,7 +344,8 @@ def truth_column(name: str) -> list[Score]:
 
 
 def truth() -> str:
-    with ProcessPoolExecutor(2) as pool:
+    # Polars has threads of its own, which a forked process would wait for forever.
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         *columns, shares = pool.map(truth_column, (*WITH_TRUTH, ANESTHESIA))
     rows = []
     for method, share, *scores in zip([*OURS, *THEIRS], shares, *columns, strict=True):

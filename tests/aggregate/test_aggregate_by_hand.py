@@ -43,8 +43,8 @@ def test_log_pool() -> None:
     """With a floor of .1, .8 is .9 x .8 + .05 = .77 and .5 stays: odds sqrt(.77 / .23)."""
     soft = Beliefs.from_numpy(["x", "x"], ["a", "b"], [[0.8, 0.2], [0.5, 0.5]], TWO)
     odds = np.sqrt(0.77 / 0.23)
-    np.testing.assert_allclose(LogPool().aggregate(soft).labels.probs[0, 0], odds / (1 + odds), rtol=1e-14)
-    np.testing.assert_allclose(LogPool(extremise=2.0).aggregate(soft).labels.probs[0, 0], 0.77, rtol=1e-14)
+    np.testing.assert_allclose(LogPool(floor=0.1).aggregate(soft).labels.probs[0, 0], odds / (1 + odds), rtol=1e-14)
+    np.testing.assert_allclose(LogPool(extremise=2.0, floor=0.1).aggregate(soft).labels.probs[0, 0], 0.77, rtol=1e-14)
 
 
 def test_wawa() -> None:
@@ -83,17 +83,17 @@ def test_dawid_skene_one_step() -> None:
 
 
 def test_dawid_skene_one_step_with_prior() -> None:
-    """Both together say cat of 3 of 4 cats and of 1 of 2 dogs (a hundredth added to each): the ordinary confusion.
+    """Both together say cat of 1.5 of 2 cats and of .5 of 1 dog (a hundredth added to each): the ordinary confusion.
 
-    Two such answers are added to each class of each annotator: 1.5 + 2 x 3.01/4.02 of 2 + 2 cats; dogs stay .5, .5.
+    Two such answers are added to each class of each annotator: 1.5 + 2 x 1.51/2.02 of 2 + 2 cats; dogs stay .5, .5.
     """
     result = DawidSkene(prior=2.0, iterations=1, tolerance=0.0).aggregate(votes(**DS_VOTES))
-    right = (1.5 + 2 * 3.01 / 4.02) / 4
+    right = (1.5 + 2 * 1.51 / 2.02) / 4
     x = np.array([2 / 3 * right**2, 1 / 3 * 0.25])
     y = np.array([2 / 3 * right * (1 - right), 1 / 3 * 0.25])
     expected = [x[0] / x.sum(), y[0] / y.sum(), y[0] / y.sum()]
     np.testing.assert_allclose(result.labels.probs[:, 0], expected, rtol=1e-12)
-    ordinary = 3.01 / 4.02
+    ordinary = 1.51 / 2.02
     penalty = 2 * 2 * (ordinary * np.log(right) + (1 - ordinary) * np.log(1 - right) + np.log(0.5))
     np.testing.assert_allclose(result.objective, [np.log(x.sum()) + 2 * np.log(y.sum()) + penalty], rtol=1e-12)
 

@@ -22,6 +22,7 @@ from sfumato.soft_labels import SoftLabels
 
 WORTH_COMPILED = 20_000
 """From so many answers on, compiled code is faster than SciPy even counting the time to load it."""
+BLOCK_NUMBERS = 2**22
 WORTH_COMPILING = 1_000_000
 """From so many answers on, it is faster even counting the time to compile it."""
 
@@ -108,12 +109,7 @@ class Answers:
         if persons.n_repeats and beside.average_repeats:
             weight = (1.0 if weight is None else weight) / _times_answered(starts, key // n_classes)
         elif persons.n_repeats:
-            warnings.warn(
-                f"found {persons.n_repeats:,} further answers of a person to an item; each counts as an answer of its"
-                " own (let a person count once with --average-repeats)",
-                SfumatoWarning,
-                stacklevel=3,
-            )
+            warn_of_repeats(persons.n_repeats)
         return cls(
             beliefs.item.names,
             beliefs.annotator.names,
@@ -178,8 +174,12 @@ class Answers:
         rows = slice(self.starts[first], self.starts[last])
         return np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
 
-    def blocks(self, n_rows: int = 2**18) -> list[tuple[int, int]]:
-        """Ranges of items with about `n_rows` answers each, to go through in turn without spelling all of them out."""
+    def blocks(self, n_rows: int = 0, *, numbers_a_row: int = 0) -> list[tuple[int, int]]:
+        """Ranges of items with about `n_rows` answers each, to go through in turn without spelling all of them out.
+
+        Left alone, as many as make a few million numbers, of which a row has one a class unless told otherwise.
+        """
+        n_rows = n_rows or max(BLOCK_NUMBERS // (numbers_a_row or self.n_classes), 1)
         ends = np.searchsorted(self.starts, np.arange(n_rows, self.starts[-1] + n_rows, n_rows), side="left")
         cuts = np.unique(np.concatenate([[0], np.minimum(ends, self.n_items)]))
         return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
@@ -283,6 +283,16 @@ class Answers:
             n_annotators_of=persons.of_item,
             n_repeats=persons.n_repeats,
         )
+
+
+def warn_of_repeats(n_repeats: int) -> None:
+    """Say that people answered an item again, and what that means."""
+    warnings.warn(
+        f"found {n_repeats:,} further answers of a person to an item; each counts as an answer of its own"
+        " (let a person count once with --average-repeats)",
+        SfumatoWarning,
+        stacklevel=4,
+    )
 
 
 def compiled_for(n_rows: int) -> bool:

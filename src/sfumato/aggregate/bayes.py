@@ -34,9 +34,9 @@ class Bayes:
     (docs/aggregate.md). It takes everybody for alike: prefer `mixture-pool` where some people may not have looked.
     """
 
-    components: int = 30
-    iterations: int = 1000
-    tolerance: float = 1e-6
+    components: int = 60
+    iterations: int = 2000
+    tolerance: float = 1e-7
 
     name: ClassVar[str] = "bayes"
     target: ClassVar[Target] = Target.PEOPLE

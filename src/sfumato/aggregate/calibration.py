@@ -90,7 +90,7 @@ def _on_held_out(aggregation: Aggregation) -> float:
     log_p = np.log(np.maximum(aggregation.labels.probs, 1e-300))
     of_annotator = model.rows.reshape(-1, answers.n_classes, answers.n_classes)
     without, said, counts = [], [], []
-    for first, last in answers.blocks():
+    for first, last in answers.blocks(numbers_a_row=answers.n_classes**2):
         block = answers.part(first, last)
         compared = np.diff(block.starts)[block.item] > 1
         weight = block.weights(0, block.n_items)

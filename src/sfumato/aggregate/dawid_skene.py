@@ -49,8 +49,8 @@ class DawidSkene:
 
     An annotator says l of an item of class c with probability Pi_w[c, l]; classes occur with probability rho_c.
     EM climbs the likelihood, beginning with the share of votes. `prior` adds that many answers per class, given as
-    everybody together gives them (their confusion under the share of votes): people with few answers are taken for
-    ordinary instead of perfect. `prior=0` is the classic method (Dawid & Skene 1979).
+    everybody together gives them (their confusion under the share of votes, every item counting once): people with few
+    answers are taken for ordinary instead of perfect. `prior=0` is the classic method (Dawid & Skene 1979).
 
     Soft answers are `virtual` evidence: a belief q speaks for class c with `sum_l q(l) Pi_w[c, l]`, as if q were the
     likelihood of what the person saw, and counts towards Pi_w[c, l] by the probability of l given c and q (Pearl
@@ -126,7 +126,9 @@ class ConfusionSteps:
         return VotePass(by_class=True) if self.answers.soft is None else BeliefPass()
 
     def first(self, sums: Sums) -> Confusions:
-        return self._learnt(sums, _pooled(sums.counts, self.answers.n_classes))
+        assert sums.pooled is not None
+        together = sums.pooled.T + 0.01
+        return self._learnt(sums, together / together.sum(axis=1, keepdims=True))
 
     def resumed(self, first: Confusions, earlier: Confusions) -> Confusions:
         n_classes = len(first.shares)
@@ -171,12 +173,6 @@ class ConfusionSteps:
     @cached_property
     def _was_said(self) -> Float[np.ndarray, "keys"]:
         return (occurrences(self.answers.key, self.answers.n_keys) > 0).astype(np.float64)
-
-
-def _pooled(counts: np.ndarray, n_classes: int) -> Float[np.ndarray, "classes classes"]:
-    """What everybody together says (last axis) of an item of each class."""
-    total = counts.reshape(-1, n_classes, n_classes).sum(axis=0).T + 0.01
-    return np.asarray(total / total.sum(axis=1, keepdims=True))
 
 
 def _information(confusion: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, "annotators"]:

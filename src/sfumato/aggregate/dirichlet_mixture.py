@@ -107,6 +107,7 @@ class _Votes:
 
 
 LEAST_ALPHA, MOST_ALPHA = 1e-4, 1e5
+AGREEMENT = 0.8
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,9 +126,16 @@ def fit_mixture(
     iterations: int,
     tolerance: float,
 ) -> FittedMixture:
-    """The prior that makes the votes most probable, found by EM from `start` (Minka 2000 for each component)."""
+    """The prior that makes the votes most probable, found by EM from `start` (Minka 2000 for each component).
+
+    Where no item has more than one vote, nothing says how far people disagree about one item; two of them are then
+    taken to agree `AGREEMENT` of the time.
+    """
     rows, times = np.unique(counts, axis=0, return_counts=True)
     votes = _Votes(rows)
+    if rows.sum(axis=1).max() <= 1 + 1e-9:
+        alone = _one_component(counts)
+        return FittedMixture(alone, (float(times @ logsumexp(votes.log_evidence(alone), axis=1)),), True)
     prior, reached = start, list[float]()
     converged = False
     for _ in range(iterations):
@@ -139,6 +147,15 @@ def fit_mixture(
     return FittedMixture(prior, tuple(reached), converged)
 
 
+def _one_component(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
+    """A Dirichlet around the shares of the votes under which two votes on an item agree `AGREEMENT` of the time."""
+    shares = counts.sum(axis=0) + 0.5
+    shares /= shares.sum()
+    by_chance = float(shares @ shares)
+    mass = (1 - AGREEMENT) / (AGREEMENT - by_chance) if by_chance < AGREEMENT - 0.1 else 2.0
+    return DirichletMixture(np.ones(1), mass * shares[None])
+
+
 def first_guess(counts: Float[np.ndarray, "items classes"], n_components: int) -> DirichletMixture:
     """A mixture to begin with: a component a leading class and degree of doubt, and one for anything.
 
@@ -148,8 +165,8 @@ def first_guess(counts: Float[np.ndarray, "items classes"], n_components: int) -
     overall /= overall.sum()
     smoothed = (counts + overall) / (counts.sum(axis=1, keepdims=True) + 1)
     leading = smoothed.argmax(axis=1)
-    classes = np.argsort(-np.bincount(leading, minlength=len(overall)), kind="stable")[:n_components]
-    n_groups = max(n_components // len(classes), 1)
+    classes = np.argsort(-np.bincount(leading, minlength=len(overall)), kind="stable")[: n_components - 1]
+    n_groups = max((n_components - 1) // max(len(classes), 1), 1)
     alpha, sizes = [overall * 2], [1.0]
     for k in classes:
         members = smoothed[leading == k]

@@ -29,13 +29,15 @@ def quiet(iteration: int, iterations: int, objective: float) -> None:
 class Sums:
     """What a pass adds up: the log-likelihood, expected counts a pair of annotator and class, mass a class.
 
-    `posterior` is kept only where it was asked for.
+    `posterior` is kept only where it was asked for. A pass that EM begins with also says what everybody together
+    says (rows) of each class, every item counting once, however many answered it.
     """
 
     log_likelihood: float
     counts: Float[np.ndarray, "..."]
     shares: Float[np.ndarray, "classes"]
     posterior: Float[np.ndarray, "items classes"] | None = None
+    pooled: Float[np.ndarray, "classes classes"] | None = None
 
     def plus(self, other: Sums) -> Sums:
         """Both together; the counts of `self` are used up."""
@@ -47,6 +49,7 @@ class Sums:
             counts,
             self.shares + other.shares,
             np.concatenate(both) if both else None,
+            None if self.pooled is None or other.pooled is None else self.pooled + other.pooled,
         )
 
 

@@ -274,7 +274,7 @@ def virtual_evidence_pass(
     return log_likelihood
 
 
-@_compiled(*_ANSWERS, numba.int64, outputs=(_MATRIX, _NUMBERS, _NUMBERS, _MATRIX))
+@_compiled(*_ANSWERS, numba.int64, outputs=(_MATRIX, _NUMBERS, _NUMBERS, _MATRIX, _MATRIX))
 def vote_pass(
     starts: Any,
     key: Any,
@@ -287,10 +287,14 @@ def vote_pass(
     right: Any,
     shares: Any,
     posterior: Any,
+    pooled: Any,
 ) -> float:
-    """One pass where an item's distribution is the share of its votes: where EM begins, and the mean of hard votes."""
+    """One pass where an item's distribution is the share of its votes: where EM begins, and the mean of hard votes.
+
+    `pooled`, where it is not empty, is what everybody together says (rows) of each class, every item counting once.
+    """
     weighted, fixed, kept = len(weight) > 0, len(gold) > 0, len(posterior) > 0
-    p, mass = np.empty(n_classes), np.zeros(n_classes)
+    p, said, mass = np.empty(n_classes), np.empty(n_classes), np.zeros(n_classes)
     for i in range(first, last):
         for c in range(n_classes):
             p[c] = 0.0
@@ -301,12 +305,17 @@ def vote_pass(
             total += w
         for c in range(n_classes):
             p[c] /= total
+            said[c] = p[c]
         if fixed and gold[i] >= 0:
             for c in range(n_classes):
                 p[c] = 0.0
             p[gold[i]] = 1.0
         for c in range(n_classes):
             mass[c] += p[c]
+        if len(pooled) > 0:
+            for k in range(n_classes):
+                for c in range(n_classes):
+                    pooled[k, c] += said[k] * p[c]
         if kept:
             for c in range(n_classes):
                 posterior[i - first, c] = p[c]

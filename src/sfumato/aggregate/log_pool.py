@@ -27,7 +27,7 @@ class LogPool:
     """
 
     extremise: float = 1.0
-    floor: float = 0.1
+    floor: float = 0.03
 
     name: ClassVar[str] = "log-pool"
     target: ClassVar[Target] = Target.PEOPLE

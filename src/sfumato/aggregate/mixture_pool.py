@@ -99,7 +99,7 @@ def _best_mixture(
     """The weight and the temperature of the posterior that best predict each belief from the others' answers."""
     log_rows = np.log(model.rows).reshape(-1, answers.n_classes, answers.n_classes)
     by_model, by_pool, beliefs, counts = [], [], [], []
-    for first, last in answers.blocks():
+    for first, last in answers.blocks(numbers_a_row=answers.n_classes**2):
         block, of_pool = answers.part(first, last), weighed.part(first, last)
         compared = np.diff(block.starts)[block.item] > 1
         belief = block.probs(0, block.n_items)

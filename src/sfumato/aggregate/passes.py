@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -31,14 +31,16 @@ class VotePass:
         if answers.compiled:
             from sfumato.aggregate import kernels
 
-            kernels.vote_pass(*_inputs(answers), first, last, n_classes, counts, right, shares, posterior)
-            return Sums(0.0, counts if self.by_class else right, shares)
+            pooled = np.zeros((n_classes if counted and self.by_class else 0, n_classes))
+            kernels.vote_pass(*_inputs(answers), first, last, n_classes, counts, right, shares, posterior, pooled)
+            return Sums(0.0, counts if self.by_class else right, shares, None, pooled if len(pooled) else None)
         said = np.arange(answers.n_keys) % n_classes
         votes = np.zeros((answers.n_items, n_classes))
         np.add.at(votes, (answers.item, said[answers.key]), answers.weights(0, answers.n_items))
-        p = votes / votes.sum(axis=1, keepdims=True)
+        said = votes / votes.sum(axis=1, keepdims=True)
+        p = said.copy()
         _fix(p, answers)
-        return _summed(answers, p, posterior, 0.0, counted, self.by_class)
+        return replace(_summed(answers, p, posterior, 0.0, counted, self.by_class), pooled=said.T @ p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,21 +97,24 @@ class BeliefPass:
     def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         counts = np.zeros((answers.n_keys if counted else 0, answers.n_classes))
         shares = np.zeros(answers.n_classes)
-        for start, stop in answers.part(first, last).blocks():
+        pooled = np.zeros((answers.n_classes, answers.n_classes))
+        for start, stop in answers.part(first, last).blocks(numbers_a_row=answers.n_classes ** (2 if counted else 1)):
             block = answers.part(first + start, first + stop)
             q, item = block.probs(0, block.n_items), block.item
             weight = block.weights(0, block.n_items)
             p = np.zeros((block.n_items, block.n_classes))
             np.add.at(p, item, q * weight[:, None])
             p /= p.sum(axis=1, keepdims=True)
+            said = p.copy()
             _fix(p, block)
+            pooled += said.T @ p
             shares += p.sum(axis=0)
             if len(posterior):
                 posterior[start:stop] = p
             if counted:
                 of_annotator = counts.reshape(answers.n_annotators, answers.n_classes, answers.n_classes)
                 np.add.at(of_annotator, block.annotator, (q * weight[:, None])[:, :, None] * p[item][:, None, :])
-        return Sums(0.0, counts, shares)
+        return Sums(0.0, counts, shares, None, pooled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +148,7 @@ class VirtualEvidencePass:
             return Sums(total, counts, shares)
         of_annotator = self.confusion.reshape(answers.n_annotators, answers.n_classes, answers.n_classes)
         total = 0.0
-        for start, stop in answers.blocks():
+        for start, stop in answers.blocks(numbers_a_row=answers.n_classes**2):
             block = answers.part(start, stop)
             assert block.soft is not None
             read = block.soft[:, :, None] * of_annotator[block.annotator]

@@ -89,6 +89,7 @@ class _Pairs:
         self.item, self.who = votes.item, votes.annotator
         self.cell = self.item.astype(np.int64) * votes.n_classes + votes.key % votes.n_classes
         self.weight = votes.weights(0, votes.n_items)
+        self.others = np.bincount(self.item, self.weight, minlength=votes.n_items)[self.item] - self.weight
 
     def fit_of(self, skill: Float[np.ndarray, "annotators"]) -> tuple[np.ndarray, np.ndarray]:
         """Per annotator, over everybody they met: sum of excess agreement x skill, and of skill squared."""
@@ -99,11 +100,10 @@ class _Pairs:
         excess = (n_classes * same - met) / max(n_classes - 1, 1)
         square = skill[self.who] * s
         squares = np.bincount(self.item, square, minlength=self.votes.n_items)[self.item] - square
+        # An answer counts once, as compared with the mean of the others, whether three people met there or thousands.
+        once = np.where(self.others > 0, self.weight / np.where(self.others > 0, self.others, 1.0), 0.0)
         n = self.votes.n_annotators
-        return (
-            np.bincount(self.who, self.weight * excess, minlength=n),
-            np.bincount(self.who, self.weight * squares, minlength=n),
-        )
+        return np.bincount(self.who, once * excess, minlength=n), np.bincount(self.who, once * squares, minlength=n)
 
     def ordinary_skill(self) -> float:
         """The one skill that explains how often people agree, on average over pairs."""

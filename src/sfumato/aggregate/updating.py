@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.aggregate.aggregation import Aggregation, Earlier
-from sfumato.aggregate.answers import Answers, Beside
+from sfumato.aggregate.answers import Answers, Beside, warn_of_repeats
 from sfumato.beliefs import Beliefs
 
 
@@ -21,6 +21,8 @@ def update(aggregation: Aggregation, more: Beliefs, beside: Beside | None = None
     old = aggregation.answers
     new = Answers.of(more, beside or Beside(engine=old.engine, progress=old.progress))
     answers = old.joined(new)
+    if answers.n_repeats > old.n_repeats + new.n_repeats:
+        warn_of_repeats(answers.n_repeats - old.n_repeats - new.n_repeats)
     touched = np.diff(answers.starts) > 0
     touched[: old.n_items] = np.diff(answers.starts)[: old.n_items] > np.diff(old.starts)
     return aggregation.by.fit(answers, Earlier(aggregation.model, aggregation.labels.probs, touched))
