@@ -95,8 +95,11 @@ def added_memory(n: int, iterations: int, who: str) -> float:
 
 
 def run_one(who: str, n: int, iterations: int) -> None:
-    """In a process of its own: print how much the peak rose above what was there before."""
-    small, frame = votes(1_000), votes(n)
+    """In a process of its own: print how much the peak rose above what was there before.
+
+    A small run comes first, so that what either library loads and compiles is there before.
+    """
+    small, frame = votes(20_000), votes(n)
     method = {"ours": ours, "theirs": theirs}[who]
     kernels.build()
     method(small, both(2)[who == "theirs"])
@@ -146,7 +149,7 @@ def speed() -> None:
 def others() -> None:
     from crowdkit.aggregation import GLAD, MACE, OneCoinDawidSkene
 
-    print("One-coin, GLAD and MACE at 50,000 answers, beside crowd-kit's")
+    print("One-coin (100 iterations), GLAD and MACE (each as it comes) at 50,000 answers, beside crowd-kit's")
     frame = votes(50_000)
     truth_of = votes_truth(50_000)
     for name, mine, peer, wanted in (
@@ -221,16 +224,19 @@ def scale() -> None:
             line = [sys.executable, __file__, "--scale", str(path), str(output)]
             done = subprocess.run(line, capture_output=True, text=True, check=True)
             reading, iteration, total, peak = json.loads(done.stdout.splitlines()[-1])
-            curve.append(iteration / n * 1e9)
+            curve.append(iteration)
             print(
-                f"  {n:>11,} answers: {iteration:7.3f} s an iteration = {curve[-1]:5.1f} ns an answer;"
+                f"  {n:>11,} answers: {iteration:7.3f} s an iteration = {iteration / n * 1e9:5.1f} ns an answer;"
                 f" read in {reading:6.1f} s, all in {total:6.1f} s, peak {peak:,.0f} MiB"
                 f" ({verdict(peak <= MOST_MEMORY)})",
                 flush=True,
             )
+    sizes, seconds = np.array(SCALES) / 1e6, np.array(curve)
+    slope, fixed = np.polyfit(sizes, seconds, 1, w=1 / seconds)
+    off = float(np.abs(slope * sizes + fixed - seconds).max() / seconds[-1])
     print(
-        f"  an answer at {SCALES[-1]:,} takes {curve[-1] / curve[0]:.2f} of the time of one at {SCALES[0]:,}"
-        f" (linear: {verdict(curve[-1] / curve[0] <= 1.5)})"
+        f"  a line: {fixed:.2f} s for the confusions of {N_ANNOTATORS_AT_SCALE:,} annotators + {slope * 1000:.0f} ns an"
+        f" answer; largest distance from it {off:.3f} of the last (linear: {verdict(off <= 0.15)})"
     )
 
 

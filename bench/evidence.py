@@ -356,10 +356,6 @@ def truth() -> str:
 # calibration
 
 
-def temperature_of(aggregation: Aggregation) -> float:
-    return float(aggregation.notes[-1].split()[-1])
-
-
 def calibrated_on_half(crowd: CrowdSet, aggregation: Aggregation, seed: int) -> tuple[float, float, float]:
     """Temperature from a random half of the true classes; log-loss on the other half, before and after."""
     assert crowd.truth is not None
@@ -369,7 +365,7 @@ def calibrated_on_half(crowd: CrowdSet, aggregation: Aggregation, seed: int) -> 
     gold = SoftLabels.from_numpy(items[chosen], np.eye(len(labels.classes))[crowd.truth[chosen]], labels.classes)
     after = calibrate(aggregation, gold)
     losses = [log_loss(each.labels.probs[~chosen], crowd.truth[~chosen]) for each in (aggregation, after)]
-    return temperature_of(after), losses[0], losses[1]
+    return after.temperature, losses[0], losses[1]
 
 
 def calibration() -> str:
@@ -383,7 +379,7 @@ def calibration() -> str:
             [
                 crowd.name,
                 number(log_loss(raw.labels.probs, crowd.truth)),
-                f"{number(log_loss(held_out.labels.probs, crowd.truth))} (T {temperature_of(held_out):.2f})",
+                f"{number(log_loss(held_out.labels.probs, crowd.truth))} (T {held_out.temperature:.2f})",
                 f"{number(on_gold[2])} (T {on_gold[0]:.2f})",
             ]
         )

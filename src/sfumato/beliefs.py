@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ from sfumato.probabilities import (
 )
 from sfumato.table import Table
 from sfumato.texts import Coded, CodedColumn
+
+LONG = 2**18
+"""Columns longer than this are worth a thread each."""
 
 
 @dataclass(frozen=True)
@@ -123,10 +127,11 @@ class Beliefs(Table):
 
         Without `classes` the labels found are the classes, in their order (numbers by size, text by letter).
         """
-        votes, _ = _arrow_columns(item=item, annotator=annotator, label=label)
-        # Arrow lets go of the interpreter while it codes a column, so that the three can go side by side.
-        with ThreadPoolExecutor(len(votes)) as threads:
-            items, annotators, chosen = threads.map(_coded, votes.values(), votes)
+        votes, n_rows = _arrow_columns(item=item, annotator=annotator, label=label)
+        # The interpreter is let go of while a column is coded, so that long ones can go side by side.
+        with ThreadPoolExecutor(len(votes)) if n_rows > LONG else nullcontext() as threads:
+            each = map if threads is None else threads.map
+            items, annotators, chosen = each(_coded, votes.values(), votes)
         given = _names(classes) or tuple(_in_order(votes["label"].type, chosen.names.to_pylist()))
         check_classes(given)
         place = {name: k for k, name in enumerate(given)}

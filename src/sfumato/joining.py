@@ -18,52 +18,68 @@ from sfumato.growing import resized
 
 _BYTES = numba.uint8[::1]
 _NUMBERS = numba.int32[::1]
-_HASHES = numba.uint32[::1]
+_SLOTS = numba.int64[::1]
 _SEED, _FACTOR = 14695981039346656037, 1099511628211
 """The constants of FNV-1a (Fowler, Noll & Vo 1991)."""
+_CODE = 2**32 - 1
+AT_ONCE = 2**17
+BATCH = 64
 
 
-def _find(
-    ends: Any, text: Any, known_ends: Any, known: Any, hashes: Any, slots: Any, n_known: int, codes: Any
-) -> float:
+def _find(ends: Any, text: Any, known_ends: Any, known: Any, slots: Any, n_known: int, codes: Any) -> float:
     """The code of every text, those not known yet numbered from `n_known` on; returns how many are known then.
 
-    `known`, `known_ends` and `hashes` have room for all texts to be new; `slots` has twice as much, a power of two.
+    `known` and `known_ends` have room for all texts to be new; `slots` has half as much again, a power of two. A slot
+    holds the upper half of a text's hash and its code, or -1. Texts are looked up by the batch, in steps that each
+    touch one table: so memory, which lies far apart, is waited for once a step and not once a text.
     """
     mask = np.uint64(len(slots) - 1)
     used = known_ends[n_known]
-    for t in range(len(ends) - 1):
-        start, end = ends[t], ends[t + 1]
-        h = np.uint64(_SEED)
-        for b in range(start, end):
-            h = (h ^ np.uint64(text[b])) * np.uint64(_FACTOR)
-        h = h ^ (h >> np.uint64(32))
-        short = np.uint32(h)
-        at = h & mask
-        while True:
-            code = slots[at]
-            if code < 0:
-                slots[at] = n_known
-                hashes[n_known] = short
-                for b in range(start, end):
-                    known[used] = text[b]
-                    used += 1
-                n_known += 1
-                known_ends[n_known] = used
-                codes[t] = n_known - 1
-                break
-            if hashes[code] == short and known_ends[code + 1] - known_ends[code] == end - start:
-                same = True
-                offset = known_ends[code] - start
-                for b in range(start, end):
-                    if known[offset + b] != text[b]:
-                        same = False
-                        break
-                if same:
-                    codes[t] = code
+    n_texts = len(ends) - 1
+    hashes, candidate = np.empty(BATCH, np.uint64), np.empty(BATCH, np.int64)
+    begins, touched = np.empty(BATCH, np.int64), np.uint8(0)
+    for base in range(0, n_texts, BATCH):
+        size = min(BATCH, n_texts - base)
+        for t in range(size):
+            h = np.uint64(_SEED)
+            for b in range(ends[base + t], ends[base + t + 1]):
+                h = (h ^ np.uint64(text[b])) * np.uint64(_FACTOR)
+            hashes[t] = h ^ (h >> np.uint64(32))
+        for t in range(size):
+            candidate[t] = slots[hashes[t] & mask]
+        for t in range(size):
+            begins[t] = known_ends[candidate[t] & _CODE] if candidate[t] >= 0 else 0
+        for t in range(size):
+            touched ^= known[begins[t]]
+        for t in range(size):
+            start, end = ends[base + t], ends[base + t + 1]
+            upper = np.int64(hashes[t] >> np.uint64(33)) << 32
+            at = hashes[t] & mask
+            while True:
+                slot = slots[at]
+                if slot < 0:
+                    slots[at] = upper | n_known
+                    for b in range(start, end):
+                        known[used] = text[b]
+                        used += 1
+                    codes[base + t] = n_known
+                    n_known += 1
+                    known_ends[n_known] = used
                     break
-            at = (at + np.uint64(1)) & mask
-    return n_known
+                code = slot & _CODE
+                if slot ^ code == upper and known_ends[code + 1] - known_ends[code] == end - start:
+                    offset = known_ends[code] - start
+                    same = True
+                    for b in range(start, end):
+                        if known[offset + b] != text[b]:
+                            same = False
+                            break
+                    if same:
+                        codes[base + t] = code
+                        break
+                at = (at + np.uint64(1)) & mask
+    # Never true, but the compiler must not know: else it would leave out the step that touches the texts.
+    return n_known if touched < 256 else -1
 
 
 def _place(ends: Any, known: Any, n_known: int, slots: Any) -> float:
@@ -73,25 +89,25 @@ def _place(ends: Any, known: Any, n_known: int, slots: Any) -> float:
         h = np.uint64(_SEED)
         for b in range(ends[code], ends[code + 1]):
             h = (h ^ np.uint64(known[b])) * np.uint64(_FACTOR)
-        at = (h ^ (h >> np.uint64(32))) & mask
+        h = h ^ (h >> np.uint64(32))
+        at = h & mask
         while slots[at] >= 0:
             at = (at + np.uint64(1)) & mask
-        slots[at] = code
+        slots[at] = np.int64(h >> np.uint64(33)) << 32 | code
     return 0.0
 
 
-find = Kernel(_find, readonly(_NUMBERS, _BYTES), (_NUMBERS, _BYTES, _HASHES, _NUMBERS, numba.int64, _NUMBERS))
-place = Kernel(_place, [*readonly(_NUMBERS, _BYTES), numba.int64], (_NUMBERS,))
+find = Kernel(_find, readonly(_NUMBERS, _BYTES), (_NUMBERS, _BYTES, _SLOTS, numba.int64, _NUMBERS))
+place = Kernel(_place, [*readonly(_NUMBERS, _BYTES), numba.int64], (_SLOTS,))
 
 
 class JoinedTexts:
     """The distinct texts seen so far, numbered as they came."""
 
     def __init__(self, names: pa.StringArray) -> None:
-        self._known = np.empty(0, np.uint8)
+        self._known = np.empty(1, np.uint8)
         self._ends = np.zeros(1, np.int32)
-        self._hashes = np.empty(0, np.uint32)
-        self._slots = np.full(1, -1, np.int32)
+        self._slots = np.full(1, -1, np.int64)
         self._n_known = 0
         self.codes_of(names)
 
@@ -100,7 +116,7 @@ class JoinedTexts:
         ends, text = _buffers(texts)
         self._make_room(len(texts), len(text))
         codes = np.empty(len(texts), np.int32)
-        self._n_known = int(find(ends, text, self._ends, self._known, self._hashes, self._slots, self._n_known, codes))
+        self._n_known = int(find(ends, text, self._ends, self._known, self._slots, self._n_known, codes))
         return codes
 
     def names(self) -> pa.StringArray:
@@ -120,11 +136,18 @@ class JoinedTexts:
             )
         self._known = resized(self._known, used + n_bytes)
         self._ends = resized(self._ends, self._n_known + n_texts + 1)
-        self._hashes = resized(self._hashes, self._n_known + n_texts)
         needed = 1 << (3 * (self._n_known + n_texts) // 2).bit_length()
         if needed > len(self._slots):
-            self._slots = np.full(needed, -1, np.int32)
+            self._slots = np.full(needed, -1, np.int64)
             place(self._ends, self._known, self._n_known, self._slots)
+
+
+def coded_texts(texts: pa.Array) -> pa.DictionaryArray:
+    """A long column of texts, none missing, with every distinct one once."""
+    joined, codes = JoinedTexts(pa.array([], pa.string())), np.empty(len(texts), np.int32)
+    for start in range(0, len(texts), AT_ONCE):
+        codes[start : start + AT_ONCE] = joined.codes_of(texts.slice(start, AT_ONCE).cast(pa.string()))
+    return pa.DictionaryArray.from_arrays(pa.array(codes), joined.names())
 
 
 def _buffers(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:

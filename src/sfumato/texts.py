@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANY_ROWS = 2**21
 """From so many rows on, texts are joined by compiled code."""
+MANY_AT_ONCE = 2**19
+"""A column of so many rows in one piece is coded by compiled code too."""
 FOLD_AFTER = 16
 """So many chunks are gathered before their texts are joined: joining costs time, keeping them costs memory."""
 
@@ -93,7 +95,14 @@ class TextReader:
                 "convert the column to text before it is read",
                 "wrong-type",
             )
-        coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+        if pa.types.is_dictionary(chunk.type):
+            coded = chunk
+        elif _is_text(kind) and len(chunk) > MANY_AT_ONCE:
+            from sfumato.joining import coded_texts
+
+            coded = coded_texts(chunk)
+        else:
+            coded = chunk.dictionary_encode()
         if coded.type != pa.dictionary(pa.int32(), pa.string()):
             # The texts alone: casting the column would first spell out every row.
             texts = coded.dictionary.cast(pa.string())

@@ -61,7 +61,8 @@ class Aggregation:
     """The labels, who gave them and how well, and how they were found.
 
     `objective` is what the method climbs, once an iteration; empty for methods that climb nothing. `model` is what it
-    estimated along the way, `answers` what it worked on; `update` begins with both.
+    estimated along the way, `answers` what it worked on; `update` begins with both. `temperature` is what `calibrate`
+    found.
     """
 
     by: Aggregator
@@ -72,6 +73,7 @@ class Aggregation:
     converged: bool = True
     objective: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
+    temperature: float = 1.0
 
     @property
     def target(self) -> Target:

@@ -24,8 +24,9 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
     People who see the same hard item err together, which methods that take errors for independent do not know: their
     posteriors are too sure, and T comes out above 1. With `gold` (items whose class is known, not given to the
     aggregation itself) T is the one under which those classes are most probable. Without, and for `dawid-skene` alone,
-    it is the one under which the posterior that everybody else's answers give best predicts each annotator's answers.
-    Gold is the better judge: people held out can share the others' errors.
+    it is the one from 1 up under which the posterior that everybody else's answers give best predicts each annotator's
+    answers. Gold is the better judge: people held out can share the others' errors, and predicting what they say is not
+    being right; that is why they are never a reason to be surer.
     """
     if aggregation.target is not Target.TRUTH:
         raise BadSetting(
@@ -41,6 +42,7 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
     return replace(
         aggregation,
         labels=replace(aggregation.labels, probs=probs),
+        temperature=temperature,
         notes=(*aggregation.notes, f"calibrated on {where}: temperature {temperature:.2f}"),
     )
 
@@ -118,4 +120,4 @@ def _on_held_out(aggregation: Aggregation) -> float:
         p = (tempered(others, np.exp(log_temperature)) * likelihood).sum(axis=1)
         return -float(count @ np.log(np.maximum(p, 1e-300)))
 
-    return float(np.exp(minimize_scalar(loss, bounds=(LEAST, MOST), method="bounded").x))
+    return float(np.exp(minimize_scalar(loss, bounds=(0.0, MOST), method="bounded").x))

@@ -23,6 +23,7 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
+from sfumato import joining
 from sfumato.compiled import Kernel, readonly
 
 NEGLIGIBLE = -50.0
@@ -364,8 +365,8 @@ def distinct_annotators(starts: Any, key: Any, n_classes: int, last_item: Any, n
 
 
 def build() -> None:
-    """Compile every kernel, or load it where that was done before."""
-    for kernel in _KERNELS:
+    """Compile every kernel, those that join ids too, or load it where that was done before."""
+    for kernel in (*_KERNELS, joining.find, joining.place):
         kernel.load()
 
 
