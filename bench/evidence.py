@@ -122,7 +122,7 @@ POOLED = (
     Pooled("`log-pool`", LogPool()),
     Pooled("`reliability-pool`", ReliabilityPool(), ".209 / .335"),
     Pooled("`mixture-pool`", MixturePool(), ".194 / .249"),
-    Pooled("`bayes`, tolerance 1e-5", Bayes(tolerance=1e-5)),
+    Pooled("`bayes`", Bayes()),
     Pooled("`dawid-skene` (not meant for this)", DawidSkene()),
 )
 

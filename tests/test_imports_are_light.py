@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-HEAVY = ("torch", "starlette", "numpy", "polars", "pyarrow", "pandas", "scipy")
+HEAVY = ("torch", "starlette", "numpy", "polars", "pyarrow", "pandas", "scipy", "numba", "ray")
 SFUMATO = Path(sys.executable).parent / "sfumato"
 
 
@@ -27,8 +27,17 @@ def test_steps_load_neither_torch_nor_starlette(tmp_path: Path) -> None:
     # Stand-ins, so that the test means something on a machine that has neither.
     for name in ("torch", "starlette"):
         (tmp_path / f"{name}.py").write_text("")
-    everything = "import sfumato.label, sfumato.imports, sfumato.transform, sfumato.cli, sfumato.label.rules"
+    everything = (
+        "import sfumato.label, sfumato.imports, sfumato.transform, sfumato.aggregate, sfumato.aggregate.ray_engine,"
+        "sfumato.agreement, sfumato.cli, sfumato.label.rules"
+    )
     assert loaded_after(everything, ("torch", "starlette"), tmp_path) == set()
+
+
+def test_few_answers_wait_for_neither_numba_nor_ray() -> None:
+    few = "from sfumato import Beliefs; from sfumato.aggregate import DawidSkene, ray_engine\n"
+    few += "DawidSkene().aggregate(Beliefs.from_votes(item=[1, 1], annotator=[1, 2], label=['a', 'b']))"
+    assert loaded_after(few, ("numba", "ray")) == set()
 
 
 def test_the_test_can_fail(tmp_path: Path) -> None:

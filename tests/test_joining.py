@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Beliefs, texts
-from sfumato.joining import JoinedTexts
+from sfumato.joining import JoinedTexts, coded_texts
 
 
 def by_dictionary(chunks: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[str]]:
@@ -38,6 +38,16 @@ def test_many_texts_over_many_growths() -> None:
     joined = JoinedTexts(pa.array(names[:10], pa.string()))
     assert [joined.codes_of(pa.array(chunk)).tolist() for chunk in chunks] == expected
     assert joined.names().to_pylist() == names
+
+
+def test_a_long_column_is_coded_as_a_dictionary_would() -> None:
+    rng = np.random.default_rng(2)
+    column = [f"item-{i}" for i in rng.integers(0, 30_000, 300_001)]
+    (expected,), names = by_dictionary([column])
+    for kind in (pa.string(), pa.large_string()):
+        coded = coded_texts(pa.array(column, kind))
+        assert coded.indices.to_pylist() == expected
+        assert coded.dictionary.to_pylist() == names
 
 
 def test_a_slice_is_read_from_where_it_begins() -> None:

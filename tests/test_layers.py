@@ -14,8 +14,8 @@ ROOT = Path(sfumato.__file__).parent
 LAYERS = (
     {"errors"},
     {
-        "files", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities", "table", "doubt", "payloads", "notebook",
-        "annotations", "beliefs", "soft_labels",
+        "files", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities", "table",
+        "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels",
     },
     {"imports"},
     {"label"},

@@ -5,6 +5,8 @@ A hash table of our own, compiled: joining Arrow dictionaries would hash every t
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numba
@@ -111,7 +113,7 @@ class JoinedTexts:
         self._n_known = 0
         self.codes_of(names)
 
-    def codes_of(self, texts: pa.StringArray) -> Int[np.ndarray, "texts"]:
+    def codes_of(self, texts: pa.Array) -> Int[np.ndarray, "texts"]:
         """The number of every text; new ones are numbered on."""
         ends, text = _buffers(texts)
         self._make_room(len(texts), len(text))
@@ -143,18 +145,38 @@ class JoinedTexts:
 
 
 def coded_texts(texts: pa.Array) -> pa.DictionaryArray:
-    """A long column of texts, none missing, with every distinct one once."""
+    """A long column of texts, none missing, with every distinct one once, numbered as they come."""
+    middle = len(texts) // 2
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(_joined, (texts.slice(0, middle), texts.slice(middle)))
+    number = first.texts.codes_of(second.texts.names())
+    codes = pa.array(np.concatenate([first.codes, number[second.codes]]))
+    return pa.DictionaryArray.from_arrays(codes, first.texts.names())
+
+
+@dataclass(frozen=True, eq=False)
+class _Joined:
+    """Texts, and which of them each row has."""
+
+    texts: JoinedTexts
+    codes: Int[np.ndarray, "rows"]
+
+
+def _joined(texts: pa.Array) -> _Joined:
     joined, codes = JoinedTexts(pa.array([], pa.string())), np.empty(len(texts), np.int32)
     for start in range(0, len(texts), AT_ONCE):
-        codes[start : start + AT_ONCE] = joined.codes_of(texts.slice(start, AT_ONCE).cast(pa.string()))
-    return pa.DictionaryArray.from_arrays(pa.array(codes), joined.names())
+        codes[start : start + AT_ONCE] = joined.codes_of(texts.slice(start, AT_ONCE))
+    return _Joined(joined, codes)
 
 
-def _buffers(texts: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """Where each text ends, and all texts as bytes."""
+def _buffers(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """Where each text ends, and all texts as bytes; of a slice only its own, wherever in a large column it lies."""
     if not len(texts):
         return np.zeros(1, np.int32), np.empty(0, np.uint8)
+    if pa.types.is_string_view(texts.type):
+        texts = texts.cast(pa.string())
     _, ends, data = texts.buffers()
-    offsets = np.frombuffer(ends, np.int32, len(texts) + 1, texts.offset * 4)
+    kind = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    offsets = np.frombuffer(ends, kind, len(texts) + 1, texts.offset * kind.itemsize)
     text = np.frombuffer(data, np.uint8) if data is not None and data.size else np.empty(0, np.uint8)
-    return offsets, text
+    return (offsets - offsets[0]).astype(np.int32), text[offsets[0] : offsets[-1]]

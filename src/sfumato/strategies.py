@@ -44,3 +44,15 @@ def share(name: str, value: float) -> float:
             code="bad-setting",
         )
     return value
+
+
+def between_0_and_1(name: str, value: float) -> float:
+    """`value`, or an error unless it lies above 0 and below 1."""
+    if not 0 < value < 1:
+        raise BadSetting(
+            f"found {name} = {value}",
+            expected="a share between 0 and 1",
+            fix=f"choose another {name}",
+            code="bad-setting",
+        )
+    return value

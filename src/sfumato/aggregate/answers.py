@@ -218,6 +218,25 @@ class Answers:
         weight = np.maximum(of_annotator, 1e-9)[self.annotator]
         return replace(self, weight=weight if self.weight is None else weight * self.weight)
 
+    def authors(self, group: Int[np.ndarray, "rows"] | None = None) -> Int[np.ndarray, "rows"] | None:
+        """A number a pair of annotator and item (or `group`); None where every row is the only one of its pair.
+
+        A pair has several rows where people answered again, and where a belief stands as fractional votes.
+        """
+        if len(self.key) == self.n_annotators_of.sum():
+            return None
+        pair = (self.item if group is None else group).astype(np.int64) * self.n_annotators + self.annotator
+        return np.asarray(np.unique(pair, return_inverse=True)[1])
+
+    def of_author(self, values: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
+        """For every row, the sum of `values` over all that its annotator said of its item."""
+        author = self.authors()
+        if author is None:
+            return values
+        total = np.zeros((int(author.max()) + 1, values.shape[1]))
+        np.add.at(total, author, values)
+        return np.asarray(total[author])
+
     def as_votes(self) -> Answers:
         """Soft answers as fractional votes: a belief of .7 cat and .3 dog is .7 of a vote and .3 of another."""
         if self.soft is None:
@@ -348,7 +367,8 @@ def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Belie
                 code="bad-weight",
             )
     names = beliefs.annotator.names.to_pylist()
-    strangers = [name for name in weights if name not in set(names)]
+    known = set(names)
+    strangers = [name for name in weights if name not in known]
     if strangers:
         warnings.warn(
             f"found weights for annotators without answers: {listing(strangers)}", SfumatoWarning, stacklevel=4

@@ -94,7 +94,7 @@ def _on_held_out(aggregation: Aggregation) -> float:
     without, said, counts = [], [], []
     for first, last in answers.blocks(numbers_a_row=answers.n_classes**2):
         block = answers.part(first, last)
-        compared = np.diff(block.starts)[block.item] > 1
+        compared = block.n_annotators_of[block.item] > 1
         weight = block.weights(0, block.n_items)
         if block.soft is None:
             read = model.rows[block.key]
@@ -104,13 +104,13 @@ def _on_held_out(aggregation: Aggregation) -> float:
             log_read = np.log(np.maximum(read, 1e-300))
             if by.evidence == "fractional":
                 log_read = np.einsum("rl,rlc->rc", block.soft, np.log(of_annotator)[block.annotator])
-        without.append((log_p[first:last][block.item] - weight[:, None] * log_read)[compared])
+        without.append((log_p[first:last][block.item] - block.of_author(weight[:, None] * log_read))[compared])
         said.append(read[compared])
         counts.append(weight[compared])
     others, likelihood, count = (np.concatenate(part) for part in (without, said, counts))
     if not len(count):
         raise BadTable(
-            "found no item with two answers",
+            "found no item that two people answered",
             expected="items that several people answered, to hold one of them out",
             fix="calibrate on gold labels",
             code="missing-gold",

@@ -9,6 +9,8 @@ import scipy.sparse
 from jaxtyping import Float
 from scipy.special import betainc, digamma, gammaln, logsumexp
 
+from sfumato.aggregate.engine import Progress, quiet
+
 
 @dataclass(frozen=True, eq=False)
 class DirichletMixture:
@@ -125,6 +127,7 @@ def fit_mixture(
     *,
     iterations: int,
     tolerance: float,
+    progress: Progress = quiet,
 ) -> FittedMixture:
     """The prior that makes the votes most probable, found by EM from `start` (Minka 2000 for each component).
 
@@ -138,9 +141,10 @@ def fit_mixture(
         return FittedMixture(alone, (float(times @ logsumexp(votes.log_evidence(alone), axis=1)),), True)
     prior, reached = start, list[float]()
     converged = False
-    for _ in range(iterations):
+    for iteration in range(1, iterations + 1):
         prior, log_likelihood = votes.climbed(prior, times.astype(np.float64))
         reached.append(log_likelihood)
+        progress(iteration, iterations, log_likelihood)
         if tolerance > 0 and len(reached) > 1 and reached[-1] - reached[-2] < tolerance * counts.sum():
             converged = True
             break

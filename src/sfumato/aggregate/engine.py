@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
+from sfumato.errors import BadSetting
+
 if TYPE_CHECKING:
     from sfumato.aggregate.answers import Answers
 
@@ -40,15 +42,14 @@ class Sums:
     pooled: Float[np.ndarray, "classes classes"] | None = None
 
     def plus(self, other: Sums) -> Sums:
-        """Both together; the counts of `self` are used up."""
-        both = [part for part in (self.posterior, other.posterior) if part is not None]
+        """Both together, without posteriors; the counts of `self` are used up."""
         counts = self.counts
         counts += other.counts
         return Sums(
             self.log_likelihood + other.log_likelihood,
             counts,
             self.shares + other.shares,
-            np.concatenate(both) if both else None,
+            None,
             None if self.pooled is None or other.pooled is None else self.pooled + other.pooled,
         )
 
@@ -84,6 +85,15 @@ class LocalEngine:
     """This process: compiled passes run in `n_threads` threads (0: one a core, eight at most)."""
 
     n_threads: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_threads < 0:
+            raise BadSetting(
+                f"found workers = {self.n_threads}",
+                expected="1 or more, or 0 for one a core",
+                fix="choose another number of workers",
+                code="bad-setting",
+            )
 
     def open(self, answers: Answers) -> LocalParts:
         n_threads = self.n_threads or min(os.cpu_count() or 1, MOST_THREADS)

@@ -12,9 +12,9 @@ from scipy.special import stdtrit
 
 from sfumato.aggregate.aggregation import Aggregation
 from sfumato.aggregate.bayes import BLOCK, Bayes, prior_of, vote_counts
-from sfumato.errors import BadSetting
 from sfumato.growing import freeze
 from sfumato.soft_labels import SoftLabels, Target
+from sfumato.strategies import between_0_and_1
 from sfumato.table import Table
 
 CREDIBLE = "credible interval, exact under the fitted prior"
@@ -71,10 +71,7 @@ def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
     it, one outside has low = high = 0. Sets promise what they say only as far as the model is right: annotators who
     err together make them too small, `calibrate` makes them honest.
     """
-    if not 0 < level < 1:
-        raise BadSetting(
-            f"found level = {level}", expected="a share between 0 and 1", fix="choose another level", code="bad-setting"
-        )
+    between_0_and_1("level", level)
     if aggregation.target is Target.TRUTH:
         return _smallest_sets(aggregation, level)
     if isinstance(aggregation.by, Bayes):
@@ -104,12 +101,12 @@ def _sampled(aggregation: Aggregation, level: float) -> Intervals:
     for first, last in answers.blocks():
         block = answers.part(first, last)
         belief, weight, item = block.probs(0, block.n_items), block.weights(0, block.n_items), block.item
-        total = np.bincount(item, weight)
+        share = weight / np.bincount(item, weight)[item]
         # How many equal voices the weighted ones are worth; and one more, undecided, who keeps the spread above zero.
-        n_voices = (total**2 / np.bincount(item, weight**2))[:, None]
+        n_voices = 1 / np.bincount(item, share**2)[:, None]
         spread = np.zeros((block.n_items, block.n_classes))
-        np.add.at(spread, item, weight[:, None] * (belief - probs[first:last][item]) ** 2)
-        spread = (n_voices * spread / total[:, None] + np.abs(1 / block.n_classes - probs[first:last])) / (n_voices + 1)
+        np.add.at(spread, item, share[:, None] * (belief - probs[first:last][item]) ** 2)
+        spread = (n_voices * spread + np.abs(1 / block.n_classes - probs[first:last])) / (n_voices + 1)
         margin = stdtrit(n_voices, (1 + level) / 2) * np.sqrt(spread / n_voices)
         low[first:last] = np.maximum(probs[first:last] - margin, 0)
         high[first:last] = np.minimum(probs[first:last] + margin, 1)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow.compute as pc
 from jaxtyping import Float
-from scipy.special import betaln, digamma, gammaln
+from scipy.special import betaln, digamma, expit, gammaln
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
 from sfumato.aggregate.answers import Answers, Beside
@@ -104,16 +104,15 @@ class _Steps:
         return Habits(first.annotators, knowing, habit)
 
     def over(self, model: Habits) -> OwnClassPass:
-        knew, guessed = _expected_evidence(model)
-        base = np.log(guessed)
+        knew, guessed = _log_evidence(model)
         n_classes = self.answers.n_classes
         return OwnClassPass(
-            (np.log(knew[:, None] + guessed) - base).ravel(), base.ravel(), np.full(n_classes, -np.log(n_classes))
+            (np.logaddexp(knew, guessed) - guessed).ravel(), guessed.ravel(), np.full(n_classes, -np.log(n_classes))
         )
 
     def learn(self, sums: Sums, model: Habits) -> Habits:
-        knew, guessed = _expected_evidence(model)
-        return self._learnt(sums.counts * (knew[:, None] / (knew[:, None] + guessed)).ravel())
+        knew, guessed = _log_evidence(model)
+        return self._learnt(sums.counts * expit(knew - guessed).ravel())
 
     def objective(self, model: Habits, sums: Sums) -> float:
         """The evidence lower bound: the likelihood under expected evidence, less what the parameters cost."""
@@ -134,8 +133,8 @@ class _Steps:
         return Habits(self.answers.annotators, knowing + self.settings.known_prior, guessed + self.settings.habit_prior)
 
 
-def _expected_evidence(model: Habits) -> tuple[np.ndarray, np.ndarray]:
-    """The geometric mean of the chance to know, and of not knowing and saying each class."""
+def _log_evidence(model: Habits) -> tuple[np.ndarray, np.ndarray]:
+    """The expected log of the chance to know, and of not knowing and saying each class."""
     log_known = digamma(model.knowing) - digamma(model.knowing.sum(axis=1, keepdims=True))
     log_habit = digamma(model.habit) - digamma(model.habit.sum(axis=1, keepdims=True))
-    return np.exp(log_known[:, 0]), np.exp(log_known[:, 1:] + log_habit)
+    return log_known[:, :1], log_known[:, 1:] + log_habit

@@ -101,11 +101,11 @@ def _best_mixture(
     by_model, by_pool, beliefs, counts = [], [], [], []
     for first, last in answers.blocks(numbers_a_row=answers.n_classes**2):
         block, of_pool = answers.part(first, last), weighed.part(first, last)
-        compared = np.diff(block.starts)[block.item] > 1
+        compared = block.n_annotators_of[block.item] > 1
         belief = block.probs(0, block.n_items)
-        # The posterior without an answer is the posterior with its evidence taken out again.
+        # The posterior without its author is the posterior with their evidence taken out again.
         evidence = np.einsum("rl,rlc->rc", belief, log_rows[block.annotator])
-        evidence *= block.weights(0, block.n_items)[:, None]
+        evidence = block.of_author(evidence * block.weights(0, block.n_items)[:, None])
         by_model.append((np.log(np.maximum(posterior[first:last], 1e-300))[block.item] - evidence)[compared])
         by_pool.append(others_of(of_pool, belief)[compared])
         beliefs.append(belief[compared])

@@ -40,7 +40,8 @@ class VotePass:
         said = votes / votes.sum(axis=1, keepdims=True)
         p = said.copy()
         _fix(p, answers)
-        return replace(_summed(answers, p, posterior, 0.0, counted, self.by_class), pooled=said.T @ p)
+        sums = _summed(answers, p, posterior, 0.0, counted, self.by_class)
+        return replace(sums, pooled=said.T @ p) if counted and self.by_class else sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ class BeliefPass:
     def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         counts = np.zeros((answers.n_keys if counted else 0, answers.n_classes))
         shares = np.zeros(answers.n_classes)
-        pooled = np.zeros((answers.n_classes, answers.n_classes))
+        pooled = np.zeros((answers.n_classes, answers.n_classes)) if counted else None
         for start, stop in answers.part(first, last).blocks(numbers_a_row=answers.n_classes ** (2 if counted else 1)):
             block = answers.part(first + start, first + stop)
             q, item = block.probs(0, block.n_items), block.item
@@ -107,7 +108,8 @@ class BeliefPass:
             p /= p.sum(axis=1, keepdims=True)
             said = p.copy()
             _fix(p, block)
-            pooled += said.T @ p
+            if pooled is not None:
+                pooled += said.T @ p
             shares += p.sum(axis=0)
             if len(posterior):
                 posterior[start:stop] = p

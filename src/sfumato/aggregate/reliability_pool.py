@@ -81,7 +81,7 @@ def _distances(answers: Answers) -> _Distances:
         block = answers.part(first, last)
         belief, item = block.probs(0, block.n_items), block.item
         others = others_of(block, belief)
-        compared = np.diff(block.starts)[item] > 1
+        compared = block.n_annotators_of[item] > 1
         length = np.sqrt((belief**2).sum(axis=1) * (others**2).sum(axis=1))
         apart = np.where(compared, 1 - (belief * others).sum(axis=1) / np.maximum(length, 1e-300), 0.0)
         total += np.bincount(block.annotator, np.maximum(apart, 0.0), minlength=answers.n_annotators)
@@ -90,11 +90,11 @@ def _distances(answers: Answers) -> _Distances:
 
 
 def others_of(block: Answers, belief: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
-    """For every answer, the weighted mean of the other answers to its item; uniform where there is none."""
-    weight = block.weights(0, block.n_items)
+    """For every answer, the weighted mean of the other people's answers to its item; uniform where there is none."""
+    weighed = block.weights(0, block.n_items)[:, None] * belief
     sums = np.zeros((block.n_items, block.n_classes))
-    np.add.at(sums, block.item, weight[:, None] * belief)
-    rest = np.maximum(sums[block.item] - weight[:, None] * belief, 0.0)
+    np.add.at(sums, block.item, weighed)
+    rest = np.maximum(sums[block.item] - block.of_author(weighed), 0.0)
     mass = rest.sum(axis=1, keepdims=True)
-    alone = (np.diff(block.starts)[block.item] == 1)[:, None] | (mass <= 0)
+    alone = (block.n_annotators_of[block.item] == 1)[:, None] | (mass <= 0)
     return np.where(alone, 1 / block.n_classes, rest / np.where(mass > 0, mass, 1.0))

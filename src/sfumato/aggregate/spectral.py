@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
 from sfumato.aggregate.answers import Answers, Beside
@@ -89,19 +89,19 @@ class _Pairs:
         self.item, self.who = votes.item, votes.annotator
         self.cell = self.item.astype(np.int64) * votes.n_classes + votes.key % votes.n_classes
         self.weight = votes.weights(0, votes.n_items)
-        self.others = np.bincount(self.item, self.weight, minlength=votes.n_items)[self.item] - self.weight
+        self.by_item, self.by_cell = votes.authors(), votes.authors(self.cell)
+        self.others = _of_others(self.item, self.by_item, self.weight)
 
     def fit_of(self, skill: Float[np.ndarray, "annotators"]) -> tuple[np.ndarray, np.ndarray]:
         """Per annotator, over everybody they met: sum of excess agreement x skill, and of skill squared."""
         n_classes = self.votes.n_classes
         s = skill[self.who] * self.weight
-        same = np.bincount(self.cell, s, minlength=self.votes.n_items * n_classes)[self.cell] - s
-        met = np.bincount(self.item, s, minlength=self.votes.n_items)[self.item] - s
+        same, met = _of_others(self.cell, self.by_cell, s), _of_others(self.item, self.by_item, s)
         excess = (n_classes * same - met) / max(n_classes - 1, 1)
-        square = skill[self.who] * s
-        squares = np.bincount(self.item, square, minlength=self.votes.n_items)[self.item] - square
+        squares = _of_others(self.item, self.by_item, skill[self.who] * s)
         # An answer counts once, as compared with the mean of the others, whether three people met there or thousands.
-        once = np.where(self.others > 0, self.weight / np.where(self.others > 0, self.others, 1.0), 0.0)
+        met_anybody = (self.votes.n_annotators_of[self.item] > 1) & (self.others > 0)
+        once = np.where(met_anybody, self.weight / np.where(met_anybody, self.others, 1.0), 0.0)
         n = self.votes.n_annotators
         return np.bincount(self.who, once * excess, minlength=n), np.bincount(self.who, once * squares, minlength=n)
 
@@ -110,3 +110,11 @@ class _Pairs:
         above, below = self.fit_of(np.ones(self.votes.n_annotators))
         met = float(below.sum())
         return float(np.sqrt(np.clip(above.sum() / met, 0.01, 0.98))) if met > 0 else 0.5
+
+
+def _of_others(
+    group: Int[np.ndarray, "rows"], author: Int[np.ndarray, "rows"] | None, values: Float[np.ndarray, "rows"]
+) -> Float[np.ndarray, "rows"]:
+    """For every row, the sum of `values` over what other people said in its group."""
+    own = values if author is None else np.bincount(author, values)[author]
+    return np.asarray(np.bincount(group, values)[group] - own)

@@ -16,6 +16,7 @@ from sfumato.agreement.measure import Measure
 from sfumato.agreement.resampling import Interval, blocks, interval, n_blocks_for
 from sfumato.errors import BadSetting, SfumatoWarning
 from sfumato.growing import freeze
+from sfumato.strategies import between_0_and_1
 from sfumato.table import Table
 
 FEWEST_RESAMPLES = 100
@@ -114,10 +115,7 @@ def _figure(measure: Measure, answers: Answers, *, level: float, resamples: int,
 
 
 def _check(level: float, resamples: int) -> None:
-    if not 0 < level < 1:
-        raise BadSetting(
-            f"found level = {level}", expected="a share between 0 and 1", fix="choose another level", code="bad-setting"
-        )
+    between_0_and_1("level", level)
     if resamples < FEWEST_RESAMPLES:
         raise BadSetting(
             f"found resamples = {resamples}",

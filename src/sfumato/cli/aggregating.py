@@ -96,8 +96,12 @@ def command(
     from sfumato.annotations import Annotations
     from sfumato.beliefs import Beliefs
     from sfumato.soft_labels import SoftLabels
+    from sfumato.strategies import between_0_and_1
 
-    check_outputs(beliefs, output=output, annotators=annotators, intervals=interval_path)
+    for source in (beliefs, annotations, gold, weights, calibrate_on):
+        if source:
+            check_outputs(source, output=output, annotators=annotators, intervals=interval_path)
+    between_0_and_1("level", level)
     aggregator = aggregator_named(name, given(settings))
     runs_on = _engine(engine, workers, name)
     with progress_bar() as progress:
