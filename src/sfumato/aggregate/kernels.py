@@ -27,7 +27,11 @@ from sfumato import joining
 from sfumato.compiled import Kernel, readonly
 
 NEGLIGIBLE = -50.0
-"""A class whose log-probability lies so far below the item's best has none: exp(-50) is lost in the last bit of 1."""
+"""A class whose log-probability lies so far below the item's best has none: exp(-50) is lost in the last bit of 1.
+
+Only while iterating: posteriors that are kept go down to what a number can hold, for calibration looks at them.
+"""
+LEAST = -745.0
 
 AHEAD = 24
 """So many answers ahead, their rows are asked for from memory."""
@@ -74,7 +78,7 @@ _prefetch: Any = intrinsic(_prefetched)
 _inlined: Any = numba.njit(nogil=True, cache=True, error_model="numpy", inline="always")
 
 
-def _normalised(log_p: Any, known: int) -> float:
+def _normalised(log_p: Any, known: int, least: float) -> float:
     """Turn log-probabilities into probabilities, in place; returns the log of their sum, or that of a known class."""
     n_classes = len(log_p)
     if known >= 0:
@@ -89,7 +93,7 @@ def _normalised(log_p: Any, known: int) -> float:
     total = 0.0
     for c in range(n_classes):
         below = log_p[c] - top
-        p = math.exp(below) if below > NEGLIGIBLE else 0.0
+        p = math.exp(below) if below > least else 0.0
         log_p[c] = p
         total += p
     scale = 1.0 / total
@@ -137,7 +141,7 @@ def confusion_pass(
             else:
                 for c in range(n_classes):
                     p[c] += log_confusion[k, c]
-        log_likelihood += _normalise(p, gold[i] if fixed else -1)
+        log_likelihood += _normalise(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
         for c in range(n_classes):
             mass[c] += p[c]
         if kept:
@@ -187,7 +191,7 @@ def own_class_pass(
             w = weight[r] if weighted else 1.0
             p[k % n_classes] += w * gain[k]
             log_likelihood += w * base[k]
-        log_likelihood += _normalise(p, gold[i] if fixed else -1)
+        log_likelihood += _normalise(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
         for c in range(n_classes):
             mass[c] += p[c]
         if kept:
@@ -253,7 +257,7 @@ def virtual_evidence_pass(
             w = weight[r] if weighted else 1.0
             for c in range(n_classes):
                 p[c] += w * math.log(evidence[c])
-        log_likelihood += _normalise(p, gold[i] if fixed else -1)
+        log_likelihood += _normalise(p, gold[i] if fixed else -1, LEAST if kept else NEGLIGIBLE)
         for c in range(n_classes):
             mass[c] += p[c]
         if kept:

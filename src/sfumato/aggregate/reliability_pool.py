@@ -13,7 +13,10 @@ from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.em import at_least_one, not_negative
 from sfumato.aggregate.mean import mean_of
 from sfumato.beliefs import Beliefs
+from sfumato.errors import BadSetting
 from sfumato.soft_labels import Target
+
+MOST_POWER = 20
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,13 @@ class ReliabilityPool:
     def __post_init__(self) -> None:
         not_negative("shrink", self.shrink)
         not_negative("power", self.power)
+        if self.power > MOST_POWER:
+            raise BadSetting(
+                f"found power = {self.power}",
+                expected=f"at most {MOST_POWER}, beyond which one person alone would count",
+                fix="choose another power",
+                code="bad-setting",
+            )
         at_least_one("rounds", self.rounds)
 
     def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:

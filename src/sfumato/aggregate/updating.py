@@ -15,8 +15,9 @@ def update(aggregation: Aggregation, more: Beliefs, beside: Beside | None = None
     `mean`, `log-pool` and `majority` look only at the items with new answers, and are exactly what they would have
     been from the start; `reliability-pool`, `wawa`, `zero-based-skill` and `spectral` are exact too, but weigh
     everybody anew. Methods that climb go on from where they were, and arrive within their tolerance of the same place
-    in fewer iterations. New items and annotators come after those known. `beside` holds weights and gold labels
-    for the new answers; the engine stays as it was.
+    in fewer iterations; `bayes`, whose prior has many optima, perhaps at a neighbouring one. New items and annotators
+    come after those known. `beside` holds weights, gold labels and how to take repeats for the new answers; the engine
+    stays as it was. A calibration is not carried over: calibrate again.
     """
     old = aggregation.answers
     new = Answers.of(more, beside or Beside(engine=old.engine, progress=old.progress))

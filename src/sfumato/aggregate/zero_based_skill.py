@@ -9,12 +9,13 @@ import numpy as np
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
 from sfumato.aggregate.answers import Answers, Beside
-from sfumato.aggregate.em import check_climb, not_negative, warn_unless_converged
+from sfumato.aggregate.em import check_climb, warn_unless_converged
 from sfumato.aggregate.majority import winners
 from sfumato.aggregate.mean import mean_of
 from sfumato.aggregate.wawa import agreement_with
 from sfumato.beliefs import Beliefs
 from sfumato.soft_labels import Target
+from sfumato.strategies import share
 
 HALVE_EVERY = 20
 
@@ -36,7 +37,7 @@ class ZeroBasedSkill:
     target: ClassVar[Target] = Target.TRUTH
 
     def __post_init__(self) -> None:
-        not_negative("rate", self.rate)
+        share("rate", self.rate)
         check_climb(self.iterations, self.tolerance)
 
     def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
