@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from jaxtyping import install_import_hook
 
+# Compiled functions must stay as they are written: Numba cannot compile what a check is wrapped around.
+AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregate"
+
 # Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
 install_import_hook(
     [
         "sfumato.agreement",
-        "sfumato.aggregate",
+        *(f"sfumato.aggregate.{path.stem}" for path in AGGREGATE.glob("*.py") if path.stem != "kernels"),
         "sfumato.annotations",
         "sfumato.beliefs",
         "sfumato.columns",

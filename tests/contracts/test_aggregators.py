@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +14,6 @@ import polars as pl
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato import aggregate as aggregate_package
 from sfumato.aggregate import (
     AGGREGATORS,
     Aggregation,
@@ -240,24 +236,9 @@ def runs_alike_compiled(aggregator: Aggregator) -> None:
                 np.testing.assert_allclose(values, fast.annotators.measures[name], rtol=1e-7, atol=1e-9)
 
 
-@cache
-def _kernels() -> Any:
-    """The kernels as users have them: the hook of conftest.py wraps functions, and Numba cannot compile wrappers."""
-    spec = spec_from_file_location("sfumato.aggregate.kernels", Path(answers_module.__file__).with_name("kernels.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, spec.name, module)
-        spec.loader.exec_module(module)
-    return module
-
-
 def _run(aggregator: Aggregator, beliefs: Beliefs, beside: Beside, worth: int) -> Aggregation:
     """Compiled from `worth` answers on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "sfumato.aggregate.kernels", _kernels())
-        patch.setattr(aggregate_package, "kernels", _kernels(), raising=False)
         patch.setattr(answers_module, "WORTH_COMPILED", worth)
         patch.setattr(answers_module, "WORTH_COMPILING", worth)
         result = aggregator.aggregate(beliefs, beside)
