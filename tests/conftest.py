@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,8 +31,25 @@ install_import_hook(
     "beartype.beartype",
 )
 
+from postgres_cluster import Cluster, cluster  # noqa: E402
+
 from sfumato import Annotations, SoftLabels  # noqa: E402
 from sfumato.imports import Cifar10H, Cifar10S  # noqa: E402
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Cluster]:
+    """A PostgreSQL cluster for the run; where it is not installed the tests that need one fail, and not in silence."""
+    with cluster() as running:
+        yield running
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store: once an SQLite file, once a PostgreSQL database."""
+    if request.param == "sqlite":
+        return str(tmp_path / "answers.sqlite")
+    return request.getfixturevalue("postgres").new_database()
 
 
 @pytest.fixture(scope="session")

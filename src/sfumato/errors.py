@@ -8,6 +8,10 @@
     ├── InvalidAnswer            a payload that is no answer of its kind
     ├── UnknownName              a class, strategy or format we do not know, with the nearest one we do
     ├── BadSetting               an option out of its range, or that does not belong here
+    ├── BadStudy                 a study file with its mistakes, each an error of its own
+    ├── NotThere                 a link or trial that does not exist, or is somebody else's
+    ├── NotNow                   a step that cannot be taken now, and why
+    ├── StoreDown                the store cannot write at the moment; nothing was acknowledged
     ├── CannotWrite              disk full, folder missing, no permission; the old file is intact
     └── MissingExtra             a feature whose optional packages are not installed
 
@@ -101,6 +105,46 @@ class UnknownName(SfumatoError):
 
 class BadSetting(SfumatoError):
     """An option out of its range, or one that does not belong here."""
+
+
+class BadStudy(SfumatoError):
+    """A study file with mistakes; `mistakes` holds them all, each with its line. As text: one a line."""
+
+    def __init__(self, mistakes: Sequence[SfumatoError], *, file: str | None = None) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__(
+            f"found {len(self.mistakes)} mistake{'s' * (len(self.mistakes) != 1)}",
+            expected="a study file without mistakes",
+            fix="mend each of them; sfumato study check lists them again",
+            code="bad-study",
+            where=Where(file),
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt_study, (self.mistakes, self.where.file)
+
+    def __str__(self) -> str:
+        return "\n".join(str(mistake) for mistake in self.mistakes)
+
+    def as_dict(self) -> dict[str, object]:
+        """The same fields as every error, and the mistakes."""
+        return {**super().as_dict(), "mistakes": [mistake.as_dict() for mistake in self.mistakes]}
+
+
+def _rebuilt_study(mistakes: tuple[SfumatoError, ...], file: str | None) -> BadStudy:
+    return BadStudy(mistakes, file=file)
+
+
+class NotThere(SfumatoError):
+    """A link or trial that does not exist, or belongs to somebody else: nobody can tell which."""
+
+
+class NotNow(SfumatoError):
+    """A step that cannot be taken now: out of order, or taken already."""
+
+
+class StoreDown(SfumatoError):
+    """The store cannot write at the moment; nothing was acknowledged, and trying again is safe."""
 
 
 class CannotWrite(SfumatoError):

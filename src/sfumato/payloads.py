@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from sfumato.errors import unknown
-from sfumato.files.documents import DoubledKey, unique_keys
+from sfumato.strict_json import DoubledKey, unique_keys
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 

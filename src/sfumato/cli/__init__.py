@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.errors import SfumatoError
 
 COMMANDS = {
+    "study": ("sfumato.cli.studying", "Begin a study of your own, and check it before people see it."),
     "import": ("sfumato.cli.importing", "Bring published and foreign data in as our tables."),
     "label": ("sfumato.cli.labeling", "Turn people's answers into beliefs."),
     "screen": ("sfumato.cli.screening", "List who should be set aside, and why."),
@@ -30,6 +31,9 @@ COMMANDS = {
     "transform": ("sfumato.cli.transforming", "Smooth, sharpen, sparsify, average or fill in labels."),
     "aggregate": ("sfumato.cli.aggregating", "Say what people together say: beliefs into soft labels."),
     "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),
+    "serve": ("sfumato.cli.serving", "Open a study to people, in their browser."),
+    "export": ("sfumato.cli.exporting", "Write a study's answers as a table."),
+    "simulate": ("sfumato.cli.simulating", "Send simulated annotators through a study."),
     "demo": ("sfumato.cli.demo", "Walk the path on a small example."),
 }
 
@@ -96,7 +100,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _end(error: SfumatoError, as_json: bool) -> NoReturn:
     """Print the error and leave; what could not be printed before is let go."""
-    click.echo(json.dumps(error.as_dict()) if as_json else str(error), err=True)
+    # A study file may hold several mistakes: each is one line, as text and as JSON.
+    for each in getattr(error, "mistakes", (error,)):
+        click.echo(json.dumps(each.as_dict()) if as_json else str(each), err=True)
     with contextlib.suppress(OSError):
         sys.stdout.flush()
     # At once, and not by way of the interpreter's end: what a full or closed output left over would raise again there,

@@ -8,29 +8,13 @@ from typing import Any
 
 import msgspec
 
-from sfumato.errors import BadFile, UnsafeFile, Where, show
+from sfumato.errors import BadFile, UnsafeFile, Where
 from sfumato.files.kinds import JSON, check_content
 from sfumato.files.text import CheckedBytes, is_not_utf8, line_where
+from sfumato.strict_json import DoubledKey, unique_keys
 
 MAX_FREE_VALUES = 1_000_000
 MAX_VALUES_PER_BYTE = 10
-
-
-class DoubledKey(ValueError):
-    """A key that stands twice in one JSON object."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__(f"doubled key {show(key)}")
-        self.key = key
-
-
-def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An `object_pairs_hook` that refuses doubled keys."""
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        seen: set[str] = set()
-        raise DoubledKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
-    return result
 
 
 def read_document(path: Path) -> Any:

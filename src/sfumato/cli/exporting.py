@@ -1,0 +1,43 @@
+"""`sfumato export`: the answers of a study as Annotations, with a codebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import PATH, output_option
+from sfumato.cli.serving import STORE_HELP, missing_extra
+from sfumato.cli.showing import say_written
+
+
+@click.command("export")
+@click.argument("study", type=PATH)
+@output_option("Annotations as Parquet or CSV.")
+@click.option("--records", type=PATH, help="How each answer came about: every input, times, what was shown where.")
+@click.option("--store", help=STORE_HELP)
+def command(study: Path, output: Path, records: Path | None, store: str | None) -> None:
+    """Write the answers of STUDY (study.toml, or its folder), one consistent snapshot, also while it is being served.
+
+    People are pseudonyms. A codebook that says what every field means is written beside the output.
+    """
+    try:
+        from sfumato.elicit.database import StorePlace
+        from sfumato.elicit.exporting import export
+        from sfumato.web.serving import store_beside
+    except ImportError as error:
+        raise missing_extra(error) from error
+    from sfumato.elicit.codebook import codebook
+    from sfumato.elicit.kinds import kind_of
+    from sfumato.files.replacing import replacing
+    from sfumato.study_file import read_study
+
+    asked = read_study(study)
+    written = export(StorePlace.of(store or store_beside(asked)), asked.name, output, records)
+    say_written(output, f"{written.n_answers:,} answers ({written.kind})")
+    if records is not None:
+        say_written(records, "how each answer came about")
+    book = output.with_name(output.name.split(".")[0] + ".codebook.md")
+    with replacing(book) as part:
+        part.write_text(codebook(asked, kind_of(asked)), "utf-8")
+    say_written(book, "what every field means")

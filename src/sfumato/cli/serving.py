@@ -1,0 +1,67 @@
+"""`sfumato serve`: a study open to people, in their browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import PATH
+from sfumato.cli.showing import printable
+from sfumato.errors import MissingExtra
+
+STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: store/answers.sqlite beside the study)."
+
+
+@click.command("serve")
+@click.argument("study", type=PATH)
+@click.option("--port", default=8000, show_default=True, help="The port to listen on; 0 takes any free one.")
+@click.option("--host", help="The address to listen on (default: this machine only, or all with --public).")
+@click.option("--public", is_flag=True, help="Let other machines in. Put a proxy with https before it.")
+@click.option("--store", help=STORE_HELP)
+def command(study: Path, port: int, host: str | None, public: bool, store: str | None) -> None:
+    """Serve STUDY (study.toml, or its folder) until stopped with Ctrl-C.
+
+    An answer is acknowledged only after it is safe on disk; stop or kill the server whenever you like, and start it
+    again where it was.
+    """
+    try:
+        from sfumato.web.serving import LOOPBACK, listening, opened, serve
+    except ImportError as error:
+        raise missing_extra(error) from error
+    from sfumato.study_file import read_study
+
+    check_public(host, public, LOOPBACK)
+    asked = read_study(study)
+    listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)
+    with listener, opened(asked, store) as site:
+        name = "this machine's name or address" if public and not host else listener.getsockname()[0]
+        click.echo(f"{printable(asked.title)}: open http://{name}:{listener.getsockname()[1]} (Ctrl-C stops)")
+        if public:
+            click.echo("warning: answers travel unencrypted unless a proxy with https stands before this", err=True)
+        serve(site, listener, () if public else LOOPBACK)
+    click.echo("stopped; every acknowledged answer is stored")
+
+
+def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> None:
+    """Raise if the address would let others in and nobody said they may."""
+    if host is None or public or host in loopback:
+        return
+    from sfumato.errors import BadSetting
+
+    raise BadSetting(
+        f"found --host {host}",
+        expected="an address of this machine alone, unless others are meant to come in",
+        fix="add --public, and put a proxy with https before it",
+        code="not-public",
+    )
+
+
+def missing_extra(error: ImportError) -> MissingExtra:
+    """The error for a server that is not installed."""
+    return MissingExtra(
+        f"found no {error.name or 'package'}",
+        expected="the packages of the study server",
+        fix='pip install "sfumato[serve]" (and "sfumato[postgres]" for PostgreSQL)',
+        code="missing-extra",
+    )

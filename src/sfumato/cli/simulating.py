@@ -1,0 +1,194 @@
+"""`sfumato simulate`: simulated annotators sent through a study, over HTTP as people come."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative
+from sfumato.cli.showing import bar, say_written
+from sfumato.errors import BadSetting, Where
+
+if TYPE_CHECKING:
+    from sfumato.elicit.kind import Item
+    from sfumato.elicit.simulated import Truth
+    from sfumato.label.simulated import SimulatedTopTwo
+    from sfumato.study import Study
+    from sfumato.web.simulation import Summary
+
+SHOWN_EVERY_SECONDS = 0.1
+ITEMS_LOOKED_AT = 2_000
+"""How many items say which classes are alike: enough, and quick however many there are."""
+ENDINGS = {
+    "finished": "finished",
+    "empty": "found nothing left to answer",
+    "paused": "found the study paused",
+    "excluded": "did not pass the comprehension questions",
+    "withdrawn": "had withdrawn",
+    "dropped out": "left midway",
+    "stuck": "gave up on a trial whose answer was refused",
+    "trials": "were given no trials",
+}
+
+
+@click.command("simulate")
+@click.argument("study", type=PATH)
+@click.option("--annotators", default=200, show_default=True, help="How many people come.")
+@click.option(
+    "--url", help="The server to answer, e.g. http://127.0.0.1:8000. Without it one is started for the while."
+)
+@click.option(
+    "--store", help="Where the server keeps answers: a file, or postgresql://... (default: beside the study)."
+)
+@click.option("--truth", type=PATH, help="SoftLabels of the items. Without it a plausible truth is made up.")
+@click.option("--links", type=PATH, help="A text file with one link a line, for a study that is entered by links.")
+@click.option("--dropouts", default=0.0, show_default=True, help="The share of people who leave midway.")
+@click.option("--pace", default=0.0, show_default=True, help="1: people take the time people take. 0: none.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the people and of what they answer.")
+def command(
+    study: Path,
+    annotators: int,
+    url: str | None,
+    store: str | None,
+    truth: Path | None,
+    links: Path | None,
+    dropouts: float,
+    pace: float,
+    seed: int,
+) -> None:
+    """Send simulated annotators through STUDY (study.toml, or its folder), each of their own skill, leanings,
+    confidence, speed and attention.
+
+    They join, read, practise and answer as people do, over HTTP. The answers are stored as people's are: simulate into
+    a store of its own, not into one with real answers.
+    """
+    import numpy as np
+
+    from sfumato.elicit.database import StorePlace
+    from sfumato.elicit.items import read_items
+    from sfumato.elicit.simulated import drawn_annotators
+    from sfumato.study import Entry
+    from sfumato.study_file import read_study
+    from sfumato.web.simulation import simulate, stimuli_in
+
+    check_not_negative("annotators", annotators)
+    check_not_negative("seed", seed)
+    asked = read_study(study)
+    if asked.people.entry is Entry.LINKS and links is None:
+        raise BadSetting(
+            "found a study that is entered by links, and no --links",
+            expected="a link for every simulated annotator",
+            fix="make links and give the file with --links",
+            code="missing-links",
+        )
+    tokens = () if links is None else _tokens(links)
+    place = store or _store_beside(asked)
+    items = read_items(asked.items, asked.class_names)
+    known = _truth(truth, asked, items)
+    rng = np.random.default_rng(seed)
+    people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
+    with _server(url, asked, place) as base_url, stimuli_in(place) as stimulus_of, _shown() as show:
+        summary = simulate(
+            base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts, progress=show
+        )
+    for line in _told(summary):
+        click.echo(line)
+    say_written(StorePlace.of(place), "the answers are here")
+
+
+def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
+    from sfumato.elicit.simulated import Truth
+
+    if path is None:
+        return Truth.built_in(study.class_names, items)
+    from sfumato.soft_labels import SoftLabels
+
+    return Truth.from_labels(SoftLabels.read(path), study.class_names, items)
+
+
+def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:
+    """How CIFAR-10S annotators would answer, where the study asks what they were asked."""
+    from sfumato.elicit.kinds.top_two.kind import TopTwo
+
+    if study.question.kind != TopTwo.name:
+        return None
+    from sfumato.label import ClassSimilarity
+    from sfumato.label.simulated import SimulatedTopTwo
+
+    alike = truth.alikeness(item.id for item in items[:ITEMS_LOOKED_AT])
+    return SimulatedTopTwo(similarity=ClassSimilarity(study.class_names, alike))
+
+
+def _tokens(path: Path) -> list[str]:
+    """The tokens of links, one a line, with or without the address before them."""
+    try:
+        lines = path.read_text("utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(
+            f"found links that cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8 text'})",
+            expected="a text file with one link a line",
+            fix="give the file the links were written to",
+            code="bad-links",
+            where=Where(str(path)),
+        ) from error
+    return [line.rstrip("/").rpartition("/s/")[2] for line in lines]
+
+
+def _store_beside(study: Study) -> str:
+    from sfumato.web.serving import store_beside
+
+    return str(store_beside(study))
+
+
+@contextmanager
+def _server(url: str | None, study: Study, store: str) -> Iterator[str]:
+    """The address given, or that of a server started for the while."""
+    if url is not None:
+        yield url
+        return
+    from sfumato.web.serving import running
+
+    with running(study, store) as base_url:
+        yield base_url
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[int, int, int], None]]:
+    """A function to be told of every answer: a bar on a terminal, nothing in a log."""
+    is_terminal = sys.stderr.isatty()
+    shown_at = 0.0
+
+    def show(n_done: int, n_annotators: int, n_answers: int) -> None:
+        nonlocal shown_at
+        now = time.monotonic()
+        if is_terminal and (now - shown_at >= SHOWN_EVERY_SECONDS or n_done == n_annotators):
+            shown_at = now
+            line = f"{n_done:,} of {n_annotators:,} annotators done, {n_answers:,} answers"
+            click.echo(f"\r{bar([(n_done / max(n_annotators, 1), '█')])} {line}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        if shown_at:
+            click.echo("", err=True)
+
+
+def _told(summary: Summary) -> Iterator[str]:
+    """The summary in a few lines."""
+    ended = ", ".join(f"{n:,} {ENDINGS.get(how, how)}" for how, n in summary.ended.most_common())
+    yield f"{summary.n_annotators:,} annotators in {summary.seconds:,.1f} s: {ended or 'nobody came'}"
+    practice = f" ({summary.n_practice:,} of them practice)" if summary.n_practice else ""
+    yield f"{summary.n_acknowledged:,} answers stored{practice}, {summary.answers_per_second:,.0f} a second"
+    if summary.n_acknowledged:
+        half, most = summary.latency_ms(50), summary.latency_ms(99)
+        yield f"half of them acknowledged within {half:,.1f} ms, 99% within {most:,.1f} ms"
+    for code, n in summary.refused.most_common():
+        yield f"{n:,} answers refused: {code}"
+    if summary.n_retries:
+        yield f"{summary.n_retries:,} requests sent again"

@@ -1,0 +1,90 @@
+"""`sfumato study`: begin a study of one's own, and check it before people see it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, NameList
+from sfumato.cli.showing import printable, say_written
+from sfumato.study import Framing
+
+if TYPE_CHECKING:
+    from sfumato.elicit.checking import Checked
+
+
+@click.group("study")
+def command() -> None:
+    """Begin a study of your own, and check it before people see it."""
+
+
+@command.command("new")
+@click.argument("folder", type=PATH)
+@click.option("--kind", "kind_name", default="tokens", show_default=True, help="The kind of question.")
+@click.option("--classes", type=NameList(), help="What people choose from: cat,dog.")
+@click.option("--demo", is_flag=True, help="With pictures, so that it can be served at once: circles and squares.")
+def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: bool) -> None:
+    """Write a study.toml into FOLDER, with every key explained, and a folder images for your pictures.
+
+    A study.toml that is there already is never touched.
+    """
+    from sfumato.elicit.beginning import begin_study
+
+    file = begin_study(folder, kind_name, classes, demo=demo)
+    say_written(file, "a study file")
+    place = shlex.quote(str(folder))
+    if demo:
+        click.echo(f"Open it with: sfumato serve {place}")
+    else:
+        click.echo(f"Put your pictures into {printable(str(folder / 'images'))}, then: sfumato study check {place}")
+
+
+@command.command("check")
+@click.argument("study", type=PATH)
+def check(study: Path) -> None:
+    """Look at the whole of STUDY (its folder or file): every mistake with its line, or what it will take.
+
+    Every picture is opened. Ends with exit code 2 where there is a mistake.
+    """
+    from sfumato.elicit.checking import check_study
+
+    _show(check_study(study))
+
+
+def _show(checked: Checked) -> None:
+    study, people = checked.study, checked.study.people
+    view = "their own view" if study.question.framing == Framing.OWN else "what others would say"
+    what = "text" if checked.items[0].text is not None else "picture"
+    click.secho(f"{printable(study.title)}: no mistakes", bold=True)
+    rows = [
+        ("items", f"{len(checked.items):,} {what}{'s' * (len(checked.items) != 1)}"),
+        ("classes", ", ".join(printable(name, 30) for name in study.class_names[:12]) or "none"),
+        ("question", f"{study.question.kind}, {view}"),
+        ("answers", f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}"),
+        ("people", f"{checked.n_people:,}, if each answers all of their {checked.n_per_person:,}"),
+        ("each sees", ", ".join(_seen(checked))),
+    ]
+    if len(study.classes) > 12:
+        rows[1] = ("classes", f"{rows[1][1]}, ... ({len(study.classes)} in all)")
+    if study.pay is not None and checked.cost is not None:
+        rows.append(("cost", f"about {checked.cost:,.2f} {study.pay.currency} ({study.pay.amount:,.2f} a batch)"))
+    for name, value in rows:
+        click.echo(f"  {name:10} {value}")
+    for warning in checked.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _seen(checked: Checked) -> list[str]:
+    """What one person goes through, in order."""
+    study = checked.study
+    parts = [
+        "consent" if study.consent else "",
+        "instructions" if study.instructions else "",
+        f"{len(study.comprehension)} comprehension questions" if study.comprehension else "",
+        f"{len(study.practice)} practice items" if study.practice else "",
+        f"{checked.n_per_person:,} questions",
+    ]
+    return [part for part in parts if part]

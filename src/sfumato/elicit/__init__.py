@@ -1,0 +1,1 @@
+"""Elicit: people to Annotations. A study is served to people, their answers are kept, and exported as a table."""

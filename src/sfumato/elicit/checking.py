@@ -1,0 +1,213 @@
+"""A study looked at whole before people see it: its file, its items and pictures, its kind, and what it will take."""
+
+from __future__ import annotations
+
+import math
+import types
+import typing
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sfumato.elicit.items import read_items
+from sfumato.elicit.kind import Item, Kind, Stimulus
+from sfumato.elicit.pictures import check_picture
+from sfumato.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
+from sfumato.study import Study
+from sfumato.study_file import Draft, read_draft
+from sfumato.study_file.mistakes import Mistakes
+
+MAX_LISTED = 20
+"""So many damaged pictures are named; the rest are counted."""
+TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text in quotes"}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A study without mistakes, and what it will take; `warnings` are what a careful reader would want to know."""
+
+    study: Study
+    items: Sequence[Item]
+    stimuli: Sequence[Stimulus]
+    n_answers: int
+    """Answers wanted in all; practice and repeats come on top."""
+    n_people: int
+    """People needed where each does all their batches."""
+    n_per_person: int
+    """Answers one person gives, repeats counted, practice not."""
+    cost: float | None
+    warnings: tuple[str, ...]
+
+
+def check_study(path: Path) -> Checked:
+    """The study in `path`, everything about it checked; raises `BadStudy` with every mistake, each with its line."""
+    draft = read_draft(path)
+    study, mistakes = draft.study, draft.mistakes
+    items = _items(draft)
+    kind = _kind(study, mistakes)
+    stimuli = _stimuli(kind, items, study, mistakes) if kind and items else []
+    # Where the kind itself is wrong, the items are the best there is to tell.
+    asked = [each.item for each in stimuli] if kind else [each.id for each in items]
+    _check_practice(study, list(dict.fromkeys(asked)), mistakes)
+    _check_pictures(study, items, mistakes)
+    if mistakes.found:
+        raise BadStudy(mistakes.in_order(), file=mistakes.file)
+    return _summed_up(study, items, stimuli)
+
+
+def _items(draft: Draft) -> list[Item]:
+    """The items; none where the file does not say well enough where they are."""
+    study, mistakes = draft.study, draft.mistakes
+    key = next((key for key in ("folder", "csv", "npz") if getattr(study.items, key)), None)
+    if key is None or any(mistakes.about("items", each) for each in ("folder", "csv", "npz")):
+        return []
+    if any(each.code == "one-source" for each in mistakes.found):
+        return []
+    try:
+        return read_items(study.items, study.class_names)
+    except SfumatoError as error:
+        if error.where.line is None:
+            mistakes.place(("items", key), error)
+        else:
+            mistakes.found.append(error)  # it has a line of its own, in the file of the items
+        return []
+
+
+def _kind(study: Study, mistakes: Mistakes) -> Kind | None:
+    from sfumato.elicit.kinds import KINDS, kind_of
+
+    member = next((each for each in KINDS if each.name == study.question.kind), None)
+    if member is not None and not _settings_fit(member, study, mistakes):
+        return None
+    try:
+        return kind_of(study)
+    except (BadSetting, UnknownName) as error:
+        mistakes.place(("question", *_key_named(error, study)), error)
+        return None
+
+
+def _settings_fit(member: Any, study: Study, mistakes: Mistakes) -> bool:
+    """Whether every setting is one of the kind's and of its type; the kind itself looks at the values."""
+    known = [each.name for each in fields(member)]
+    types_of = typing.get_type_hints(member)
+    n_before = len(mistakes.found)
+    for key, value in study.question.settings.items():
+        at = ("question", key)
+        if key not in known:
+            settings = ["kind", "framing", "prompt", *known]
+            mistakes.add(
+                at,
+                f"the key {show(key)} for the kind {member.name}",
+                expected=f"the keys of [question] for {member.name}: {listing(settings)}",
+                fix=f"{nearest(key, settings)}leave it out, or choose another kind",
+                code="unknown-key",
+            )
+        elif not _is_of(value, types_of[key]):
+            expected = TYPE_NAMES.get(_plain_type(types_of[key]), "another type of value")
+            fix = f"write {expected}"
+            mistakes.add(at, f"{key} = {show(value)}", expected=expected, fix=fix, code="wrong-type")
+    return len(mistakes.found) == n_before
+
+
+def _plain_type(hint: Any) -> Any:
+    """`int` for `int | None`: a study file cannot hold None."""
+    if isinstance(hint, types.UnionType):
+        return next((each for each in hint.__args__ if each is not types.NoneType), hint)
+    return hint
+
+
+def _is_of(value: object, hint: Any) -> bool:
+    wanted = _plain_type(hint)
+    if wanted is float:
+        return type(value) in (int, float)
+    return wanted not in TYPE_NAMES or type(value) is wanted
+
+
+def _key_named(error: SfumatoError, study: Study) -> tuple[str, ...]:
+    """The key of `[question]` that an error of the kind speaks of."""
+    if isinstance(error, UnknownName):
+        return ("kind",)
+    words = error.found.replace("-", "_").split()
+    return next(((key,) for key in study.question.settings if key in words), ())
+
+
+def _stimuli(kind: Kind, items: list[Item], study: Study, mistakes: Mistakes) -> list[Stimulus]:
+    try:
+        return kind.stimuli(items, study)
+    except SfumatoError as error:
+        if not mistakes.about("classes"):
+            mistakes.place(("question", "kind") if "kind" in _keys(mistakes) else ("question",), error)
+        return []
+
+
+def _keys(mistakes: Mistakes) -> set[object]:
+    return {path[1] for path in mistakes.lines if path[:1] == ("question",) and len(path) == 2}
+
+
+def _check_practice(study: Study, asked: list[str], mistakes: Mistakes) -> None:
+    known = set(asked)
+    for number, practice in enumerate(study.practice):
+        if asked and practice.item and practice.item not in known:
+            mistakes.add(
+                ("practice", number, "item"),
+                f"item = {show(practice.item)}, about which nothing is asked",
+                expected=f"the id of an item: {listing(asked, 6)}",
+                fix=f"{nearest(practice.item, asked[:10_000])}write an id of the items",
+                code="unknown-item",
+            )
+
+
+def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None:
+    """Note every picture that cannot be shown; a person would find it in the middle of the study."""
+    for number, each in enumerate(study.classes):
+        if each.example is not None and not mistakes.about("classes", number, "example"):
+            try:
+                check_picture(each.example)
+            except BadFile as error:
+                mistakes.place(("classes", number, "example"), error)
+    n_bad = 0
+    for item in items:
+        if item.picture is None:
+            continue
+        try:
+            check_picture(item.picture)
+        except BadFile as error:
+            n_bad += 1
+            if n_bad <= MAX_LISTED:
+                mistakes.found.append(error)
+    if n_bad > MAX_LISTED:
+        mistakes.add(
+            ("items",),
+            f"{n_bad - MAX_LISTED:,} more pictures that cannot be shown",
+            expected="whole pictures",
+            fix="mend those listed, and check again",
+            code="damaged-pictures",
+        )
+
+
+def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Checked:
+    people = study.people
+    practised = {each.item for each in study.practice}
+    asked = [each for each in stimuli if each.item not in practised]
+    n_answers = len(asked) * people.answers_per_item
+    n_fresh = min(people.batch_size * people.batches, len(asked))
+    n_people = max(people.answers_per_item, math.ceil(n_answers / n_fresh)) if n_fresh else 0
+    n_batches = math.ceil(n_fresh / people.batch_size)
+    warnings = []
+    if not asked:
+        warnings.append("every item is for practice, so nothing is asked")
+    elif people.batch_size > len(asked):
+        warnings.append(f"a batch of {people.batch_size} is more than the {len(asked)} there are: batches are shorter")
+    if study.comprehension and not study.instructions:
+        warnings.append("there are comprehension questions, but no instructions")
+    return Checked(
+        study,
+        items,
+        asked,
+        n_answers,
+        n_people,
+        n_fresh + people.repeats * n_batches,
+        None if study.pay is None else study.pay.amount * n_people * n_batches,
+        tuple(warnings),
+    )

@@ -1,0 +1,203 @@
+"""Opening a store: an SQLite file beside the study, or a PostgreSQL database by its URL.
+
+SQLite: one connection writes *and* checkpoints (releases before 3.51.3 can lose committed rows when another one does),
+readers open the file read-only, and a lock file keeps a second server away. PostgreSQL must be set to keep what it
+acknowledges; otherwise we refuse to start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.pool import StaticPool
+
+from sfumato.errors import BadFile, BadSetting, Where, show
+
+LATEST = "0001"
+"""The version of the tables this release works with, the last file under `migrations/versions`."""
+
+
+@dataclass(frozen=True)
+class StorePlace:
+    """Where a store is: a file, or a PostgreSQL URL."""
+
+    url: sa.URL
+    file: Path | None = None
+
+    @classmethod
+    def of(cls, store: str | Path) -> StorePlace:
+        """From a path or `postgresql://user@host/database`."""
+        text = str(store)
+        if text.startswith(("postgresql://", "postgres://")):
+            url = sa.make_url(text).set(drivername="postgresql+psycopg")
+            return cls(url)
+        if "://" in text:
+            raise BadSetting(
+                f"found the store {show(text)}",
+                expected="a path, or a URL that begins with postgresql://",
+                fix="give a file for SQLite, or the URL of a PostgreSQL database",
+                code="bad-store",
+            )
+        return cls(sa.URL.create("sqlite", database=text), Path(text))
+
+    def __str__(self) -> str:
+        return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
+
+
+def writing_engine(place: StorePlace) -> sa.Engine:
+    """An engine with exactly one connection, the one that writes; tables are made or brought up to date."""
+    if place.file is None:
+        engine = sa.create_engine(place.url, pool_size=1, max_overflow=0, pool_pre_ping=True)
+        check_durable(engine)
+    else:
+        _make_private(place.file)
+        engine = sa.create_engine(
+            place.url, poolclass=StaticPool, connect_args={"isolation_level": None, "check_same_thread": False}
+        )
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    try:
+        migrate(engine, place)
+    except sa.exc.DatabaseError as error:
+        raise _unreadable(place, error) from error
+    return engine
+
+
+def reading_engine(place: StorePlace) -> sa.Engine:
+    """An engine that can only read, for exports and look-ups beside a running server."""
+    if place.file is None:
+        options = {"options": "-c default_transaction_read_only=on"}
+        return sa.create_engine(
+            place.url, connect_args=options, isolation_level="REPEATABLE READ", pool_size=2, pool_pre_ping=True
+        )
+    if not place.file.exists():
+        raise BadFile(
+            "found no answers yet",
+            expected="the store of a study that was served",
+            fix="run sfumato serve, or name the store with --store",
+            code="no-store",
+            where=Where(str(place.file)),
+        )
+    url = sa.URL.create("sqlite", database=f"file:{place.file.absolute()}", query={"mode": "ro", "uri": "true"})
+    engine = sa.create_engine(url, connect_args={"isolation_level": None, "check_same_thread": False})
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+    return engine
+
+
+@contextlib.contextmanager
+def only_server(place: StorePlace) -> Iterator[None]:
+    """Hold the lock against a second server on the same file; PostgreSQL keeps order itself."""
+    if place.file is None:
+        yield
+        return
+    path = place.file.with_name(place.file.name + ".lock")
+    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BadSetting(
+                f"found another server at work on this store (process {lock.read().strip() or 'unknown'})",
+                expected="one server a file",
+                fix="stop the other one first, or use PostgreSQL for several",
+                code="store-in-use",
+                where=Where(str(place.file)),
+            ) from None
+        lock.seek(0)
+        lock.truncate()
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def check_durable(engine: sa.Engine) -> None:
+    """Refuse a PostgreSQL server that may forget what it has acknowledged."""
+    with engine.connect() as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            value = connection.exec_driver_sql(f"SHOW {setting}").scalar_one()
+            if value == "off":
+                raise BadSetting(
+                    f"found {setting} = off in PostgreSQL",
+                    expected="a database that keeps what it acknowledges",
+                    fix=f"set {setting} = on in postgresql.conf and reload it",
+                    code="not-durable",
+                )
+
+
+def migrate(engine: sa.Engine, place: StorePlace) -> None:
+    """Bring the tables to `LATEST` in one transaction; a store made by a later release is refused."""
+    version = _version(engine)
+    if version == LATEST:
+        return
+    if version is not None and version > LATEST:
+        raise BadFile(
+            f"found a store of version {version}",
+            expected=f"at most version {LATEST}, which this release knows",
+            fix="use the newer sfumato that made it; nothing was changed",
+            code="newer-store",
+            where=Where(str(place)),
+        )
+    # Alembic is needed once in the life of a store, so starting does not wait for it.
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, LATEST)
+
+
+def _version(engine: sa.Engine) -> str | None:
+    with engine.connect() as connection:
+        if not sa.inspect(connection).has_table("alembic_version"):
+            return None
+        found = connection.execute(sa.select(sa.text("version_num")).select_from(sa.text("alembic_version")))
+        return found.scalar_one_or_none()
+
+
+def _make_private(file: Path) -> None:
+    """Make the file readable by its owner alone, before anything is in it; -wal and -shm take its mode over."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as error:
+        raise BadSetting(
+            f"found a store that cannot be written ({error.strerror})",
+            expected="a file in a folder of yours",
+            fix="name another place with --store",
+            code="bad-store",
+            where=Where(str(file)),
+        ) from error
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    for pragma in (
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "busy_timeout = 5000",
+        "trusted_schema = OFF",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _unreadable(place: StorePlace, error: Exception) -> BadFile:
+    return BadFile(
+        f"found a store that cannot be opened ({type(error).__name__}: {str(error).splitlines()[0]})",
+        expected="an SQLite file or PostgreSQL database of sfumato",
+        fix="name another place with --store; nothing was changed",
+        code="bad-store",
+        where=Where(str(place)),
+    )

@@ -1,0 +1,475 @@
+"""Fieldwork: the rules of a running study. Who is shown what, what happens to an answer, when a turn lapses.
+
+All of it happens in the one thread that writes (`writer.py`), between `begin` and `end` of a group of requests, so no
+two requests ever see each other half done. What is decided goes into `Changes`; it counts once the group is committed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import sqlalchemy as sa
+
+from sfumato.elicit import store
+from sfumato.elicit.kind import Kind, Stimulus, label_of
+from sfumato.elicit.memory import Memory
+from sfumato.elicit.person import Person, Receipt, Trial
+from sfumato.elicit.registering import register
+from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
+from sfumato.elicit.standing import Link, Outcome, Sent, Shown, Standing
+from sfumato.errors import InvalidAnswer, NotNow, NotThere, show
+from sfumato.study import Entry, Study
+
+LOOKAHEAD = 3
+"""Trials held for a person at once: the one they look at, and the next, so that pictures are there in time."""
+SEEN_AT_LEAST_EVERY = 30_000
+"""Milliseconds between two notes of when a person was last seen."""
+
+
+class Clock:
+    """The time of day for what is written down, and a clock that never jumps for leases."""
+
+    def now(self) -> int:
+        """Milliseconds since 1970, UTC."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        """Seconds since some moment."""
+        return time.monotonic()
+
+
+def hash_of(token: str) -> str:
+    """The hash under which a token is kept; the token itself is nowhere."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+@dataclass
+class Fieldwork:
+    """A study at work. `begin` and `end` bracket each group of requests; everything else is a request."""
+
+    study: Study
+    kind: Kind
+    stimuli: Sequence[Stimulus]
+    clock: Clock = field(default_factory=Clock)
+    rng: random.Random = field(default_factory=random.SystemRandom)
+    number: int = -1
+    """The study's id in the store, once it is registered."""
+
+    def __post_init__(self) -> None:
+        self._changes = store.Changes()
+        self._version = -1
+        self._has_written = False
+        self._known: Memory | None = None
+        self._lease = 60.0 * self.study.limits.lease_minutes
+
+    # --- groups of requests ---
+
+    def begin(self, connection: sa.Connection) -> None:
+        """Start a group: know what the store knows."""
+        self._connection = connection
+        self._has_written = False
+        if self.number < 0:
+            self.number = register(connection, self.study, self.kind, self.stimuli, self.clock.now())
+        if connection.dialect.name != "sqlite":
+            version = store.lock_study(connection, self.number)
+            if version != self._version:
+                self.forget()
+                self._version = version
+        now, at = self.clock.now(), self.clock.monotonic()
+        if self._known is None:
+            self._known = Memory(connection, self.study, self.number, now=now, at=at)
+        for trial in self._memory.leases.overdue(at):
+            self._give_back(trial)
+
+    def end(self) -> None:
+        """Write what the group changed; the caller commits."""
+        self._written()
+        if self._has_written and self._connection.dialect.name != "sqlite":
+            store.count_change(self._connection, self.number)
+            self._version += 1
+
+    def committed(self) -> None:
+        """The group is safe."""
+        self._memory.trim()
+
+    def forget(self) -> None:
+        """Let go of everything that is only in memory; the next group reads the store anew."""
+        self._changes.clear()
+        self._known = None
+
+    @property
+    def _memory(self) -> Memory:
+        assert self._known is not None, "a request outside of begin and end"
+        return self._known
+
+    # --- requests ---
+
+    def join(self) -> Link:
+        """A new person who came by the open door."""
+        if self.study.people.entry is not Entry.OPEN:
+            raise NotNow(
+                "found no link",
+                expected="the personal link you were given",
+                fix="open the study by that link, or ask the researcher for one",
+                code="links-only",
+            )
+        return self.invite()
+
+    def invite(self) -> Link:
+        """A new person, by a link of their own."""
+        link = Link(_pseudonym(), secrets.token_urlsafe(24))
+        row = store.blank_annotator() | {
+            "id": self._memory.new_id("annotator"),
+            "study": self.number,
+            "pseudonym": link.pseudonym,
+            "token_hash": hash_of(link.token),
+            "seed": secrets.randbits(31),
+            "created_at": self.clock.now(),
+            "attempts": 0,
+        }
+        self._changes.new_annotators.append(row)
+        self._memory.keep(Person.of(row))
+        return link
+
+    def standing(self, token_hash: str) -> Standing:
+        """Where the person stands, with trials held for them if they are at that stage."""
+        return self._standing(self._person(token_hash))
+
+    def seed(self, token_hash: str) -> int:
+        """What a person's order of classes is drawn from."""
+        return self._person(token_hash).seed
+
+    def consent(self, token_hash: str) -> Standing:
+        return self._step(token_hash, "consent", "consented_at")
+
+    def instructed(self, token_hash: str) -> Standing:
+        return self._step(token_hash, "instructions", "instructed_at")
+
+    def comprehension(self, token_hash: str, given: Sequence[str]) -> Standing:
+        """Check the answers about the instructions; who fails too often is thanked and not shown the study."""
+        person = self._person(token_hash)
+        if self._stage(person) != "comprehension":
+            return self._standing(person)
+        questions = self.study.comprehension
+        if len(given) != len(questions):
+            raise InvalidAnswer(
+                f"found {len(given)} answers",
+                expected=f"one for each of the {len(questions)} questions",
+                fix="answer every question",
+                code="invalid-answer",
+            )
+        wrong = [i for i, (said, asked) in enumerate(zip(given, questions, strict=True)) if said != asked.answer]
+        self._set(person, attempts=person.attempts + 1)
+        if not wrong:
+            self._set(person, passed_at=self.clock.now())
+        elif person.attempts >= self.study.limits.comprehension_attempts:
+            self._set(person, excluded_at=self.clock.now())
+        return self._standing(person, wrong)
+
+    def pulse(self, token_hash: str) -> Standing:
+        """The person is there: what they hold stays theirs."""
+        person = self._person(token_hash)
+        self._renew(person)
+        return self._standing(person)
+
+    def withdraw(self, token_hash: str) -> Standing:
+        """The person stops. What they hold goes back; what they answered stays."""
+        person = self._person(token_hash)
+        if person.withdrawn_at is None:
+            self._set(person, withdrawn_at=self.clock.now())
+            for trial in list(person.open.values()):
+                self._give_back(trial)
+        return self._standing(person)
+
+    def submit(self, token_hash: str, sent: Sent) -> Outcome:
+        """Take an answer: once, for the trial it belongs to, never past the item's quota."""
+        person = self._person(token_hash)
+        if hash(sent.key) in person.sent and (receipt := self._receipt(person, sent.key)):
+            return self._again(person, receipt, sent)
+        trial = person.trials.get(sent.trial)
+        if trial is None:
+            return self._keep_aside(person, self._answered_trial(person, sent.trial), sent, "already-answered")
+        payload = self.kind.parse(sent.answer, self._memory.stimuli[trial.item], self.study)
+        if trial.state == LAPSED and not self._take_up(person, trial):
+            return self._keep_aside(person, trial.id, sent, "given-to-others")
+        self._store(person, trial, sent, payload)
+        return Outcome(trial.answer, False, None, self._standing(person))
+
+    def pause(self, paused: bool) -> None:
+        """Give out nothing new until told otherwise; answers are taken all the same."""
+        self._memory.paused = paused
+        self._has_written = True
+        store.set_paused(self._connection, self.number, self.clock.now() if paused else None)
+
+    def set_quota(self, quota: int) -> None:
+        """Ask for another number of answers an item."""
+        numbers = [number for number in self._memory.stimuli if number not in self._memory.practice]
+        self._has_written = True
+        store.set_quota(self._connection, quota, numbers)
+        for number in numbers:
+            self._memory.leases.set_quota(number, quota)
+
+    # --- stages ---
+
+    def _stage(self, person: Person) -> str:
+        """The stage a person is at, before trials are looked at."""
+        gates = (
+            ("withdrawn", person.withdrawn_at is not None),
+            ("excluded", person.excluded_at is not None),
+            ("consent", bool(self.study.consent) and person.consented_at is None),
+            ("instructions", person.instructed_at is None),
+            ("comprehension", bool(self.study.comprehension) and person.passed_at is None),
+        )
+        return next((stage for stage, stops_here in gates if stops_here), "trials")
+
+    def _standing(self, person: Person, wrong: Sequence[int] = ()) -> Standing:
+        self._see(person)
+        people = self.study.people
+        answered = person.answered["label"] + person.answered["repeat"]
+        wanted = people.batches * (people.batch_size + people.repeats)
+        stage = self._stage(person)
+        if stage == "comprehension":
+            left = self.study.limits.comprehension_attempts - person.attempts
+            return Standing(stage, answered, wanted, wrong=wrong, attempts_left=left)
+        if stage != "trials":
+            return Standing(stage, answered, wanted)
+        held = self._hold(person)
+        if held:
+            return Standing(stage, answered, wanted, tuple(map(self._shown, held)))
+        if self._memory.paused:
+            return Standing("paused", answered, wanted)
+        if person.due(people, len(self._memory.practice)) and self._may_come_back(person):
+            return Standing("empty", answered, wanted)
+        if person.finished_at is None:
+            self._set(person, finished_at=self.clock.now(), code=secrets.token_hex(4).upper())
+        return Standing("finished", answered, wanted, code=person.code)
+
+    def _step(self, token_hash: str, stage: str, column: str) -> Standing:
+        person = self._person(token_hash)
+        if self._stage(person) == stage:
+            self._set(person, **{column: self.clock.now()})
+        return self._standing(person)
+
+    def _see(self, person: Person) -> None:
+        """Note that the person is here; after a long gap the instructions come again."""
+        now = self.clock.now()
+        since = now - (person.seen_at or now)
+        if since > 60_000 * self.study.limits.remind_after_minutes and person.instructed_at and not person.finished_at:
+            self._set(person, instructed_at=None)
+        if person.seen_at is None or since > SEEN_AT_LEAST_EVERY:
+            self._set(person, seen_at=now)
+
+    # --- trials ---
+
+    def _hold(self, person: Person) -> list[Trial]:
+        """The person's open trials, filled up to what may be held at once."""
+        self._renew(person)
+        held = list(person.open.values())
+        if self._memory.paused:
+            return held
+        # Near the end of a study nobody keeps a reserve that others could answer now.
+        ample = self._memory.leases.room >= LOOKAHEAD * max(1, len(self._memory.leases))
+        while len(held) < (LOOKAHEAD if ample else 1):
+            trial = self._resumed(person) or self._next(person)
+            if trial is None:
+                break
+            held.append(trial)
+        return sorted(held, key=lambda trial: trial.number)
+
+    def _resumed(self, person: Person) -> Trial | None:
+        """A trial of theirs that had lapsed, if its item can still take an answer."""
+        return next((trial for trial in list(person.lapsed.values()) if self._take_up(person, trial)), None)
+
+    def _next(self, person: Person) -> Trial | None:
+        purpose = person.due(self.study.people, len(self._memory.practice))
+        if purpose == "practice":
+            item = next((item for item in self._memory.practice if item not in person.seen), None)
+        elif purpose == "repeat":
+            item = person.to_repeat(self.study.people, self.rng)
+        elif purpose == "label":
+            item = self._memory.leases.choose(person.seen, self.rng)
+        else:
+            return None
+        if item is None:
+            return None
+        trial = Trial(
+            self._memory.new_id("trial"),
+            secrets.token_urlsafe(12),
+            person.id,
+            item,
+            person.n_trials + 1,
+            purpose,
+            OPEN,
+            self.clock.monotonic() + self._lease,
+        )
+        person.add(trial)
+        self._memory.leases.hold(trial)
+        self._changes.new_trials.append(
+            {name: getattr(trial, name) for name in ("id", "annotator", "item", "number", "purpose", "handle")}
+            | {"leased_at": self.clock.now(), "expires_at": self._expires_at(), "state": OPEN}
+        )
+        return trial
+
+    def _take_up(self, person: Person, trial: Trial) -> bool:
+        """Hold a lapsed trial again, if its item can still take an answer."""
+        if not self._memory.leases.has_room(trial):
+            return False
+        person.move(trial, OPEN)
+        trial.expires = self.clock.monotonic() + self._lease
+        self._memory.leases.hold(trial)
+        self._changes.set_trial(trial.id, state=OPEN, expires_at=self._expires_at())
+        return True
+
+    def _give_back(self, trial: Trial) -> None:
+        """The trial will not be answered now; somebody else may have its item."""
+        self._memory.leases.give_back(trial)
+        if person := self._memory.owner(trial):
+            person.move(trial, LAPSED)
+        self._changes.set_trial(trial.id, state=LAPSED)
+
+    def _renew(self, person: Person) -> None:
+        now = self.clock.monotonic()
+        for trial in person.open.values():
+            if trial.expires - now < self._lease / 2:
+                trial.expires = now + self._lease
+                self._changes.set_trial(trial.id, expires_at=self._expires_at())
+
+    def _may_come_back(self, person: Person) -> bool:
+        """Whether somebody else holds an item that this person could still be asked about."""
+        theirs = {trial.item for trial in person.lapsed.values()}
+        return any(
+            trial.annotator != person.id and (trial.item not in person.seen or trial.item in theirs)
+            for trial in self._memory.leases
+        )
+
+    # --- answers ---
+
+    def _store(self, person: Person, trial: Trial, sent: Sent, payload: Any) -> None:
+        now = self.clock.now()
+        submitted = now - sent.age_ms
+        person.move(trial, ANSWERED)
+        trial.answer = secrets.token_hex(12)
+        self._memory.leases.answered(trial)
+        person.note(sent.key, Receipt(sent.digest, trial.answer))
+        self._changes.set_trial(trial.id, state=ANSWERED)
+        self._changes.new_answers.append(
+            {
+                "id": self._memory.new_id("answer"),
+                "study": self.number,
+                "annotator": person.id,
+                "item": trial.item,
+                "trial": trial.id,
+                "number": trial.number,
+                "purpose": trial.purpose,
+                "kind": label_of(self.kind),
+                "payload": msgspec.json.encode(payload).decode(),
+                "started_at": submitted - round(sent.record.elapsed_ms),
+                "submitted_at": submitted,
+                "received_at": now,
+                "seconds": sent.record.seconds(),
+                "key": sent.key,
+                "digest": sent.digest,
+                "handle": trial.answer,
+                "record": msgspec.json.encode(sent.record).decode(),
+            }
+        )
+
+    def _keep_aside(self, person: Person, trial: int, sent: Sent, code: str) -> Outcome:
+        """Refuse an answer, but keep it where the researcher can find it."""
+        person.note(sent.key, Receipt(sent.digest, None, code))
+        self._changes.new_refused.append(
+            {
+                "id": self._memory.new_id("refused"),
+                "study": self.number,
+                "annotator": person.id,
+                "trial": trial,
+                "code": code,
+                "body": sent.body,
+                "received_at": self.clock.now(),
+                "key": sent.key,
+                "digest": sent.digest,
+            }
+        )
+        return Outcome(None, False, code, self._standing(person))
+
+    def _receipt(self, person: Person, key: str) -> Receipt | None:
+        """What became of the answer sent under `key`, if one was."""
+        if key in person.receipts:
+            return person.receipts[key]
+        row = store.sent_under(self._written(), person.id, key)
+        return None if row is None else Receipt(row["digest"], row["handle"], row["code"])
+
+    def _answered_trial(self, person: Person, handle: str) -> int:
+        """The id of a trial of theirs that is over."""
+        row = store.trial_with(self._written(), person.id, handle)
+        if row is None:
+            raise _no_such_trial(handle)
+        return int(row["id"])
+
+    def _written(self) -> sa.Connection:
+        """The connection, with everything decided so far in this group visible to it."""
+        if self._changes:
+            store.flush(self._connection, self._changes)
+            self._changes.clear()
+            self._has_written = True
+        return self._connection
+
+    def _again(self, person: Person, receipt: Receipt, sent: Sent) -> Outcome:
+        if receipt.digest != sent.digest:
+            raise InvalidAnswer(
+                "found another answer under a key that was used before",
+                expected="the same answer, or a new key",
+                fix="answer the question again",
+                code="key-reused",
+            )
+        return Outcome(receipt.answer, True, receipt.code, self._standing(person))
+
+    # --- small parts ---
+
+    def _person(self, token_hash: str) -> Person:
+        person = self._memory.person(self._connection, token_hash, self.clock.now(), self.clock.monotonic())
+        if person is None:
+            raise no_such_link()
+        return person
+
+    def _set(self, person: Person, **values: Any) -> None:
+        for name, value in values.items():
+            setattr(person, name, value)
+        self._changes.set_annotator(person.id, **values)
+
+    def _shown(self, trial: Trial) -> Shown:
+        return Shown(trial.handle, trial.number, trial.purpose == "practice", self._memory.stimuli[trial.item])
+
+    def _expires_at(self) -> int:
+        return self.clock.now() + round(1000 * self._lease)
+
+
+def no_such_link() -> NotThere:
+    """The error for a token nobody has."""
+    return NotThere(
+        "found a link that is not known here",
+        expected="the whole link you were given",
+        fix="check that the address is complete, or ask for a new link",
+        code="unknown-link",
+    )
+
+
+def _no_such_trial(handle: str) -> NotThere:
+    return NotThere(
+        f"found the trial {show(handle)}",
+        expected="a trial of yours",
+        fix="reload the page",
+        code="unknown-trial",
+    )
+
+
+def _pseudonym() -> str:
+    """A name that says nothing: A and ten letters and digits that are hard to mistake for one another."""
+    return "A" + "".join(secrets.choice("bcdfghjkmnpqrstvwxz23456789") for _ in range(10))

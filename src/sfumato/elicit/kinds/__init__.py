@@ -1,0 +1,44 @@
+"""The kinds of question. One folder a kind; `KINDS` lists them all, and nothing else needs to know a new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.elicit.kind import Kind
+from sfumato.elicit.kinds.choice.kind import Choice
+from sfumato.elicit.kinds.mixture.kind import Mixture
+from sfumato.elicit.kinds.plausible.kind import Plausible
+from sfumato.elicit.kinds.similarity.kind import Similarity
+from sfumato.elicit.kinds.sliders.kind import Sliders
+from sfumato.elicit.kinds.tokens.kind import Tokens
+from sfumato.elicit.kinds.top_two.kind import TopTwo
+from sfumato.elicit.kinds.triplet.kind import Triplet
+from sfumato.elicit.kinds.typicality.kind import Typicality
+from sfumato.errors import unknown
+from sfumato.strategies import strategy_named
+from sfumato.study import Study
+
+KINDS: tuple[Any, ...] = (
+    Choice,
+    TopTwo,
+    Plausible,
+    Sliders,
+    Tokens,
+    Typicality,
+    Similarity,
+    Triplet,
+    Mixture,
+)
+
+
+def kind_of(study: Study) -> Kind:
+    """The kind of question `study` asks, with its settings; the one place where a name becomes an object."""
+    return strategy_named("kind", KINDS, study.question.kind, study.question.settings)  # type: ignore[no-any-return]
+
+
+def kind_named(name: str) -> Any:
+    """The kind called `name` as it stands in `KINDS`, before any settings; an error lists the names there are."""
+    for kind in KINDS:
+        if kind.name == name:
+            return kind
+    raise unknown("kind", name, [kind.name for kind in KINDS])

@@ -1,0 +1,15 @@
+/** Similarity: two items side by side and a row of buttons, from nothing alike to nearly the same. */
+
+import { Scale } from '/static/kinds/typicality/form.js';
+
+class Similarity extends Scale {
+  answer() {
+    return this.chosen === null ? null : { rating: this.chosen };
+  }
+
+  status() {
+    return this.chosen === null ? super.status() : `Alike: ${super.status()}`;
+  }
+}
+
+customElements.define('sfumato-similarity', Similarity);

@@ -1,0 +1,288 @@
+/**
+ * Tokens: N tokens over the classes.
+ *
+ * A class key, or a click on the row:
+ *   - nothing placed yet: all tokens go to that class;
+ *   - else one token moves to it from the class with the most tokens among the others. Where two have equally many,
+ *     from the one that has been holding tokens for longer (a class that was emptied starts anew).
+ * Shift with a class key, or the row's minus: one token goes back from that class, to the class with the most tokens
+ * among the others (equally many: the same rule). Where it is the only class with tokens, nothing moves.
+ * `o` says that other classes are possible, or takes it back; Backspace undoes the last step; Enter submits.
+ *
+ * With the setting `drag`: press on A, let go over the track of B, and what the two hold is split there: B gets as
+ * many as the track shows up to that point. Without dragging: click A, click B, then set the split on the bar below.
+ */
+import { Form } from '/static/form.js';
+
+/** @typedef {{placed: Map<string, number>, others: boolean, pair: [string, string]|null}} State */
+
+class Tokens extends Form {
+  /** Tokens by class, in the order in which the classes came to hold some; none without tokens. @type {State} */
+  #now = { placed: new Map(), others: false, pair: null };
+
+  /** @type {State[]} */
+  #before = [];
+
+  #note = '';
+
+  begin() {
+    const cap = this.one('.others kbd');
+    if (cap) cap.textContent = this.#othersKey;
+    this.addEventListener('click', (event) => this.#clicked(/** @type {Element} */ (event.target)));
+    this.one('.split input')?.addEventListener('input', (event) => {
+      const [a, b] = this.#now.pair ?? ['', ''];
+      const ofA = Number(/** @type {HTMLInputElement} */ (event.target).value);
+      this.#step(this.#splitOf(this.#now, a, b, this.#held(this.#now, a) + this.#held(this.#now, b) - ofA));
+    });
+    if (this.shown.settings.drag) this.#watchDrags();
+    this.#draw();
+  }
+
+  answer() {
+    const { placed, others } = this.#now;
+    return placed.size === 0 ? null : { tokens: Object.fromEntries(placed), others };
+  }
+
+  missing() {
+    return this.#now.placed.size === 0 ? `Choose a class: all ${this.#n} tokens go there.` : '';
+  }
+
+  status() {
+    const { placed, others } = this.#now;
+    const held = [...placed].map(([name, n]) => `${name} ${n}`).join(', ') || 'No tokens placed';
+    return `${this.#note ? `${this.#note} ` : ''}${held}. Other classes possible: ${others ? 'marked' : 'not marked'}.`;
+  }
+
+  /** @param {string} key
+   * @param {KeyboardEvent} event */
+  press(key, event) {
+    const named = this.shown.classes.find((each) => each.key?.toLowerCase() === key);
+    if (named && event.shiftKey) this.#take(named.name);
+    else if (named) this.#put(named.name);
+    else if (key === this.#othersKey) this.#toggleOthers();
+    else if (key === 'backspace') this.#undo();
+    else return false;
+    return true;
+  }
+
+  firstMissing() {
+    return this.one('.put');
+  }
+
+  /** @returns {[string[], string][]} */
+  legend() {
+    const keys = this.shown.classes.flatMap((each) => (each.key ? [each.key] : []));
+    return [
+      [keys, 'the first puts all tokens on that class, each further one moves one token over'],
+      [['shift', keys[0] ?? ''], 'takes one token back from that class'],
+      [[this.#othersKey], 'says that other classes are possible, or takes it back'],
+      [['backspace'], 'undoes the last step'],
+    ];
+  }
+
+  /** `o`, or the next best where a class has that key. */
+  get #othersKey() {
+    const taken = new Set(this.shown.classes.map((each) => each.key?.toLowerCase()));
+    return ['o', '.', '/', '+'].find((key) => !taken.has(key)) ?? '';
+  }
+
+  /** How many tokens there are in all. */
+  get #n() {
+    return Number(this.shown.settings.tokens ?? 10);
+  }
+
+  /** @param {Element} target */
+  #clicked(target) {
+    const name = this.classOf(target);
+    if (target.closest('.others')) this.#toggleOthers();
+    else if (target.closest('.undo')) this.#undo();
+    else if (name !== null && target.closest('.take')) this.#take(name);
+    else if (name !== null) this.#put(name);
+  }
+
+  /** @param {string} name */
+  #put(name) {
+    const { placed } = this.#now;
+    const from = this.#most(placed, name);
+    if (placed.size === 0) this.#step({ ...this.#now, placed: new Map([[name, this.#n]]) });
+    else if (from === null) this.#say(`All ${this.#n} tokens are on ${name} already.`);
+    else this.#step(this.#splitOf(this.#now, from, name, this.#held(this.#now, name) + 1));
+  }
+
+  /** @param {string} name */
+  #take(name) {
+    const { placed } = this.#now;
+    const to = this.#most(placed, name);
+    if (!placed.has(name)) this.#say(`${name} has no tokens to take back.`);
+    else if (to === null) this.#say(`Only ${name} has tokens: press another class to move one over.`);
+    else this.#step(this.#splitOf(this.#now, to, name, this.#held(this.#now, name) - 1));
+  }
+
+  #toggleOthers() {
+    this.#step({ ...this.#now, others: !this.#now.others });
+  }
+
+  #undo() {
+    const before = this.#before.pop();
+    if (!before) return this.#say('Nothing to undo.');
+    this.#now = before;
+    this.#say('');
+  }
+
+  /** @param {State} next */
+  #step(next) {
+    this.#before.push(this.#now);
+    this.#now = next;
+    this.#say('');
+  }
+
+  /** @param {string} note */
+  #say(note) {
+    this.#note = note;
+    this.#draw();
+    this.changed();
+  }
+
+  /** The class with the most tokens but for `name`; of equals the one that holds tokens for longer.
+   * @param {Map<string, number>} placed
+   * @param {string} name */
+  #most(placed, name) {
+    let most = null;
+    for (const [other, n] of placed) {
+      if (other !== name && (most === null || n > (placed.get(most) ?? 0))) most = other;
+    }
+    return most;
+  }
+
+  /** @param {State} state
+   * @param {string} name */
+  #held(state, name) {
+    return state.placed.get(name) ?? 0;
+  }
+
+  /** The state in which `b` has `n` of the tokens that `a` and `b` hold together; every other class is as it was.
+   * @param {State} state
+   * @param {string} a
+   * @param {string} b
+   * @param {number} n
+   * @returns {State} */
+  #splitOf(state, a, b, n) {
+    const both = this.#held(state, a) + this.#held(state, b);
+    const ofB = Math.min(Math.max(n, 0), both);
+    const placed = new Map(state.placed).set(a, both - ofB).set(b, ofB);
+    for (const name of [a, b]) if (!placed.get(name)) placed.delete(name);
+    return { ...state, placed, pair: [a, b] };
+  }
+
+  #draw() {
+    const { placed, others, pair } = this.#now;
+    for (const row of this.all('.row')) {
+      const name = row.dataset.class ?? '';
+      const n = placed.get(name) ?? 0;
+      row.classList.toggle('held', n > 0);
+      row.querySelectorAll('.track i').forEach((slot, i) => slot.classList.toggle('on', i < n));
+      const [put, take] = row.querySelectorAll('button');
+      put.setAttribute('aria-label', `${name}: ${n || 'no'} of ${this.#n} tokens`);
+      const count = row.querySelector('.count');
+      if (count) count.textContent = n ? String(n) : '';
+      take.setAttribute('aria-disabled', String(n === 0));
+      take.tabIndex = n === 0 ? -1 : 0;
+    }
+    this.one('.others')?.setAttribute('aria-pressed', String(others));
+    const state = this.one('.others .state');
+    if (state) state.textContent = others ? 'marked' : 'not marked';
+    this.one('.undo')?.setAttribute('aria-disabled', String(this.#before.length === 0));
+    const note = this.one('.note');
+    if (note) note.textContent = this.#note;
+    this.#drawSplit(pair);
+  }
+
+  /** @param {[string, string]|null} pair */
+  #drawSplit(pair) {
+    const split = this.one('.split');
+    const range = /** @type {HTMLInputElement|null} */ (this.one('.split input'));
+    if (!split || !range) return;
+    split.toggleAttribute('data-empty', pair === null);
+    range.disabled = pair === null;
+    if (pair === null) return;
+    const [ofA, ofB] = pair.map((name) => this.#held(this.#now, name));
+    range.max = String(ofA + ofB);
+    range.value = String(ofA);
+    range.setAttribute('aria-valuetext', `${pair[0]} ${ofA}, ${pair[1]} ${ofB}`);
+    split.style.setProperty('--split', String(ofA + ofB ? ofA / (ofA + ofB) : 0));
+    this.all('.split output').forEach((side, i) => {
+      side.textContent = `${pair[i]} ${i ? ofB : ofA}`;
+      side.dataset.colour = this.all('.row').find((row) => row.dataset.class === pair[i])?.dataset.colour;
+    });
+    split.style.setProperty('--a', `var(--class-${this.all('.split output')[0].dataset.colour})`);
+    split.style.setProperty('--b', `var(--class-${this.all('.split output')[1].dataset.colour})`);
+  }
+
+  #watchDrags() {
+    const rows = /** @type {HTMLElement} */ (this.one('.rows'));
+    /** @type {{from: string, start: State, moved: boolean}|null} */
+    let drag = null;
+    const end = () => {
+      drag = null;
+      rows.classList.remove('dragging');
+      this.all('.row').forEach((row) => row.classList.remove('from', 'over'));
+    };
+    rows.addEventListener('pointerdown', (event) => {
+      const target = /** @type {Element} */ (event.target);
+      const from = this.classOf(target);
+      if (from === null || event.button !== 0 || target.closest('.take')) return;
+      drag = { from, start: this.#now, moved: false };
+    });
+    rows.addEventListener('pointermove', (event) => {
+      if (!drag) return;
+      const row = document.elementFromPoint(event.clientX, event.clientY)?.closest('.row') ?? null;
+      const to = this.contains(row) ? this.classOf(row) : null;
+      if (!drag.moved && (to === null || to === drag.from)) return;
+      if (!drag.moved) rows.setPointerCapture(event.pointerId);
+      drag.moved = true;
+      this.#now = this.#dragged(drag.start, drag.from, to, event.clientX, row);
+      rows.classList.add('dragging');
+      for (const each of this.all('.row')) {
+        each.classList.toggle('from', each.dataset.class === drag.from);
+        each.classList.toggle('over', each === row && to !== drag.from);
+      }
+      this.#draw();
+    });
+    rows.addEventListener('pointerup', () => {
+      if (drag?.moved) {
+        const result = this.#now;
+        this.#now = drag.start;
+        if (result === drag.start) this.#say(`${drag.from} has no tokens to move.`);
+        else this.#step(result);
+        // The click that follows a drag is part of it.
+        const swallow = (/** @type {Event} */ event) => event.stopPropagation();
+        this.addEventListener('click', swallow, { capture: true, once: true });
+        setTimeout(() => this.removeEventListener('click', swallow, { capture: true }));
+      }
+      end();
+    });
+    rows.addEventListener('pointercancel', () => {
+      if (drag?.moved) {
+        this.#now = drag.start;
+        this.#draw();
+      }
+      end();
+    });
+  }
+
+  /** What letting go here would mean.
+   * @param {State} start
+   * @param {string} from
+   * @param {string|null} to
+   * @param {number} x
+   * @param {Element|null} row
+   * @returns {State} */
+  #dragged(start, from, to, x, row) {
+    const whole = start.placed.size === 0 ? { ...start, placed: new Map([[from, this.#n]]) } : start;
+    const track = row?.querySelector('.track')?.getBoundingClientRect();
+    if (to === null || to === from || !track || !whole.placed.has(from)) return whole;
+    return this.#splitOf(whole, from, to, Math.ceil(((x - track.left) / track.width) * this.#n));
+  }
+}
+
+customElements.define('sfumato-tokens', Tokens);

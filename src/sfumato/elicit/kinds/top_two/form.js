@@ -1,0 +1,192 @@
+/**
+ * Top two: the five questions of CIFAR-10S, in their order.
+ *
+ * Class keys answer the question that has the focus, else the first class question without an answer, at last the
+ * marks of what it is not. A class key for the first or the second class goes on to its percent, where digits are
+ * digits; Tab goes on from there. `n` says that no other class is possible. So a whole answer by keys is
+ * `1 70 Tab 2 20 Tab 3 4 5 Enter`, or `1 100 Tab n Enter`.
+ */
+import { Form } from '/static/form.js';
+
+/** @typedef {'first'|'first_percent'|'second'|'second_percent'|'impossible'} Question */
+
+const NONE = Symbol('no other class');
+
+class TopTwo extends Form {
+  begin() {
+    const cap = this.one('.none kbd');
+    if (cap) cap.textContent = this.#noneKey;
+    // A change follows the input event of a radio or a box; fields tell every keystroke.
+    this.addEventListener('input', () => this.#update());
+  }
+
+  answer() {
+    if (this.missing() !== '') return null;
+    const second = this.#chosen('second');
+    return {
+      first: this.#chosen('first'),
+      first_percent: this.#percent('first_percent'),
+      second: second === NONE ? null : second,
+      second_percent: second === NONE ? null : this.#percent('second_percent'),
+      impossible: this.#impossible(),
+    };
+  }
+
+  missing() {
+    return this.#problems()[0]?.sentence ?? '';
+  }
+
+  status() {
+    const [first, second] = [this.#chosen('first'), this.#chosen('second')];
+    const said = [first === null ? 'No class chosen' : `Most probable: ${String(first)} ${this.#typed('first_percent')}`];
+    if (second === NONE) said.push('no other class possible');
+    else if (second !== null) said.push(`second: ${String(second)} ${this.#typed('second_percent')}`);
+    if (this.#impossible().length) said.push(`definitely not: ${this.#impossible().join(', ')}`);
+    return `${said.map((each) => each.trim()).join('; ')}.`;
+  }
+
+  /** @param {string} key */
+  press(key) {
+    const question = this.#asked();
+    if (key === this.#noneKey && question !== 'impossible') {
+      this.#choose('second', null);
+      return true;
+    }
+    const named = this.shown.classes.find((each) => each.key?.toLowerCase() === key);
+    if (named) this.#choose(question, named.name);
+    return named !== undefined;
+  }
+
+  firstMissing() {
+    const question = this.#problems()[0]?.question;
+    return this.one(`[data-question="${question}"] input:checked`) ?? this.one(`[data-question="${question}"] input`);
+  }
+
+  /** @returns {[string[], string][]} */
+  legend() {
+    const keys = this.shown.classes.flatMap((each) => (each.key ? [each.key] : []));
+    return [
+      [keys, 'the class, for the question you are at'],
+      [['Tab'], 'on from a percent to the next question'],
+      [[this.#noneKey], 'no other class is possible'],
+    ];
+  }
+
+  /** `n`, or the next best where a class has that key. */
+  get #noneKey() {
+    const taken = new Set(this.shown.classes.map((each) => each.key?.toLowerCase()));
+    return ['n', '-', '.', '/'].find((key) => !taken.has(key)) ?? '';
+  }
+
+  /** The class question that class keys answer now.
+   * @returns {'first'|'second'|'impossible'} */
+  #asked() {
+    const around = document.activeElement?.closest('fieldset[data-question]');
+    const focused = around instanceof HTMLElement && this.contains(around) ? around.dataset.question : null;
+    if (focused === 'first' || focused === 'second' || focused === 'impossible') return focused;
+    if (this.#chosen('first') === null) return 'first';
+    return this.#chosen('second') === null ? 'second' : 'impossible';
+  }
+
+  /** @param {'first'|'second'|'impossible'} question
+   * @param {string|null} name null for no other class */
+  #choose(question, name) {
+    const box = this.#boxes(question).find((each) => this.classOf(each) === name);
+    if (!box) return;
+    box.checked = question === 'impossible' ? !box.checked : true;
+    this.#update();
+    if (question === 'impossible') box.focus();
+    else if (name === null) this.#boxes('impossible')[0].focus();
+    else this.one(`[data-name="${question}_percent"]`)?.focus();
+  }
+
+  /** What keeps the answer from being whole, the first question's first; `wrong` is what contradicts itself.
+   * @returns {{question: Question, sentence: string, wrong: boolean}[]} */
+  #problems() {
+    const [first, second] = [this.#chosen('first'), this.#chosen('second')];
+    const [ofFirst, ofSecond] = [this.#percent('first_percent'), this.#percent('second_percent')];
+    const ruledOut = this.#impossible().find((name) => name === first || name === second);
+    const named = second !== null && second !== NONE;
+    /** @type {[Question, boolean, string][]} */
+    const checks = [
+      ['first', first === null, 'Choose the most probable class.'],
+      ['first_percent', ofFirst === null, 'Say how probable the first class is, from 0 to 100.'],
+      ['first_percent', ofFirst === 0, 'The most probable class needs more than 0 %.'],
+      ['second', second === null, 'Choose the class that comes second, or that no other is possible.'],
+      ['second', named && second === first, `${String(first)} is the most probable class already: choose another one.`],
+      ['second_percent', named && ofSecond === null, 'Say how probable the second class is, from 0 to 100.'],
+      ['second_percent', named && (ofFirst ?? 0) + (ofSecond ?? 0) > 100, 'The two percents make more than 100.'],
+      [
+        'second_percent',
+        named && ofFirst !== null && (ofSecond ?? 0) > ofFirst,
+        'The second class is more probable than the first: change the classes or the percents.',
+      ],
+      ['impossible', ruledOut !== undefined, `${ruledOut} is named above and marked as definitely not.`],
+    ];
+    return checks
+      .filter(([, holds]) => holds)
+      .map(([question, , sentence]) => ({ question, sentence, wrong: this.#contradicts(question) }));
+  }
+
+  /** Whether a question with a problem has been answered, so that the problem is what was said.
+   * @param {Question} question */
+  #contradicts(question) {
+    if (question === 'first' || question === 'second') return this.#chosen(question) !== null;
+    return question === 'impossible' || this.#field(question).value.trim() !== '';
+  }
+
+  #update() {
+    const none = this.#chosen('second') === NONE;
+    this.#field('second_percent').disabled = none;
+    this.one('[data-question="second_percent"]')?.classList.toggle('idle', none);
+    const problems = this.#problems().filter((each) => each.wrong);
+    for (const part of this.all('[data-question]')) {
+      const problem = problems.find((each) => each.question === part.dataset.question);
+      const line = part.querySelector('.problem');
+      if (line) line.textContent = problem?.sentence ?? '';
+      part.classList.toggle('wrong', problem !== undefined);
+      part.querySelector('input[type="text"]')?.setAttribute('aria-invalid', String(problem !== undefined));
+    }
+    this.changed();
+  }
+
+  /** @param {'first'|'second'|'impossible'} question
+   * @returns {HTMLInputElement[]} */
+  #boxes(question) {
+    return [.../** @type {NodeListOf<HTMLInputElement>} */ (this.querySelectorAll(`input[name="${question}"]`))];
+  }
+
+  /** The class chosen; NONE for no other class, null for no answer yet.
+   * @param {'first'|'second'} question
+   * @returns {string|typeof NONE|null} */
+  #chosen(question) {
+    const box = this.#boxes(question).find((each) => each.checked);
+    return box ? this.classOf(box) ?? NONE : null;
+  }
+
+  /** @returns {string[]} */
+  #impossible() {
+    return this.#boxes('impossible').filter((each) => each.checked).map((each) => this.classOf(each) ?? '');
+  }
+
+  /** @param {'first_percent'|'second_percent'} question
+   * @returns {HTMLInputElement} */
+  #field(question) {
+    return /** @type {HTMLInputElement} */ (this.querySelector(`input[data-name="${question}"]`));
+  }
+
+  /** The percent typed, with a comma or a point; null when it is none from 0 to 100.
+   * @param {'first_percent'|'second_percent'} question */
+  #percent(question) {
+    const text = this.#field(question).value.replace('%', '').replace(',', '.').trim();
+    return /^\d+(\.\d*)?$|^\.\d+$/.test(text) && Number(text) <= 100 ? Number(text) : null;
+  }
+
+  /** @param {'first_percent'|'second_percent'} question */
+  #typed(question) {
+    const percent = this.#percent(question);
+    return percent === null ? '' : `${percent} percent`;
+  }
+}
+
+customElements.define('sfumato-top-two', TopTwo);

@@ -1,0 +1,62 @@
+/** Triplet: one item above, two below; which of the two is more like it? Which stands on the left changes by trial. */
+
+import { Form } from '/static/form.js';
+
+class Triplet extends Form {
+  connectedCallback() {
+    const sides = this.all('.side');
+    if (isOdd(this.shown.trial)) sides.reverse();
+    this.one('.two').append(...sides);
+    for (const [i, side] of sides.entries()) {
+      side.querySelector('.text').textContent = ['Left', 'Right'][i];
+      side.querySelector('kbd').textContent = ['←', '→'][i];
+    }
+    this.order = this.#inputs().map((input) => input.value);
+    this.addEventListener('change', () => this.changed());
+    // Left is left and right is right: radio buttons by themselves go round from one end to the other.
+    this.one('.two').addEventListener('keydown', (event) => {
+      if (/^Arrow(Left|Right)$/.test(event.key) && this.press(event.key.toLowerCase())) event.preventDefault();
+    });
+  }
+
+  answer() {
+    const closer = this.#inputs().find((input) => input.checked)?.value;
+    return closer ? { closer } : null;
+  }
+
+  missing() {
+    return this.answer() ? '' : 'Choose the left or the right one.';
+  }
+
+  status() {
+    const at = this.#inputs().findIndex((input) => input.checked);
+    return ['Nothing chosen yet.', 'Left is chosen.', 'Right is chosen.'][at + 1];
+  }
+
+  press(key) {
+    const input = this.#inputs()[{ arrowleft: 0, 1: 0, arrowright: 1, 2: 1 }[key] ?? -1];
+    if (!input) return false;
+    input.focus();
+    input.checked = true;
+    this.changed();
+    return true;
+  }
+
+  legend() {
+    return [[['arrowleft'], 'the left one (or 1)'], [['arrowright'], 'the right one (or 2)']];
+  }
+
+  /** The two radio buttons, left to right. @returns {HTMLInputElement[]} */
+  #inputs() {
+    return [...this.querySelectorAll('.side input')];
+  }
+}
+
+/** Whether a text's hash (FNV-1a) is odd: a coin that falls the same way each time the trial is shown. */
+function isOdd(text) {
+  let hash = 0x811c9dc5;
+  for (const character of text) hash = Math.imul(hash ^ character.codePointAt(0), 0x01000193);
+  return ((hash >>> 16) & 1) === 1;
+}
+
+customElements.define('sfumato-triplet', Triplet);

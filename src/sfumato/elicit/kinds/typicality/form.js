@@ -1,0 +1,74 @@
+/** Typicality: one row of buttons, from not at all typical of the class told to perfectly typical. */
+
+import { Form } from '/static/form.js';
+
+/** A form that is one row of numbered radio buttons: a digit chooses its number, `f` the last one. */
+export class Scale extends Form {
+  connectedCallback() {
+    this.addEventListener('change', () => this.changed());
+    this.addEventListener('keydown', (event) => this.#stayInside(event));
+  }
+
+  /** The number chosen, or null. */
+  get chosen() {
+    const checked = this.#steps().find((step) => step.checked);
+    return checked ? Number(checked.value) : null;
+  }
+
+  /** The largest number. */
+  get highest() {
+    return this.#steps().length - 1;
+  }
+
+  missing() {
+    return this.chosen === null ? `Choose a number from 0 to ${this.highest}.` : '';
+  }
+
+  status() {
+    return this.chosen === null ? 'Nothing chosen yet.' : `${this.chosen} of ${this.highest}.`;
+  }
+
+  press(key) {
+    const at = key === 'f' ? this.highest : /^[0-9]$/.test(key) ? Number(key) : -1;
+    const step = this.#steps()[at];
+    if (!step) return false;
+    step.focus();
+    step.checked = true;
+    this.changed();
+    return true;
+  }
+
+  legend() {
+    return [[[`0 … ${Math.min(this.highest, 9)}`], 'that number'], [['f'], `${this.highest}, the far end`]];
+  }
+
+  /** A scale has ends: radio buttons by themselves go round, from the highest number to 0. */
+  #stayInside(event) {
+    const at = this.#steps().indexOf(event.target);
+    const up = event.key === 'ArrowRight' || event.key === 'ArrowDown';
+    const down = event.key === 'ArrowLeft' || event.key === 'ArrowUp';
+    if ((up && at === this.highest) || (down && at === 0)) event.preventDefault();
+  }
+
+  /** @returns {HTMLInputElement[]} */
+  #steps() {
+    return [...this.querySelectorAll('.scale input')];
+  }
+}
+
+class Typicality extends Scale {
+  connectedCallback() {
+    super.connectedCallback();
+    this.one('.told').textContent = this.shown.told.class;
+  }
+
+  answer() {
+    return this.chosen === null ? null : { typicality: this.chosen / this.highest };
+  }
+
+  status() {
+    return this.chosen === null ? super.status() : `Typical of ${this.shown.told.class}: ${super.status()}`;
+  }
+}
+
+customElements.define('sfumato-typicality', Typicality);

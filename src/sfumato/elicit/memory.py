@@ -1,0 +1,97 @@
+"""Memory: what the store says of a running study, kept at hand so that answering needs no look-ups.
+
+Made from the store when a server starts, and anew whenever the store may say otherwise (after a failed group, or when
+another server of the same PostgreSQL database has written).
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from sfumato.elicit import store
+from sfumato.elicit.kind import Stimulus
+from sfumato.elicit.leases import Leases
+from sfumato.elicit.person import Person, Receipt, Trial
+from sfumato.study import Study
+
+PEOPLE_AT_HAND = 2_000
+"""People remembered at once; who has been away longest goes first, and is read anew when they come back."""
+
+
+class Memory:
+    """The items, the leases and the people of one study. `now` is in milliseconds, `at` on the clock of leases."""
+
+    def __init__(self, connection: sa.Connection, study: Study, number: int, *, now: int, at: float) -> None:
+        known = store.stimuli(connection, number)
+        taken = store.taken(connection, number)
+        first = {stimulus.item: item for item, (stimulus, _) in reversed(known.items())}
+        row = store.study_row(connection, study.name)
+        self.number = number
+        self.stimuli: dict[int, Stimulus] = {item: stimulus for item, (stimulus, _) in known.items()}
+        self.practice = [first[each.item] for each in study.practice if each.item in first]
+        self.paused = bool(row and row["paused_at"])
+        self.next_id = store.next_ids(connection, number)
+        self.leases = Leases((item, quota, taken.get(item, 0)) for item, (_, quota) in known.items())
+        self._lease = 60.0 * study.limits.lease_minutes
+        self._people: dict[str, Person] = {}
+        self._by_id: dict[int, Person] = {}
+        for row in store.open_trials(connection, number):
+            if row["purpose"] == "label":
+                self.leases.restore(self._trial(row, now, at))
+
+    def person(self, connection: sa.Connection, token_hash: str, now: int, at: float) -> Person | None:
+        """Who has this link, with everything they did; None if nobody has."""
+        person = self._people.pop(token_hash, None)
+        if person is None:
+            row = store.annotator_by_token(connection, self.number, token_hash)
+            if row is None:
+                return None
+            person = self._recalled(connection, Person.of(row), now, at)
+        # Put last, so that the first in the dictionary is who has been away longest.
+        self.keep(person)
+        return person
+
+    def keep(self, person: Person) -> None:
+        """Remember a person."""
+        self._people[person.token_hash] = person
+        self._by_id[person.id] = person
+
+    def owner(self, trial: Trial) -> Person | None:
+        """Whose trial it is, if they are remembered."""
+        return self._by_id.get(trial.annotator)
+
+    def new_id(self, table: str) -> int:
+        """A number for a new row of `table`."""
+        number = self.next_id[table]
+        self.next_id[table] = number + 1
+        return number
+
+    def trim(self) -> None:
+        """Forget who has been away longest when there are too many; between groups only, when all is written."""
+        while len(self._people) > PEOPLE_AT_HAND:
+            gone = self._people.pop(next(iter(self._people)))
+            del self._by_id[gone.id]
+
+    def _recalled(self, connection: sa.Connection, person: Person, now: int, at: float) -> Person:
+        for row in store.trials_of(connection, person.id):
+            person.add(self.leases.get(row["id"]) or self._trial(row, now, at))
+            if row["key"] is not None:
+                person.note(row["key"], Receipt(row["digest"], row["answer"]))
+        for row in store.refused_of(connection, person.id):
+            person.note(row["key"], Receipt(row["digest"], None, row["code"]))
+        return person
+
+    def _trial(self, row: store.Row, now: int, at: float) -> Trial:
+        # What is left of a lease by the clock of the day, and never more than a whole one: that clock may have jumped.
+        left = min(max((row["expires_at"] - now) / 1000, 0.0), self._lease)
+        return Trial(
+            id=row["id"],
+            handle=row["handle"],
+            annotator=row["annotator"],
+            item=row["item"],
+            number=row["number"],
+            purpose=row["purpose"],
+            state=row["state"],
+            expires=at + left,
+            answer=row.get("answer"),
+        )

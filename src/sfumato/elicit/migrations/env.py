@@ -1,0 +1,9 @@
+"""Runs the migrations on the connection that `database.migrate` hands over, inside its transaction."""
+
+from __future__ import annotations
+
+from alembic import context
+
+context.configure(connection=context.config.attributes["connection"], transactional_ddl=True)
+with context.begin_transaction():
+    context.run_migrations()

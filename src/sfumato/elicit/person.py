@@ -1,0 +1,131 @@
+"""Person: what a running study remembers of one annotator, and what comes next for them.
+
+Kept in memory while they take part, rebuilt from the store when they come back. Changing a person here changes
+nothing in the store; `Fieldwork` does both together.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
+from sfumato.study import People
+
+RECEIPTS_AT_HAND = 8
+
+
+@dataclass(slots=True, eq=False)
+class Trial:
+    """One question put to one person. `expires` is on the monotonic clock; `answer` the handle of its answer."""
+
+    id: int
+    handle: str
+    annotator: int
+    item: int
+    number: int
+    purpose: str
+    state: int
+    expires: float
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of an answer sent under a key: stored as `answer`, or kept aside for the reason `code`."""
+
+    digest: str
+    answer: str | None
+    code: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Person:
+    """An annotator: the columns of their row that matter, their trials, and what was sent under which key."""
+
+    id: int
+    token_hash: str
+    seed: int
+    seen_at: int | None = None
+    consented_at: int | None = None
+    instructed_at: int | None = None
+    passed_at: int | None = None
+    attempts: int = 0
+    excluded_at: int | None = None
+    withdrawn_at: int | None = None
+    finished_at: int | None = None
+    code: str | None = None
+    trials: dict[str, Trial] = field(default_factory=dict)
+    """Trials that can still be answered, by handle; the store knows the others."""
+    n_trials: int = 0
+    receipts: dict[str, Receipt] = field(default_factory=dict)
+    """The latest few receipts by key; the store knows the others."""
+    sent: set[int] = field(default_factory=set)
+    """Hashes of every key they used."""
+    seen: set[int] = field(default_factory=set)
+    """Items shown for a label or for practice."""
+    open: dict[int, Trial] = field(default_factory=dict)
+    lapsed: dict[int, Trial] = field(default_factory=dict)
+    answered: Counter[str] = field(default_factory=Counter)
+    """Answers by purpose."""
+    _labels: list[int] = field(default_factory=list)
+    _repeated: set[int] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Person:
+        """From their row in the store."""
+        return cls(**{name: row[name] for name in COLUMNS})
+
+    def add(self, trial: Trial) -> None:
+        """Take in a trial, in whatever state it is."""
+        self.n_trials += 1
+        (self._repeated if trial.purpose == "repeat" else self.seen).add(trial.item)
+        self._enter(trial)
+
+    def move(self, trial: Trial, state: int) -> None:
+        """A trial of theirs changes state."""
+        self.open.pop(trial.id, None)
+        self.lapsed.pop(trial.id, None)
+        trial.state = state
+        self._enter(trial)
+
+    def _enter(self, trial: Trial) -> None:
+        if trial.state == OPEN:
+            self.open[trial.id] = self.trials[trial.handle] = trial
+        elif trial.state == LAPSED:
+            self.lapsed[trial.id] = self.trials[trial.handle] = trial
+        elif trial.state == ANSWERED:
+            self.trials.pop(trial.handle, None)
+            self.answered[trial.purpose] += 1
+            if trial.purpose == "label":
+                self._labels.append(trial.item)
+
+    def note(self, key: str, receipt: Receipt) -> None:
+        """Remember what became of an answer."""
+        self.sent.add(hash(key))
+        self.receipts[key] = receipt
+        if len(self.receipts) > RECEIPTS_AT_HAND:
+            del self.receipts[next(iter(self.receipts))]
+
+    def due(self, people: People, n_practice: int) -> str | None:
+        """The purpose of their next trial: practice first, then items, each full batch followed by its repeats."""
+        begun = self.answered + Counter(trial.purpose for trial in self.open.values())
+        if begun["practice"] < n_practice:
+            return "practice"
+        if begun["repeat"] < people.repeats * (begun["label"] // people.batch_size):
+            return "repeat"
+        return "label" if begun["label"] < people.batch_size * people.batches else None
+
+    def to_repeat(self, people: People, rng: random.Random) -> int | None:
+        """An item of the latest batch to show again: not yet repeated, from its older half where that will do."""
+        fresh = [item for item in self._labels[-people.batch_size :] if item not in self._repeated]
+        old = fresh[: max(people.repeats, len(fresh) // 2)]
+        return rng.choice(old) if old else None
+
+
+COLUMNS = (
+    "id", "token_hash", "seed", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts", "excluded_at",
+    "withdrawn_at", "finished_at", "code",
+)  # fmt: skip

@@ -1,0 +1,61 @@
+"""Registering a study: the store learns of it, or is brought in line with a study file that has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from sfumato.elicit import store
+from sfumato.elicit.kind import Kind, Stimulus, label_of
+from sfumato.errors import BadSetting
+from sfumato.study import Study
+
+
+def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Sequence[Stimulus], now: int) -> int:
+    """Make the store know the study and its items as the study file has them; returns the study's id.
+
+    Items may be added, and quotas changed. An item that is no longer in the file keeps its answers and gets no more;
+    one that everybody sees in practice gets none either.
+    """
+    asked = {"kind": label_of(kind), "classes": json.dumps(study.class_names, ensure_ascii=False)}
+    row = store.study_row(connection, study.name)
+    if row is None:
+        number = store.add_study(connection, {"name": study.name, "created_at": now, "paused_at": None} | asked)
+    else:
+        _check_same_question(row, asked)
+        number = int(row["id"])
+    practice = {each.item for each in study.practice}
+    quotas = {_identity(each): 0 if each.item in practice else study.people.answers_per_item for each in stimuli}
+    known = {_identity(each): (key, quota) for key, (each, quota) in store.stimuli(connection, number).items()}
+    new: dict[int, list[Stimulus]] = {}
+    for each in stimuli:
+        if _identity(each) not in known:
+            new.setdefault(quotas[_identity(each)], []).append(each)
+    changed: dict[int, list[int]] = {}
+    for identity, (key, quota) in known.items():
+        if quotas.get(identity, 0) != quota:
+            changed.setdefault(quotas.get(identity, 0), []).append(key)
+    for quota, added in new.items():
+        store.add_items(connection, number, added, quota)
+    for quota, keys in changed.items():
+        store.set_quota(connection, quota, keys)
+    return number
+
+
+def _check_same_question(known: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Answers to two questions never mix in one study."""
+    for name in ("kind", "classes"):
+        if known[name] != asked[name]:
+            raise BadSetting(
+                f"found {name} {asked[name]} in the study file, and answers for {known[name]} in the store",
+                expected=f"the same {name} for the whole of a study",
+                fix="give the changed study another name, or another --store",
+                code="study-changed",
+            )
+
+
+def _identity(stimulus: Stimulus) -> tuple[str, ...]:
+    return (stimulus.item, *stimulus.others, json.dumps(dict(stimulus.told), sort_keys=True))

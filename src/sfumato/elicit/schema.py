@@ -1,0 +1,138 @@
+"""The tables of a store. Times are milliseconds since 1970, UTC; ids people see are random texts.
+
+`answers` and `refused` are append-only (triggers refuse anything else). What holds for every row is said here as a
+constraint, so that a mistake in our code ends in an error and not in a second answer.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+METADATA = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+"""A whole number of 64 bits on both databases."""
+Seconds: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL, "sqlite")
+
+OPEN, ANSWERED, LAPSED = 0, 1, 2
+"""States of a trial: held for its annotator, answered, or given back because nothing came."""
+
+
+def _id() -> sa.Column[int]:
+    return sa.Column("id", Id, primary_key=True, autoincrement=False)
+
+
+def _of(table: str) -> sa.Column[int]:
+    return sa.Column(
+        table.rstrip("s") if table != "studies" else "study", Id, sa.ForeignKey(f"{table}.id"), nullable=False
+    )
+
+
+studies = sa.Table(
+    "studies",
+    METADATA,
+    _id(),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("classes", sa.Text, nullable=False),
+    sa.Column("created_at", Id, nullable=False),
+    sa.Column("paused_at", Id),
+    sa.Column("version", Id, nullable=False),
+    sqlite_strict=True,
+)
+items = sa.Table(
+    "items",
+    METADATA,
+    _id(),
+    _of("studies"),
+    sa.Column("item", sa.Text, nullable=False),
+    sa.Column("others", sa.Text, nullable=False),
+    sa.Column("told", sa.Text, nullable=False),
+    sa.Column("quota", Id, nullable=False),
+    sa.UniqueConstraint("study", "item", "others", "told"),
+    sqlite_strict=True,
+)
+annotators = sa.Table(
+    "annotators",
+    METADATA,
+    _id(),
+    _of("studies"),
+    sa.Column("pseudonym", sa.Text, nullable=False),
+    sa.Column("token_hash", sa.Text, nullable=False, unique=True),
+    sa.Column("seed", Id, nullable=False),
+    sa.Column("created_at", Id, nullable=False),
+    sa.Column("seen_at", Id),
+    sa.Column("consented_at", Id),
+    sa.Column("instructed_at", Id),
+    sa.Column("passed_at", Id),
+    sa.Column("attempts", Id, nullable=False),
+    sa.Column("excluded_at", Id),
+    sa.Column("withdrawn_at", Id),
+    sa.Column("finished_at", Id),
+    sa.Column("code", sa.Text),
+    sa.UniqueConstraint("study", "pseudonym"),
+    sqlite_strict=True,
+)
+trials = sa.Table(
+    "trials",
+    METADATA,
+    _id(),
+    _of("annotators"),
+    _of("items"),
+    sa.Column("number", Id, nullable=False),
+    sa.Column("purpose", sa.Text, nullable=False),
+    sa.Column("handle", sa.Text, nullable=False, unique=True),
+    sa.Column("leased_at", Id, nullable=False),
+    sa.Column("expires_at", Id, nullable=False),
+    sa.Column("state", Id, nullable=False),
+    sa.UniqueConstraint("annotator", "number"),
+    sa.Index("ix_trials_item_state", "item", "state"),
+    sqlite_strict=True,
+)
+answers = sa.Table(
+    "answers",
+    METADATA,
+    _id(),
+    _of("studies"),
+    _of("annotators"),
+    _of("items"),
+    sa.Column("trial", Id, sa.ForeignKey("trials.id"), nullable=False, unique=True),
+    sa.Column("number", Id, nullable=False),
+    sa.Column("purpose", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("payload", sa.Text, nullable=False),
+    sa.Column("started_at", Id, nullable=False),
+    sa.Column("submitted_at", Id, nullable=False),
+    sa.Column("received_at", Id, nullable=False),
+    sa.Column("seconds", Seconds, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("handle", sa.Text, nullable=False),
+    sa.Column("record", sa.Text, nullable=False),
+    sa.UniqueConstraint("annotator", "key"),
+    sa.UniqueConstraint("item", "annotator", "purpose"),
+    sa.Index("ix_answers_study", "study", "id"),
+    sqlite_strict=True,
+)
+refused = sa.Table(
+    "refused",
+    METADATA,
+    _id(),
+    _of("studies"),
+    _of("annotators"),
+    sa.Column("trial", Id, sa.ForeignKey("trials.id"), nullable=False),
+    sa.Column("code", sa.Text, nullable=False),
+    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("received_at", Id, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.UniqueConstraint("annotator", "key"),
+    sqlite_strict=True,
+)

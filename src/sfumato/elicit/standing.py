@@ -1,0 +1,64 @@
+"""What a running study tells: where a person stands, what they are shown, and what became of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.elicit.kind import Stimulus
+from sfumato.elicit.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A trial as a person may know it."""
+
+    handle: str
+    number: int
+    practice: bool
+    stimulus: Stimulus
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a person stands: the stage they are at, how far they are, and the trials held for them."""
+
+    stage: str
+    answered: int
+    wanted: int
+    trials: Sequence[Shown] = ()
+    code: str | None = None
+    wrong: Sequence[int] = ()
+    attempts_left: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An answer as it came in: the body as text, its digest, and how long ago the person pressed submit."""
+
+    key: str
+    trial: str
+    answer: Any
+    record: Record
+    body: str
+    digest: str
+    age_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an answer: stored now, stored before (`again`), or refused with `code`."""
+
+    answer: str | None
+    again: bool
+    code: str | None
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A new person: the pseudonym in exports, and the token only they have."""
+
+    pseudonym: str
+    token: str

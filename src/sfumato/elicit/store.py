@@ -1,0 +1,308 @@
+"""The store: every SQL statement there is, in one place.
+
+Two sides. The writing side reads what a server needs to know when it starts or meets a person, and writes `Changes`,
+the rows of a whole group of requests, in one transaction. The reading side takes a snapshot for exports.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from sfumato.elicit.kind import Stimulus
+from sfumato.elicit.schema import ANSWERED, OPEN, annotators, answers, items, refused, studies, trials
+
+Row = dict[str, Any]
+IDS_PER_STUDY = 2**40
+AT_ONCE = 5_000
+"""Rows fetched together by an export."""
+
+
+@dataclass
+class Changes:
+    """Rows to be written together. Nothing reaches the database before `flush`."""
+
+    new_annotators: list[Row] = field(default_factory=list)
+    new_trials: list[Row] = field(default_factory=list)
+    new_answers: list[Row] = field(default_factory=list)
+    new_refused: list[Row] = field(default_factory=list)
+    annotators: dict[int, Row] = field(default_factory=dict)
+    """Columns to set, by the annotator's id."""
+    trials: dict[int, Row] = field(default_factory=dict)
+
+    def set_annotator(self, number: int, **values: Any) -> None:
+        self.annotators.setdefault(number, {}).update(values)
+
+    def set_trial(self, number: int, **values: Any) -> None:
+        self.trials.setdefault(number, {}).update(values)
+
+    def __bool__(self) -> bool:
+        return bool(
+            self.new_annotators
+            or self.new_trials
+            or self.new_answers
+            or self.new_refused
+            or self.annotators
+            or self.trials
+        )
+
+    def clear(self) -> None:
+        for rows in (self.new_annotators, self.new_trials, self.new_answers, self.new_refused):
+            rows.clear()
+        self.annotators.clear()
+        self.trials.clear()
+
+
+def flush(connection: sa.Connection, changes: Changes) -> None:
+    """Write the changes, each table with as few statements as can be."""
+    if changes.new_annotators:
+        connection.execute(sa.insert(annotators), changes.new_annotators)
+    if changes.new_trials:
+        connection.execute(sa.insert(trials), changes.new_trials)
+    if changes.new_answers:
+        connection.execute(sa.insert(answers), changes.new_answers)
+    if changes.new_refused:
+        connection.execute(sa.insert(refused), changes.new_refused)
+    for table, rows in ((annotators, changes.annotators), (trials, changes.trials)):
+        _update(connection, table, rows)
+
+
+def _update(connection: sa.Connection, table: sa.Table, rows: dict[int, Row]) -> None:
+    """Set columns of rows by id; rows that set the same columns go together."""
+    alike: dict[tuple[str, ...], list[Row]] = {}
+    for number, values in rows.items():
+        bound = {f"new_{name}": value for name, value in values.items()}
+        alike.setdefault(tuple(values), []).append(bound | {"row": number})
+    for names, together in alike.items():
+        statement = sa.update(table).where(table.c.id == sa.bindparam("row"))
+        connection.execute(statement.values({name: sa.bindparam(f"new_{name}") for name in names}), together)
+
+
+# --- the study ---
+
+
+def study_row(connection: sa.Connection, name: str) -> Row | None:
+    """The study called `name`, if it is known to the store."""
+    return _one(connection, sa.select(studies).where(studies.c.name == name))
+
+
+def study_names(connection: sa.Connection) -> list[str]:
+    """Every study of the store."""
+    return list(connection.execute(sa.select(studies.c.name).order_by(studies.c.id)).scalars())
+
+
+def add_study(connection: sa.Connection, row: Row) -> int:
+    """Add a study; returns its id."""
+    number = int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(studies.c.id), 0))).scalar_one()) + 1
+    connection.execute(sa.insert(studies), row | {"id": number, "version": 0})
+    return number
+
+
+def lock_study(connection: sa.Connection, study: int) -> int:
+    """Wait for other servers of the same study, and return how many groups of changes there have been."""
+    found = connection.execute(sa.select(studies.c.version).where(studies.c.id == study).with_for_update())
+    return int(found.scalar_one())
+
+
+def count_change(connection: sa.Connection, study: int) -> None:
+    """Tell other servers of the study that something changed."""
+    statement = sa.update(studies).where(studies.c.id == study).values(version=studies.c.version + 1)
+    connection.execute(statement)
+
+
+def set_paused(connection: sa.Connection, study: int, at: int | None) -> None:
+    connection.execute(sa.update(studies).where(studies.c.id == study).values(paused_at=at))
+
+
+# --- items ---
+
+
+def stimuli(connection: sa.Connection, study: int) -> dict[int, tuple[Stimulus, int]]:
+    """Every stimulus of the study with its quota, by id."""
+    found = connection.execute(sa.select(items).where(items.c.study == study).order_by(items.c.id))
+    return {row.id: (_stimulus(row), row.quota) for row in found}
+
+
+def add_items(connection: sa.Connection, study: int, added: Sequence[Stimulus], quota: int) -> None:
+    """Add stimuli, all with the same quota."""
+    first = _next(connection, items, study)
+    rows = [
+        {"id": first + i, "study": study, "item": each.item, "quota": quota, **_texts_of(each)}
+        for i, each in enumerate(added)
+    ]
+    if rows:
+        connection.execute(sa.insert(items), rows)
+
+
+def set_quota(connection: sa.Connection, quota: int, numbers: Sequence[int]) -> None:
+    """Give these items another quota."""
+    if numbers:
+        statement = sa.update(items).where(items.c.id == sa.bindparam("row")).values(quota=sa.bindparam("new_quota"))
+        connection.execute(statement, [{"row": number, "new_quota": quota} for number in numbers])
+
+
+def taken(connection: sa.Connection, study: int) -> dict[int, int]:
+    """Answers that count towards each item's quota, and open trials for them; items without any are left out."""
+    counts = (
+        sa.select(trials.c.item, sa.func.count())
+        .join(items, items.c.id == trials.c.item)
+        .where(items.c.study == study, trials.c.purpose == "label", trials.c.state.in_((OPEN, ANSWERED)))
+        .group_by(trials.c.item)
+    )
+    return dict(connection.execute(counts).tuples().all())
+
+
+# --- people ---
+
+
+def next_ids(connection: sa.Connection, study: int) -> dict[str, int]:
+    """Where the numbering of each table goes on."""
+    tables = {"annotator": annotators, "trial": trials, "answer": answers, "refused": refused}
+    return {name: _next(connection, table, study) for name, table in tables.items()}
+
+
+def blank_annotator() -> Row:
+    """A row of annotators with nothing in it."""
+    return dict.fromkeys(annotators.c.keys())
+
+
+def annotator_by_token(connection: sa.Connection, study: int, token_hash: str) -> Row | None:
+    """Who a link belongs to."""
+    owner = sa.select(annotators).where(annotators.c.token_hash == token_hash, annotators.c.study == study)
+    return _one(connection, owner)
+
+
+def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
+    """A person's trials in order, each with the key, digest and handle of its answer where it has one."""
+    columns = (answers.c.key, answers.c.digest, answers.c.handle.label("answer"))
+    found = (
+        sa.select(trials, *columns)
+        .outerjoin(answers, answers.c.trial == trials.c.id)
+        .where(trials.c.annotator == annotator)
+        .order_by(trials.c.number)
+    )
+    return [dict(row._mapping) for row in connection.execute(found)]
+
+
+def trial_with(connection: sa.Connection, annotator: int, handle: str) -> Row | None:
+    """A person's trial by its handle."""
+    return _one(connection, sa.select(trials).where(trials.c.annotator == annotator, trials.c.handle == handle))
+
+
+def sent_under(connection: sa.Connection, annotator: int, key: str) -> Row | None:
+    """What a person sent under a key: its digest, and the handle of the answer or the code of the refusal."""
+    stored = sa.select(answers.c.digest, answers.c.handle, sa.null().label("code"))
+    aside = sa.select(refused.c.digest, sa.null().label("handle"), refused.c.code)
+    both = (
+        stored.where(answers.c.annotator == annotator, answers.c.key == key),
+        aside.where(refused.c.annotator == annotator, refused.c.key == key),
+    )
+    return next((row for statement in both if (row := _one(connection, statement))), None)
+
+
+def refused_of(connection: sa.Connection, annotator: int) -> list[Row]:
+    """The answers of a person that were kept aside."""
+    columns = (refused.c.key, refused.c.digest, refused.c.code)
+    return [
+        dict(row._mapping) for row in connection.execute(sa.select(*columns).where(refused.c.annotator == annotator))
+    ]
+
+
+def open_trials(connection: sa.Connection, study: int) -> list[Row]:
+    """Every trial somebody holds."""
+    found = (
+        sa.select(trials)
+        .join(annotators, annotators.c.id == trials.c.annotator)
+        .where(annotators.c.study == study, trials.c.state == OPEN)
+    )
+    return [dict(row._mapping) for row in connection.execute(found)]
+
+
+def stimulus_of_trial(connection: sa.Connection, handle: str) -> Stimulus | None:
+    """What is shown in a trial; for the researcher's own programs, never for annotators."""
+    found = sa.select(items).join(trials, trials.c.item == items.c.id).where(trials.c.handle == handle)
+    row = connection.execute(found).one_or_none()
+    return None if row is None else _stimulus(row)
+
+
+def trial_of_annotator(connection: sa.Connection, study: int, token_hash: str, handle: str) -> Stimulus | None:
+    """What is shown in a trial, if it is the trial of the person with this link."""
+    found = (
+        sa.select(items)
+        .join(trials, trials.c.item == items.c.id)
+        .join(annotators, annotators.c.id == trials.c.annotator)
+        .where(trials.c.handle == handle, annotators.c.token_hash == token_hash, annotators.c.study == study)
+    )
+    row = connection.execute(found).one_or_none()
+    return None if row is None else _stimulus(row)
+
+
+# --- exports ---
+
+
+def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> Iterator[list[sa.Row[Any]]]:
+    """The study's answers in the order they came, some thousand at a time."""
+    columns = (
+        items.c.item,
+        annotators.c.pseudonym.label("annotator"),
+        *(
+            answers.c[name]
+            for name in ("kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
+        ),
+        answers.c.number.label("trial"),
+    )
+    rows = (
+        sa.select(*columns)
+        .join(items, items.c.id == answers.c.item)
+        .join(annotators, annotators.c.id == answers.c.annotator)
+        .where(answers.c.study == study, answers.c.purpose.in_(purposes))
+        .order_by(answers.c.id)
+    )
+    result = connection.execution_options(stream_results=True, yield_per=AT_ONCE).execute(rows)
+    yield from (list(part) for part in result.partitions())
+
+
+def counts(connection: sa.Connection, study: int) -> Row:
+    """How far the study is: people, answers, answers wanted."""
+    return {
+        "annotators": _count(connection, annotators, annotators.c.study == study),
+        "finished": _count(connection, annotators, annotators.c.study == study, annotators.c.finished_at.is_not(None)),
+        "answers": _count(connection, answers, answers.c.study == study, answers.c.purpose == "label"),
+        "wanted": connection.execute(
+            sa.select(sa.func.coalesce(sa.func.sum(items.c.quota), 0)).where(items.c.study == study)
+        ).scalar_one(),
+    }
+
+
+# --- small parts ---
+
+
+def _one(connection: sa.Connection, statement: sa.Select[Any]) -> Row | None:
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else dict(row._mapping)
+
+
+def _next(connection: sa.Connection, table: sa.Table, study: int) -> int:
+    """The first unused id among those of the study: ids of two studies never meet, even if two servers write them."""
+    first = study * IDS_PER_STUDY
+    last = sa.select(sa.func.max(table.c.id)).where(table.c.id > first, table.c.id < first + IDS_PER_STUDY)
+    return int(connection.execute(last).scalar_one() or first) + 1
+
+
+def _count(connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElement[bool]) -> int:
+    return int(connection.execute(sa.select(sa.func.count()).select_from(table).where(*conditions)).scalar_one())
+
+
+def _stimulus(row: sa.Row[Any]) -> Stimulus:
+    return Stimulus(row.item, tuple(json.loads(row.others)), json.loads(row.told))
+
+
+def _texts_of(stimulus: Stimulus) -> Row:
+    return {
+        "others": json.dumps(stimulus.others, ensure_ascii=False),
+        "told": json.dumps(dict(stimulus.told), ensure_ascii=False, sort_keys=True),
+    }

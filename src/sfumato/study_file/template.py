@@ -1,0 +1,124 @@
+"""A study file to begin with: every key there is, with what it means; what can be left out is commented out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from string import Template
+from typing import Any
+
+TEMPLATE = Template("""\
+# A study. Check it with `sfumato study check $folder`, open it to people with `sfumato serve $folder`.
+# Text in quotes; a line that begins with # is not read. Paths are read from the folder of this file.
+
+title = $title
+# name = "birds-2"            # its short name in the store; otherwise the name of the folder
+
+# What people choose from. Each class gets a key (1, 2, 3, ...) on the form.
+classes = $classes
+# To choose the keys yourself, or to show an example of each in the instructions, write instead of the line above,
+# at the end of the file:
+# [[classes]]
+# name = "cat"
+# key = "c"
+# example = "examples/cat.png"
+
+[items]
+# One of three. A folder of pictures (PNG, JPEG, WebP, GIF, BMP), with or without folders in it; a first folder
+# named as a class files its pictures under that class, which typicality and mixture need:
+folder = "images"
+# ... or a CSV with the columns item,text or item,image (and class, if known):
+# csv = "items.csv"
+# ... or a NumPy archive with images (uint8, items x height x width [x 3]) or texts, perhaps items (their ids):
+# npz = "items.npz"
+# upscale = "lanczos"         # how pictures smaller than `size` are made larger: lanczos, nearest or none
+# size = 160                  # pixels of the longer side
+
+[question]
+kind = $kind
+$kind_list
+# framing = "own"             # own: what do you think? others: imagine 100 people are asked
+# prompt = "What is it?"      # the sentence above the form, instead of the kind's own
+$settings
+[pages]
+# Markdown, here or in a file: instructions = "instructions.md"
+instructions = \"\"\"
+$instructions
+\"\"\"
+consent = \"\"\"
+Taking part is voluntary, and you can stop at any time. Your answers are stored without your name.
+\"\"\"
+
+# Items everybody sees first; their answers are not counted. The id is the path without its ending.
+$practice
+# Questions about the instructions; who fails all attempts does not begin.
+# [[comprehension]]
+# question = "What do you do when you cannot tell?"
+# choices = ["I guess one class", "I say how likely each class is"]
+# answer = "I say how likely each class is"
+
+[people]
+# entry = "open"              # open: anyone with the address; links: only who was given a link
+answers_per_item = 5          # so many different people answer about each item
+batch_size = $batch_size               # items one person sees in a row
+# batches = 1                 # so many batches one person may do
+# repeats = 0                 # items of each batch shown once more at its end, to see how steady people are
+
+# [limits]
+# lease_minutes = 10          # so long an item is held for someone who does nothing
+# remind_after_minutes = 60   # after such a gap the instructions come again
+# comprehension_attempts = 3
+
+# [pay]                       # shown before people begin
+# amount = 2.50               # for one batch
+# currency = "EUR"
+# minutes = 8                 # how long it takes, as you tell people
+""")
+
+INSTRUCTIONS = """\
+You will see one item after the other. Say what you think it is, and how sure you are.
+There are no trick questions, and doubt is a good answer where there is doubt."""
+
+
+def template(
+    *,
+    folder: str,
+    title: str,
+    classes: Sequence[str],
+    kind: Any,
+    kinds: Sequence[str],
+    instructions: str = INSTRUCTIONS,
+    practice: str = "",
+    settings: Mapping[str, int] | None = None,
+    batch_size: int = 25,
+) -> str:
+    """A study file that asks the question `kind` (a member of `KINDS`) about the pictures in `images`."""
+    return TEMPLATE.substitute(
+        folder=folder,
+        title=_quoted(title),
+        classes=f"[{', '.join(map(_quoted, classes))}]",
+        kind=_quoted(kind.name),
+        kind_list=f"# The kinds there are: {', '.join(kinds)}",
+        settings="".join(f"{line}\n" for line in _settings(kind, settings or {})),
+        instructions=instructions,
+        practice=practice
+        or '# [[practice]]\n# item = "first"\n# feedback = "This one is hard to tell for everybody."\n',
+        batch_size=batch_size,
+    )
+
+
+def _settings(kind: Any, chosen: Mapping[str, int]) -> list[str]:
+    """The settings of the kind: those chosen, and the others with their defaults, commented out."""
+    lines = []
+    for each in fields(kind):
+        value = None if each.default is MISSING else each.default
+        written = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
+        default = f"# {each.name} = {'...' if value is None else written}"
+        lines.append(f"{each.name} = {chosen[each.name]}" if each.name in chosen else default)
+    return [f"# Settings of {kind.name}:", *lines] if lines else []
+
+
+def _quoted(text: str) -> str:
+    # JSON's escapes are TOML's too, but for DEL, which TOML wants escaped.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

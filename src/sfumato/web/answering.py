@@ -1,0 +1,135 @@
+"""The API: small JSON requests by which a page moves through the study and hands in answers.
+
+A person is who has the token in the path. Every reply says where they stand; none says anything of anybody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.elicit.fieldwork import Fieldwork, hash_of
+from sfumato.elicit.record import Record
+from sfumato.elicit.standing import Sent, Standing
+from sfumato.errors import InvalidAnswer
+from sfumato.web.replies import Json
+from sfumato.web.site import Site
+
+LONGEST_AGE_MS = 60 * 24 * 3600 * 1000
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An empty object."""
+
+
+class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Answers to the questions about the instructions."""
+
+    answers: Annotated[list[Annotated[str, msgspec.Meta(max_length=2000)]], msgspec.Meta(max_length=100)]
+
+
+class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer to a trial under a key of its own, and how it came about."""
+
+    key: Text
+    trial: Text
+    answer: dict[str, Any]
+    record: Record
+
+
+NOTHING = msgspec.json.Decoder(Nothing)
+CHOICES = msgspec.json.Decoder(Choices)
+SUBMISSION = msgspec.json.Decoder(Submission)
+STEPS: dict[str, Callable[[Fieldwork, str], Standing]] = {
+    "state": Fieldwork.standing,
+    "consent": Fieldwork.consent,
+    "instructions": Fieldwork.instructed,
+    "trials": Fieldwork.standing,
+    "pulse": Fieldwork.pulse,
+    "withdraw": Fieldwork.withdraw,
+}
+"""What each path under `/api` does that needs nothing but to know who asks."""
+
+
+def step(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of one of `STEPS`."""
+    take = STEPS[name]
+
+    async def handler(request: Request) -> Response:
+        token, site = request.path_params["token"], _site(request)
+        _decoded(NOTHING, await _body(request))
+        standing = await site.writer.ask(lambda work: take(work, hash_of(token)))
+        return Json(site.state(token, standing))
+
+    return handler
+
+
+async def comprehension(request: Request) -> Response:
+    token, site = request.path_params["token"], _site(request)
+    choices = _decoded(CHOICES, await _body(request))
+    standing = await site.writer.ask(lambda work: work.comprehension(hash_of(token), choices.answers))
+    return Json(site.state(token, standing))
+
+
+async def answers(request: Request) -> Response:
+    """Take an answer. 201 only after it is on disk; 200 if it was there before; 409 if it came too late."""
+    token, site = request.path_params["token"], _site(request)
+    body = await _body(request)
+    submission = _decoded(SUBMISSION, body)
+    sent = Sent(
+        submission.key,
+        submission.trial,
+        submission.answer,
+        submission.record,
+        body.decode(),
+        hashlib.sha256(body).hexdigest(),
+        _age(request),
+    )
+    outcome = await site.writer.ask(partial(Fieldwork.submit, token_hash=hash_of(token), sent=sent))
+    state = site.state(token, outcome.standing)
+    if outcome.code:
+        return Json({"code": outcome.code, "state": state}, 409)
+    return Json({"answer": outcome.answer, "state": state}, 200 if outcome.again else 201)
+
+
+def _site(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
+
+
+async def _body(request: Request) -> bytes:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    if media_type != "application/json":
+        raise InvalidAnswer(
+            f"found the content type {media_type[:60]!r}",
+            expected="application/json",
+            fix="send JSON, and say so in Content-Type",
+            code="not-json",
+        )
+    return await request.body()
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        reason, _, at = str(error).partition(" - at `$")
+        raise InvalidAnswer(
+            f"found {reason[:1].lower() + reason[1:]}" + (f" at {at.rstrip('`').lstrip('.')}" if at else ""),
+            expected=f"a body as the page sends it ({decoder.type.__name__.lower()})",
+            fix="reload the page and answer again",
+            code="bad-body",
+        ) from None
+
+
+def _age(request: Request) -> int:
+    """Milliseconds since the person pressed submit, as their browser's clock counted; nonsense counts as none."""
+    text = request.headers.get("x-sfumato-age", "0")
+    return min(int(text), LONGEST_AGE_MS) if text.isascii() and text.isdigit() and len(text) < 16 else 0

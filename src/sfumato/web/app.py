@@ -1,0 +1,79 @@
+"""The application: every route there is, and who may use it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from sfumato.errors import NotThere, SfumatoError
+from sfumato.web import answering, pages
+from sfumato.web.guarding import Guard
+from sfumato.web.replies import json_refusal, refusal
+from sfumato.web.site import Site
+
+STATIC = Path(__file__).parent / "static"
+
+
+class Files(StaticFiles):
+    """Our scripts and style sheets, asked for anew each time but sent only when they have changed."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        reply = await super().get_response(path, scope)
+        reply.headers["Cache-Control"] = "no-cache"
+        return reply
+
+
+def routes() -> list[Route | Mount]:
+    """Every route. `/s/{token}` and what lies under it belongs to the person with the token; the rest is for all."""
+    person = "/s/{token:str}"
+    return [
+        Route(f"{person}/api/answers", answering.answers, methods=["POST"]),
+        *(Route(f"{person}/api/{name}", answering.step(name), methods=["POST"]) for name in answering.STEPS),
+        Route(f"{person}/api/comprehension", answering.comprehension, methods=["POST"]),
+        Route(f"{person}/pictures/{{trial:str}}/{{n:int}}", pages.picture),
+        Route(f"{person}/examples/{{index:int}}", pages.example),
+        Route(person, pages.study),
+        Route("/", pages.landing),
+        Route("/join", pages.join, methods=["POST"]),
+        Route("/health", pages.health),
+        Route("/static/kinds/{kind:str}/{file:str}", pages.kind_file),
+        Mount("/static", Files(directory=STATIC)),
+    ]
+
+
+def application(site: Site, hosts: Collection[str] = ()) -> Starlette:
+    """The ASGI application that serves `site`; it answers to `hosts` only, or to any if there are none."""
+    app = Starlette(
+        routes=routes(),
+        middleware=[Middleware(Guard, hosts=hosts)],
+        exception_handlers={SfumatoError: json_refusal, HTTPException: _http_error, Exception: _failed},
+    )
+    app.state.site = site
+    return app
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Unknown paths and methods: a page for people, JSON for programs."""
+    assert isinstance(error, HTTPException)
+    ours = NotThere(
+        "found no such page", expected="an address of this study", fix="check the address", code="not-found"
+    )
+    if "text/html" not in request.headers.get("accept", ""):
+        reply: Response = refusal(ours)
+    else:
+        reply = HTMLResponse(request.app.state.site.page("error.html", error=ours))
+    reply.status_code = error.status_code
+    return reply
+
+
+async def _failed(_request: Request, _error: Exception) -> Response:
+    return refusal(SfumatoError("", expected="no fault of ours", fix="try again", code="server-error"))

@@ -1,0 +1,131 @@
+"""Pages: the door of a study, the one page on which it is taken, and its pictures, each for its person only."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from pathlib import Path
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+
+from sfumato.elicit import store
+from sfumato.elicit.fieldwork import Fieldwork, hash_of
+from sfumato.elicit.kind import folder_of
+from sfumato.elicit.kinds import KINDS
+from sfumato.elicit.pictures import Picture, blended, rendered, rendered_file
+from sfumato.errors import NotNow, NotThere
+from sfumato.study import Entry
+from sfumato.web.replies import Json
+from sfumato.web.site import Site, pay_in_words
+
+KIND_FILES = {"form.js": "text/javascript", "form.css": "text/css"}
+PICTURES_KEPT = 256
+"""Pictures kept ready to send."""
+
+
+async def landing(request: Request) -> Response:
+    site: Site = request.app.state.site
+    is_open = site.study.people.entry is Entry.OPEN
+    return _html(site.page("landing.html", is_open=is_open, pay=pay_in_words(site.study)))
+
+
+async def join(request: Request) -> Response:
+    """Let somebody new in, and send them to the address that is theirs alone."""
+    site: Site = request.app.state.site
+    try:
+        link = await site.writer.ask(Fieldwork.join)
+    except NotNow as error:
+        return _html(site.page("error.html", error=error), 403)
+    return RedirectResponse(f"/s/{link.token}", 303, {"Cache-Control": "no-store"})
+
+
+async def study(request: Request) -> Response:
+    site: Site = request.app.state.site
+    token = request.path_params["token"]
+    try:
+        seed = await site.writer.ask(partial(Fieldwork.seed, token_hash=hash_of(token)))
+    except NotThere as error:
+        return _html(site.page("error.html", error=error), 404)
+    return _html(site.study_page(token, seed))
+
+
+async def picture(request: Request) -> Response:
+    """The n-th picture of a trial, for the person whose trial it is."""
+    site: Site = request.app.state.site
+    token, handle, n = (request.path_params[name] for name in ("token", "trial", "n"))
+    found = await run_in_threadpool(_picture_of, site, hash_of(token), handle, n)
+    return Response(
+        found.data, media_type=found.media_type, headers={"Cache-Control": "private, max-age=86400, immutable"}
+    )
+
+
+async def example(request: Request) -> Response:
+    """The example picture of a class, for people who have a link."""
+    site: Site = request.app.state.site
+    await site.writer.ask(partial(Fieldwork.seed, token_hash=hash_of(request.path_params["token"])))
+    index = request.path_params["index"]
+    path = site.study.classes[index].example if index < len(site.study.classes) else None
+    if path is None:
+        raise _no_picture()
+    found = await run_in_threadpool(_example, path, site)
+    return Response(found.data, media_type=found.media_type, headers={"Cache-Control": "private, max-age=86400"})
+
+
+async def kind_file(request: Request) -> Response:
+    """A form's script or style sheet."""
+    name, file = request.path_params["kind"], request.path_params["file"]
+    kind = next((each for each in KINDS if each.name == name), None)
+    if kind is None or file not in KIND_FILES or not (folder_of(kind) / file).exists():
+        raise _no_picture("file")
+    path = folder_of(kind) / file
+    return FileResponse(path, media_type=KIND_FILES[file], headers={"Cache-Control": "no-cache"})
+
+
+async def health(request: Request) -> Response:
+    """Whether the store can be read."""
+    site: Site = request.app.state.site
+
+    def look() -> None:
+        with site.reader.connect() as connection:
+            store.study_names(connection)
+
+    await run_in_threadpool(look)
+    return Json({"status": "ok"})
+
+
+def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:
+    with site.reader.connect() as connection:
+        stimulus = store.trial_of_annotator(connection, site.number, token_hash, handle)
+    if stimulus is None or n >= len(stimulus.shown):
+        raise _no_picture()
+    mixed = stimulus.told.get("of")
+    return _mixed(site, *mixed, stimulus.told["mix"]) if mixed else _rendered(site, stimulus.shown[n])
+
+
+@lru_cache(PICTURES_KEPT)
+def _rendered(site: Site, item: str) -> Picture:
+    found = site.items.get(item)
+    if found is None or found.text is not None:
+        raise _no_picture()
+    return rendered(found, site.study.items)
+
+
+@lru_cache(PICTURES_KEPT)
+def _mixed(site: Site, first: str, second: str, share: float) -> Picture:
+    return blended(_rendered(site, first), _rendered(site, second), share)
+
+
+@lru_cache(PICTURES_KEPT)
+def _example(path: Path, site: Site) -> Picture:
+    return rendered_file(path, site.study.items.upscale, site.study.items.size)
+
+
+def _html(text: str, status: int = 200) -> Response:
+    return HTMLResponse(text, status, {"Cache-Control": "no-store"})
+
+
+def _no_picture(what: str = "picture") -> NotThere:
+    return NotThere(
+        f"found no such {what}", expected=f"a {what} of yours", fix="reload the page", code=f"unknown-{what}"
+    )

@@ -1,0 +1,54 @@
+"""Replies: JSON out, and errors of ours as the status and body that a page or a program can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from sfumato.errors import InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
+
+STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
+    (InvalidAnswer, 422),
+    (NotThere, 404),
+    (NotNow, 409),
+    (StoreDown, 503),
+)
+ENCODE = msgspec.json.Encoder().encode
+
+
+class Json(Response):
+    """A JSON body that is never kept by a cache."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        return ENCODE(content)
+
+    def __init__(self, content: Any, status_code: int = 200, headers: dict[str, str] | None = None) -> None:
+        super().__init__(content, status_code, {"Cache-Control": "no-store"} | (headers or {}))
+
+
+def status_of(error: SfumatoError) -> int:
+    """The HTTP status of an error of ours; what we did not foresee is the server's fault."""
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+
+
+def refusal(error: SfumatoError) -> Json:
+    """An error as a reply: what was found, what must hold, what to do; no traces of the machine."""
+    status = status_of(error)
+    body = {"code": error.code, "found": error.found, "expected": error.expected, "fix": error.fix}
+    if error.where.column:
+        body["field"] = error.where.column
+    if status >= 500:
+        # What went wrong inside is for the log alone.
+        body["found"] = "found that the server could not do this now"
+    return Json(body, status, {"Retry-After": "1"} if status == 503 else None)
+
+
+async def json_refusal(_request: Request, error: Exception) -> Response:
+    """Starlette's handler for errors of ours."""
+    assert isinstance(error, SfumatoError)
+    return refusal(error)

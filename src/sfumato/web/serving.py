@@ -1,0 +1,105 @@
+"""Serving a study: open the store, start the writer, listen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import sys
+import threading
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import uvicorn
+
+from sfumato.elicit.database import StorePlace, only_server, reading_engine, writing_engine
+from sfumato.elicit.fieldwork import Fieldwork
+from sfumato.elicit.items import read_items
+from sfumato.elicit.kinds import kind_of
+from sfumato.elicit.writer import Writer
+from sfumato.errors import BadSetting
+from sfumato.study import Study
+from sfumato.web.app import application
+from sfumato.web.site import Site
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+SWITCH_SECONDS = 0.0005
+"""How long one thread may keep the others waiting: the writer and the event loop take turns all the time."""
+
+
+def store_beside(study: Study) -> Path:
+    """Where a study's answers are unless told otherwise: in `store/` beside its file."""
+    assert study.path is not None
+    return study.path.parent / "store" / "answers.sqlite"
+
+
+@contextlib.contextmanager
+def opened(study: Study, store: str | Path | None = None) -> Iterator[Site]:
+    """The study ready to be served: store open, items known, writer at work. Everything is closed in the end."""
+    place = StorePlace.of(store or store_beside(study))
+    kind = kind_of(study)
+    items = read_items(study.items, study.class_names)
+    fieldwork = Fieldwork(study, kind, kind.stimuli(items, study))
+    with contextlib.ExitStack() as stack:
+        if place.file is not None:
+            place.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        stack.enter_context(only_server(place))
+        writer = Writer(writing_engine(place), fieldwork)
+        stack.callback(writer.stop)
+        writer.start()
+        reader = reading_engine(place)
+        stack.callback(reader.dispose)
+        yield Site(study, kind, {item.id: item for item in items}, writer, reader, fieldwork.number)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that people can reach us at; port 0 takes any free one."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise BadSetting(
+            f"found that {host}:{port} cannot be used ({error.strerror})",
+            expected="a free port of this machine",
+            fix="choose another with --port, or --port 0 for any free one",
+            code="port-in-use",
+        ) from error
+    return listener
+
+
+def server_of(site: Site, hosts: Collection[str]) -> uvicorn.Server:
+    """The server, not yet running."""
+    config = uvicorn.Config(
+        application(site, hosts),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=10,
+        lifespan="off",
+    )
+    return uvicorn.Server(config)
+
+
+def serve(site: Site, listener: socket.socket, hosts: Collection[str] = LOOPBACK) -> None:
+    """Answer requests until the process is told to stop; what was acknowledged is safe whenever that is."""
+    sys.setswitchinterval(SWITCH_SECONDS)
+    server_of(site, hosts).run([listener])
+
+
+@contextlib.contextmanager
+def running(study: Study, store: str | Path | None = None) -> Iterator[str]:
+    """The study served on a free port of the loopback, from a thread of this process; yields its address."""
+    with opened(study, store) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
+        server = server_of(site, LOOPBACK)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="server", daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

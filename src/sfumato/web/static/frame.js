@@ -1,0 +1,82 @@
+/** Frame: what stands around every page: progress, whether answers are saved, notices, announcements. */
+
+import { byId, count } from './dom.js';
+
+export class Frame {
+  #main = byId('page');
+  #notice = byId('notice');
+
+  constructor() {
+    byId('notice-close').addEventListener('click', () => (this.#notice.hidden = true));
+  }
+
+  /** Shows a page and takes the focus to its heading.
+   * @param {DocumentFragment} fragment
+   * @param {string} name for tests and styles */
+  show(fragment, name) {
+    this.#main.replaceChildren(fragment);
+    this.#main.dataset.page = name;
+    scrollTo(0, 0);
+    const heading = this.#main.querySelector('h1');
+    if (heading) {
+      heading.tabIndex = -1;
+      heading.focus({ preventScroll: true });
+    }
+  }
+
+  /** The name of the page shown. */
+  get page() {
+    return this.#main.dataset.page ?? '';
+  }
+
+  /** Says something to screen readers, without haste.
+   * @param {string} sentence */
+  announce(sentence) {
+    byId('status').textContent = sentence;
+  }
+
+  /** Says which of how many is shown. */
+  announceProgress() {
+    this.announce(byId('progress-text').textContent ?? '');
+  }
+
+  /** Tells the person something that stays until closed or replaced; '' takes it away.
+   * @param {string} sentence */
+  notice(sentence) {
+    byId('notice-text').textContent = sentence;
+    this.#notice.hidden = !sentence;
+  }
+
+  /** @param {number} current the trial shown, from 1; 0 hides the bar
+   * @param {number} wanted
+   * @param {boolean} practice */
+  progress(current, wanted, practice) {
+    byId('progress').hidden = !current && !practice;
+    const text = practice ? 'Practice' : `${current} of ${wanted}`;
+    byId('progress-text').textContent = text;
+    const bar = /** @type {HTMLProgressElement} */ (byId('progress-bar'));
+    bar.hidden = practice;
+    bar.max = Math.max(wanted, 1);
+    bar.value = Math.max(current - 1, 0);
+    bar.setAttribute('aria-valuetext', text);
+  }
+
+  /** @param {import('./outbox.js').Outbox} outbox
+   * @param {boolean} any whether any answer was ever given */
+  saved(outbox, any) {
+    const waiting = outbox.waiting.length;
+    const line = byId('saved');
+    const trouble = waiting > 0 && outbox.failing;
+    line.classList.toggle('waiting', trouble);
+    if (!waiting) line.textContent = any ? 'All answers saved' : '';
+    else if (!trouble) line.textContent = 'Saving…';
+    else line.textContent = `${count(waiting, 'answer')} waiting to be sent – you can go on; do not close this page`;
+  }
+
+  /** Which of the tools in the head are there.
+   * @param {{help: boolean, stop: boolean}} tools */
+  tools({ help, stop }) {
+    byId('help').hidden = !help;
+    byId('stop').hidden = !stop;
+  }
+}

@@ -1,0 +1,48 @@
+/** Legend: the classes with their example pictures, and what the keys do. */
+
+import { element } from './dom.js';
+
+/** The classes, each with its example picture and key.
+ * @param {import('./form.js').StudyClass[]} classes
+ * @returns {HTMLElement} */
+export function gallery(classes) {
+  const list = element('ul', '', { class: classes.some((each) => each.example) ? 'gallery pictured' : 'gallery' });
+  for (const each of classes) {
+    const row = element('li');
+    if (each.example) row.append(element('img', '', { src: each.example, alt: `Example of ${each.name}` }));
+    const caption = element('span', '', { class: 'caption' });
+    caption.append(element('span', each.name));
+    if (each.key) caption.append(keycap(each.key));
+    row.append(caption);
+    list.append(row);
+  }
+  return list;
+}
+
+/** What the keys do, as a list of terms: the form's own, then the page's.
+ * @param {[string[], string][]} lines
+ * @returns {HTMLElement} */
+export function keyList(lines) {
+  const list = element('dl', '', { class: 'keys' });
+  const all = [...lines, [['enter'], 'submit the answer'], [['?'], 'show these keys']];
+  for (const [keys, meaning] of /** @type {[string[], string][]} */ (all)) {
+    const row = element('div');
+    const term = element('dt');
+    term.append(...keys.map(keycap));
+    row.append(term, element('dd', meaning));
+    list.append(row);
+  }
+  return list;
+}
+
+const NAMES = new Map([
+  ['enter', 'Enter'], ['backspace', 'Backspace'], ['delete', 'Delete'], ['shift', 'Shift'], [' ', 'Space'],
+  ['arrowleft', '←'], ['arrowright', '→'], ['arrowup', '↑'], ['arrowdown', '↓'],
+]);
+
+/** A key as it is printed on the keyboard.
+ * @param {string} key
+ * @returns {HTMLElement} */
+export function keycap(key) {
+  return element('kbd', NAMES.get(key.toLowerCase()) ?? key);
+}

@@ -1,0 +1,140 @@
+/** Pages: everything but the trials, filled in from the templates of study.html. */
+
+import { copy, count, element, onPress, part, setServerHtml } from './dom.js';
+import { gallery, keyList } from './legend.js';
+import { newForm } from './trial.js';
+
+/** @typedef {import('./flow.js').Config} Config */
+
+/** @param {Config} config
+ * @param {() => unknown} agree
+ * @param {() => unknown} decline
+ * @returns {DocumentFragment} */
+export function consent(config, agree, decline) {
+  const page = copy('page-consent');
+  setServerHtml(part(page, 'text'), config.study.consent_html);
+  pay(page, config);
+  onPress(part(page, 'agree'), agree);
+  onPress(part(page, 'decline'), decline);
+  return page;
+}
+
+/** @param {Config} config
+ * @param {() => unknown} goOn
+ * @returns {DocumentFragment} */
+export function instructions(config, goOn) {
+  const page = copy('page-instructions');
+  setServerHtml(part(page, 'text'), config.study.instructions_html);
+  part(page, 'classes').append(gallery(config.classes));
+  part(page, 'keys').append(keyList(newForm(config).legend()));
+  onPress(part(page, 'continue'), goOn);
+  return page;
+}
+
+/** The questions about the instructions; `check` gets the choices, in order, once all are made.
+ * @param {Config} config
+ * @param {(answers: string[]) => unknown} check
+ * @param {(sentence: string) => void} announce
+ * @returns {DocumentFragment} */
+export function comprehension(config, check, announce) {
+  const page = copy('page-comprehension');
+  const list = part(page, 'questions');
+  config.study.comprehension.forEach(({ question, choices }, n) => {
+    const group = element('fieldset', '', { class: 'question' });
+    group.append(element('legend', question));
+    choices.forEach((choice, c) => {
+      const label = element('label', '', { class: 'option' });
+      const input = element('input', '', { type: 'radio', name: `question-${n}`, value: choice, 'data-name': `question:${n}:${c}` });
+      label.append(input, element('span', choice));
+      group.append(label);
+    });
+    list.append(group);
+  });
+  const groups = [...list.children];
+  const hint = part(page, 'hint');
+  onPress(part(page, 'check'), () => {
+    const chosen = groups.map((group) => /** @type {HTMLInputElement|null} */ (group.querySelector('input:checked')));
+    const open = chosen.indexOf(null);
+    if (open < 0) return check(chosen.map((input) => input?.value ?? ''));
+    hint.textContent = `Question ${open + 1} is still open.`;
+    announce(hint.textContent);
+    return groups[open].querySelector('input')?.focus();
+  });
+  return page;
+}
+
+/** What was wrong, before the instructions are read again.
+ * @param {Config} config
+ * @param {import('./api.js').State} state
+ * @param {() => unknown} again
+ * @returns {DocumentFragment} */
+export function wrong(config, state, again) {
+  const page = copy('page-wrong');
+  const questions = config.study.comprehension;
+  const missed = state.wrong ?? [];
+  part(page, 'sentence').textContent = missed.length === 1
+    ? 'One answer was not right:' : `${missed.length} of ${questions.length} answers were not right:`;
+  part(page, 'questions').append(...missed.map((n) => element('li', questions[n]?.question ?? '')));
+  const left = state.attempts_left;
+  part(page, 'attempts').textContent = left === undefined ? '' : `You can try ${left === 1 ? 'once' : count(left, 'time')} more.`;
+  onPress(part(page, 'again'), again);
+  return page;
+}
+
+/** @param {import('./api.js').State} state
+ * @param {number} done
+ * @param {() => unknown} goOn
+ * @returns {DocumentFragment} */
+export function rest(state, done, goOn) {
+  const page = copy('page-rest');
+  part(page, 'sentence').textContent = `${done} of ${state.wanted} are done.`;
+  onPress(part(page, 'continue'), goOn);
+  return page;
+}
+
+/** @param {string} code
+ * @param {Config} config
+ * @returns {DocumentFragment} */
+export function finished(code, config) {
+  const page = copy('page-finished');
+  part(page, 'with-code').hidden = !code;
+  const shown = part(page, 'code');
+  shown.textContent = code;
+  pay(page, config);
+  const copied = part(page, 'copied');
+  onPress(part(page, 'copy'), async () => {
+    copied.textContent = (await toClipboard(code, shown)) ? 'Copied' : 'Selected: copy it with your keyboard or menu';
+  });
+  return page;
+}
+
+/** A page with one way on or none.
+ * @param {string} name
+ * @param {() => unknown} [goOn]
+ * @returns {DocumentFragment} */
+export function plain(name, goOn) {
+  const page = copy(`page-${name}`);
+  if (goOn) onPress(part(page, 'continue'), goOn);
+  return page;
+}
+
+/** @param {DocumentFragment} page
+ * @param {Config} config */
+function pay(page, config) {
+  const line = part(page, 'pay');
+  line.hidden = !config.study.pay;
+  line.textContent = config.study.pay ?? '';
+}
+
+/** @param {string} text
+ * @param {HTMLElement} shown where it stands, selected when it cannot be copied
+ * @returns {Promise<boolean>} */
+async function toClipboard(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    getSelection()?.selectAllChildren(shown);
+    return document.execCommand('copy');
+  }
+}

@@ -1,0 +1,92 @@
+/** The study page: puts the parts together and starts. */
+
+import { Api } from './api.js';
+import { byId, onPress } from './dom.js';
+import { Flow } from './flow.js';
+import { Frame } from './frame.js';
+import { scopeOf } from './identity.js';
+import { Keys } from './keys.js';
+import { keyList } from './legend.js';
+import { Memory } from './memory.js';
+import { Outbox } from './outbox.js';
+import * as pages from './pages.js';
+import { pulse } from './pulse.js';
+import { newForm } from './trial.js';
+
+/** @type {import('./flow.js').Config} */
+const config = JSON.parse(byId('config').textContent ?? '');
+const frame = new Frame();
+const memory = new Memory(scopeOf(config.base));
+const shortcuts = /** @type {HTMLInputElement} */ (byId('shortcuts'));
+const helpDialog = /** @type {HTMLDialogElement} */ (byId('help-dialog'));
+const stopDialog = /** @type {HTMLDialogElement} */ (byId('stop-dialog'));
+
+document.documentElement.style.setProperty('--picture', `${config.study.size}px`);
+document.documentElement.dataset.upscale = config.study.upscale;
+
+await start();
+
+async function start() {
+  try {
+    await import(`/static/kinds/${config.kind.name}/form.js`);
+  } catch {
+    frame.show(pages.plain('broken', () => location.reload()), 'broken');
+    return;
+  }
+  const api = new Api(config.base);
+  const outbox = await Outbox.open(api, config.base);
+  const flow = new Flow(config, api, outbox, frame, memory, () => shortcuts.checked);
+  api.onTrouble = (failing) => {
+    const sentence = 'There is no connection to the study at the moment. It goes on by itself when it is back.';
+    if (failing) frame.notice(sentence);
+    else if (byId('notice-text').textContent === sentence) frame.notice('');
+  };
+  keyboard(flow);
+  dialogs(flow);
+  pulse(() => flow.beat());
+  // Back from the history with everything still there: the server may know more by now.
+  addEventListener('pageshow', (event) => event.persisted && flow.refresh());
+  document.addEventListener('visibilitychange', () => document.hidden || flow.refresh());
+  addEventListener('beforeunload', (event) => {
+    if (outbox.fragile || (outbox.failing && outbox.waiting.length)) event.preventDefault();
+  });
+  await flow.refresh();
+}
+
+/** @param {Flow} flow */
+function keyboard(flow) {
+  shortcuts.checked = memory.recall('shortcuts') !== 'off';
+  shortcuts.addEventListener('change', () => memory.keep('shortcuts', shortcuts.checked ? 'on' : 'off'));
+  new Keys({
+    shortcuts: () => shortcuts.checked,
+    press: (key, event) => (flow.view?.open && flow.view.form?.press(key, event)) || false,
+    answering: () => flow.view?.open ?? false,
+    enter: () => {
+      const button = document.querySelector('main [data-enter]');
+      if (flow.view?.open) flow.view.submit();
+      else if (button instanceof HTMLElement) button.click();
+    },
+    help: () => openHelp(),
+    classKeys: () => config.classes.flatMap((each) => each.key ?? []),
+  });
+}
+
+/** @param {Flow} flow */
+function dialogs(flow) {
+  for (const dialog of [helpDialog, stopDialog]) {
+    dialog.addEventListener('close', () => flow.view?.form?.focus({ preventScroll: true }));
+  }
+  byId('help').addEventListener('click', openHelp);
+  byId('help-close').addEventListener('click', () => helpDialog.close());
+  byId('stop').addEventListener('click', () => stopDialog.showModal());
+  byId('stop-no').addEventListener('click', () => stopDialog.close());
+  onPress(byId('stop-yes'), async () => {
+    await flow.withdraw();
+    stopDialog.close();
+  });
+}
+
+function openHelp() {
+  byId('help-keys').replaceChildren(keyList(newForm(config).legend()));
+  helpDialog.showModal();
+}

@@ -1,0 +1,219 @@
+/** TrialView: one trial on the screen, from loading its pictures to its answer. */
+
+import { copy, element, onPress, part, setServerHtml } from './dom.js';
+import { painted, Recorder } from './recorder.js';
+
+const SHOW_LOADING_MS = 400;
+const OFFER_HELP_MS = 8000;
+
+/**
+ * @typedef {object} TrialActions
+ * @property {(answer: object, record: import('./recorder.js').AnswerRecord) => void} submit
+ * @property {() => void} skip the picture cannot be shown: go on with another trial
+ * @property {() => {shortcuts: boolean, resumed: boolean}} circumstances
+ */
+
+export class TrialView {
+  /** The element of the kind. @type {import('./form.js').Form|null} */
+  form = null;
+  /** Whether the trial is painted and not yet answered. */
+  open = false;
+
+  #config;
+  #trial;
+  #pictures;
+  #frame;
+  #actions;
+  #root = document.createElement('article');
+  #left = false;
+  /** How often showing it was begun: only the latest try paints. */
+  #tries = 0;
+  /** @type {Recorder|null} */
+  #recorder = null;
+
+  /** @param {import('./flow.js').Config} config
+   * @param {import('./api.js').Trial} trial
+   * @param {import('./pictures.js').Pictures} pictures
+   * @param {import('./frame.js').Frame} frame
+   * @param {TrialActions} actions */
+  constructor(config, trial, pictures, frame, actions) {
+    this.#config = config;
+    this.#trial = trial;
+    this.#pictures = pictures;
+    this.#frame = frame;
+    this.#actions = actions;
+  }
+
+  /** The trial's handle. */
+  get handle() {
+    return this.#trial.trial;
+  }
+
+  /** Loads the pictures, shows the trial, and starts its clock at the first painted frame. */
+  async show() {
+    this.#tries += 1;
+    const current = this.#tries;
+    const still = () => !this.#left && current === this.#tries;
+    const timers = [
+      setTimeout(() => still() && this.#wait('Loading the picture…', false), SHOW_LOADING_MS),
+      setTimeout(() => still() && this.#wait('The picture takes long to load.', true), OFFER_HELP_MS),
+    ];
+    try {
+      const images = await Promise.all((this.#trial.pictures ?? []).map((url) => this.#pictures.load(url)));
+      timers.forEach(clearTimeout);
+      if (still()) await this.#paint(images);
+    } catch {
+      if (still()) this.#wait('The picture could not be loaded.', true);
+    } finally {
+      timers.forEach(clearTimeout);
+    }
+  }
+
+  /** Leaves the trial without an answer. */
+  leave() {
+    this.#left = true;
+    this.open = false;
+    this.#recorder?.abandon();
+  }
+
+  /** Takes the answer if it is whole; else says what is missing and goes there. */
+  submit() {
+    const form = this.form;
+    if (!this.open || !form || !this.#recorder) return;
+    const missing = form.missing();
+    const answer = missing ? null : form.answer();
+    if (!answer) {
+      this.#frame.announce(missing);
+      const hint = part(this.#root, 'hint');
+      hint.textContent = missing;
+      hint.classList.add('asked');
+      (form.firstMissing() ?? form).focus();
+      return;
+    }
+    this.open = false;
+    delete this.#root.dataset.open;
+    const record = this.#recorder.finish({
+      keys: Object.fromEntries(form.shown.keys),
+      order: form.order ?? this.#config.classes.map((each) => each.name),
+      ...this.#actions.circumstances(),
+    });
+    this.#actions.submit(answer, record);
+  }
+
+  /** Shows what is to be learnt from a practice trial, under the answer just given.
+   * @param {() => void} goOn */
+  feedback(goOn) {
+    if (this.form) this.form.inert = true;
+    const panel = copy('page-feedback');
+    setServerHtml(part(panel, 'text'), this.#trial.feedback);
+    onPress(part(panel, 'continue'), goOn);
+    part(this.#root, 'submit-row').replaceWith(panel);
+    const heading = part(this.#root, 'feedback-heading');
+    heading.focus({ preventScroll: true });
+    heading.closest('section')?.scrollIntoView({ block: 'nearest' });
+  }
+
+  /** @param {HTMLImageElement[]} images */
+  async #paint(images) {
+    const page = copy('page-trial');
+    this.#root = /** @type {HTMLElement} */ (page.firstElementChild);
+    part(page, 'prompt').textContent = this.#config.prompt;
+    part(page, 'practice').hidden = !this.#trial.practice;
+    const form = newForm(this.#config, this.#trial);
+    this.form = form;
+    this.#place(form, images);
+    // Nothing can be answered before it was seen.
+    form.inert = true;
+    form.tabIndex = -1;
+    form.dataset.name ??= 'form';
+    if (!form.hasAttribute('role')) form.setAttribute('role', 'group');
+    if (!form.hasAttribute('aria-label')) form.setAttribute('aria-labelledby', 'prompt');
+    part(page, 'form').append(form);
+    form.addEventListener('change-of-answer', () => this.#changed());
+    const submit = part(page, 'submit');
+    // The second click of a double click belongs to the trial before.
+    submit.addEventListener('click', (event) => event.detail > 1 || this.submit());
+    this.#frame.show(page, 'trial');
+    const start = await painted();
+    if (this.#left) return;
+    form.inert = false;
+    this.open = true;
+    form.begin();
+    this.#update();
+    form.focus({ preventScroll: true });
+    this.#recorder = new Recorder(start);
+    this.#frame.announceProgress();
+    this.#root.dataset.open = this.handle;
+  }
+
+  /** Puts what is shown where the form wants it, the rest beside the form.
+   * @param {import('./form.js').Form} form
+   * @param {HTMLImageElement[]} images */
+  #place(form, images) {
+    const aside = part(this.#root, 'stimulus');
+    const texts = (this.#trial.texts ?? []).map((text) => element('span', text, { dir: 'auto' }));
+    const things = images.length ? images : texts;
+    things.forEach((thing, n) => {
+      const image = thing instanceof HTMLImageElement;
+      if (image) thing.alt = things.length === 1 ? 'The picture in question' : `Picture ${n + 1} of ${things.length}`;
+      const frame = element('span', '', { class: image ? 'thing picture' : 'thing text' });
+      frame.append(thing);
+      (form.one(`[data-shown="${n}"]`) ?? aside).append(frame);
+    });
+    aside.hidden = !aside.hasChildNodes();
+    this.#root.classList.toggle('alone', aside.hidden);
+  }
+
+  #changed() {
+    if (!this.form || !this.open) return;
+    this.#update();
+    this.#frame.announce(this.form.status());
+  }
+
+  /** The submit button and the sentence beside it, as the answer stands. */
+  #update() {
+    const missing = this.form?.missing() ?? '';
+    const hint = part(this.#root, 'hint');
+    hint.textContent = missing;
+    hint.classList.remove('asked');
+    part(this.#root, 'submit').setAttribute('aria-disabled', String(missing !== ''));
+  }
+
+  /** A page in place of the trial while its pictures do not come.
+   * @param {string} sentence
+   * @param {boolean} choices whether to offer trying again and going on */
+  #wait(sentence, choices) {
+    const page = copy('page-picture');
+    part(page, 'sentence').textContent = sentence;
+    part(page, 'choices').hidden = !choices;
+    onPress(part(page, 'retry'), () => {
+      this.#pictures.prepare([]);
+      return this.show();
+    });
+    onPress(part(page, 'skip'), () => {
+      this.leave();
+      this.#actions.skip();
+    });
+    this.#frame.show(page, 'picture');
+    this.#frame.announce(choices ? `${sentence} You can try again or go on with the next.` : sentence);
+  }
+}
+
+/** The form of the study's kind, not yet in the page; for a trial, or to ask it for its legend.
+ * @param {import('./flow.js').Config} config
+ * @param {import('./api.js').Trial} [trial]
+ * @returns {import('./form.js').Form} */
+export function newForm(config, trial) {
+  const form = /** @type {import('./form.js').Form} */ (copy('form').firstElementChild);
+  form.shown = {
+    trial: trial?.trial ?? '',
+    classes: config.classes,
+    settings: config.kind.settings,
+    framing: config.framing,
+    told: trial?.told ?? {},
+    pictures: trial?.pictures ?? [],
+    texts: trial?.texts ?? [],
+    keys: new Map(config.classes.flatMap((each) => (each.key ? [[each.name, each.key]] : []))),
+  };
+  return form;
+}

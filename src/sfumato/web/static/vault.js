@@ -1,0 +1,93 @@
+/** Vault: answers kept in IndexedDB until the server has them, and for good those it refused. */
+
+const OPEN_MS = 3000;
+
+export class Vault {
+  /** @type {IDBDatabase} */
+  #database;
+
+  /** @param {IDBDatabase} database */
+  constructor(database) {
+    this.#database = database;
+    database.onversionchange = () => database.close();
+  }
+
+  /** The vault of one person, or null where the browser gives none (blocked, private mode, broken profile).
+   * @param {string} scope
+   * @returns {Promise<Vault|null>} */
+  static async open(scope) {
+    try {
+      const request = indexedDB.open(`sfumato-${scope}`, 1);
+      request.onupgradeneeded = () => {
+        request.result.createObjectStore('queue', { keyPath: 'key' });
+        request.result.createObjectStore('refused', { keyPath: 'key' });
+      };
+      // Some browsers never answer instead of refusing.
+      const late = new Promise((_, reject) => setTimeout(() => reject(new Error('no answer')), OPEN_MS));
+      return new Vault(await Promise.race([settled(request), late]));
+    } catch {
+      return null;
+    }
+  }
+
+  /** Every entry of the queue, oldest first.
+   * @returns {Promise<import('./outbox.js').Entry[]>} */
+  async entries() {
+    const found = await settled(this.#store('queue', 'readonly').getAll());
+    return found.sort((a, b) => a.order - b.order);
+  }
+
+  /** Whether the queue holds `key`.
+   * @param {string} key
+   * @returns {Promise<boolean>} */
+  async has(key) {
+    return (await settled(this.#store('queue', 'readonly').count(key))) > 0;
+  }
+
+  /** Resolves when the entry is written.
+   * @param {import('./outbox.js').Entry} entry */
+  async put(entry) {
+    await written(this.#store('queue', 'readwrite').put(entry));
+  }
+
+  /** @param {string} key */
+  async remove(key) {
+    await written(this.#store('queue', 'readwrite').delete(key));
+  }
+
+  /** Moves an entry from the queue to those the server refused.
+   * @param {import('./outbox.js').Entry} entry
+   * @param {any} why what the server said */
+  async refuse(entry, why) {
+    await written(this.#store('refused', 'readwrite').put({ ...entry, why }));
+    await this.remove(entry.key);
+  }
+
+  /** @param {'queue'|'refused'} name
+   * @param {'readonly'|'readwrite'} mode */
+  #store(name, mode) {
+    return this.#database.transaction(name, mode, { durability: 'strict' }).objectStore(name);
+  }
+}
+
+/** @template T
+ * @param {IDBRequest<T>} request
+ * @returns {Promise<T>} */
+function settled(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+/** Resolves when the transaction of `request` is complete, not only the request.
+ * @param {IDBRequest} request
+ * @returns {Promise<void>} */
+function written(request) {
+  return new Promise((resolve, reject) => {
+    const transaction = /** @type {IDBTransaction} */ (request.transaction);
+    transaction.oncomplete = () => resolve();
+    transaction.onerror = () => reject(transaction.error);
+    transaction.onabort = () => reject(transaction.error);
+  });
+}

@@ -1,0 +1,98 @@
+"""`sfumato serve` as a process of its own, to be talked to over HTTP, killed and started again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+TEXTS_STUDY = """\
+title = "Texts"
+name = "texts"
+classes = ["cat", "dog", "ship"]
+[items]
+csv = "texts.csv"
+[question]
+kind = "tokens"
+[people]
+answers_per_item = {answers_per_item}
+batch_size = {batch_size}
+[limits]
+lease_minutes = {lease_minutes}
+"""
+
+
+def write_texts_study(
+    folder: Path, n_items: int, *, answers_per_item: int = 5, batch_size: int = 25, lease_minutes: float = 10
+) -> Path:
+    """A study of short texts in `folder`, asked by tokens."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = "".join(f"t{i},text number {i}\n" for i in range(n_items))
+    (folder / "texts.csv").write_text("item,text\n" + rows)
+    settings = {"answers_per_item": answers_per_item, "batch_size": batch_size, "lease_minutes": lease_minutes}
+    (folder / "study.toml").write_text(TEXTS_STUDY.format(**settings))
+    return folder
+
+
+class StudyServer:
+    """A server process on a port that stays the same through restarts."""
+
+    def __init__(
+        self, study: Path, *, store: str | None = None, program: Sequence[str] = ("-m", "sfumato"), port: int = 0
+    ) -> None:
+        self.study, self.port = study, port
+        self._store = ["--store", store] if store else []
+        self._program = [sys.executable, *program]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.log = study / "server.log"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, timeout: float = 30.0) -> float:
+        """Start and wait until it answers; returns the seconds that took."""
+        begun = time.monotonic()
+        with self.log.open("wb") as log:
+            command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._store]
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+            )
+        while b"http://" not in (text := self.log.read_bytes()):
+            if self._process.poll() is not None or time.monotonic() - begun > timeout:
+                raise RuntimeError(f"the server did not start: {text.decode()}")
+            time.sleep(0.01)
+        self.port = int(text.split(b"http://")[1].split()[0].rsplit(b":", 1)[1])
+        return time.monotonic() - begun
+
+    def kill(self, how: int = signal.SIGKILL) -> None:
+        """End the process, at once unless told otherwise, and wait until it is gone."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(how)
+        self._process.wait(30)
+
+    def __enter__(self) -> StudyServer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill(signal.SIGINT)
+
+
+@contextlib.contextmanager
+def serving(study: Path, **options: object) -> Iterator[StudyServer]:
+    """The study served for the while."""
+    with StudyServer(study, **options) as server:  # type: ignore[arg-type]
+        yield server
