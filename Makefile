@@ -7,6 +7,7 @@ PIP_QUIET := --quiet --disable-pip-version-check
 .PHONY: demo test bench clean
 
 demo: $(VENV)/.installed
+	@rm -rf demo-out
 	@$(BIN)/sfumato demo
 
 test: $(VENV)/.tested

@@ -11,6 +11,8 @@
     ├── BadStudy                 a study file with its mistakes, each an error of its own
     ├── NotThere                 a link or trial that does not exist, or is somebody else's
     ├── NotNow                   a step that cannot be taken now, and why
+    ├── NoReply                  a server that did not answer in time
+    ├── Refused                  a request that a server will not take, however often it is sent
     ├── StoreDown                the store cannot write at the moment; nothing was acknowledged
     ├── CannotWrite              disk full, folder missing, no permission; the old file is intact
     └── MissingExtra             a feature whose optional packages are not installed
@@ -141,6 +143,14 @@ class NotThere(SfumatoError):
 
 class NotNow(SfumatoError):
     """A step that cannot be taken now: out of order, or taken already."""
+
+
+class NoReply(SfumatoError):
+    """A server that did not answer before the deadline."""
+
+
+class Refused(SfumatoError):
+    """A request that a server will not take, however often it is sent."""
 
 
 class StoreDown(SfumatoError):

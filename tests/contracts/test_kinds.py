@@ -221,8 +221,7 @@ def refuses_unknown_classes(kind: Kind) -> None:
 
 def _refused(kind: Kind, stimulus: Stimulus, raw: Any, field: str | None) -> None:
     with pytest.raises(InvalidAnswer) as caught:
-        accepted = kind.parse(raw, stimulus, study_of(kind))
-        pytest.fail(f"accepted {raw} as {accepted}")
+        kind.parse(raw, stimulus, study_of(kind))
     error = caught.value
     assert error.where.column, "the error names no field"
     assert field is None or error.where.column.startswith(field), (raw, error.where.column)

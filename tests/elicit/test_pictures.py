@@ -238,9 +238,11 @@ def test_a_picture_cut_short_is_refused(tmp_path: Path, form: str, kept: float) 
     assert "BytesIO" not in str(caught.value)
 
 
-def test_a_flipped_bit_in_a_png_is_seen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["pixels", "checksum"])
+def test_a_flipped_bit_in_a_png_is_seen(tmp_path: Path, place: str) -> None:
     whole = bytearray(encoded("PNG"))
-    whole[len(whole) // 2] ^= 1
+    assert whole[-8:-4] == b"IEND"
+    whole[len(whole) // 2 if place == "pixels" else -13] ^= 1
     (tmp_path / "x.png").write_bytes(whole)
     with pytest.raises(BadFile) as caught:
         check_picture(tmp_path / "x.png")

@@ -117,6 +117,14 @@ def test_a_study_that_is_there_is_never_touched(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["study.toml"]
 
 
+def test_nor_is_one_that_came_to_be_a_moment_ago(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "study.toml").write_text("mine")
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    with pytest.raises(CannotWrite, match="exists"):
+        begin_study(tmp_path, "tokens")
+    assert (tmp_path / "study.toml").read_text() == "mine"
+
+
 def test_pictures_that_are_there_stay(tmp_path: Path) -> None:
     (tmp_path / "images").mkdir()
     (tmp_path / "images" / "x.png").write_bytes(b"mine")

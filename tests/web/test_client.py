@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from study_stub import FAULTS, StudyStub
 
 from sfumato.elicit.kind import Stimulus
-from sfumato.errors import BadSetting
-from sfumato.web.client import NoReply, Refused, Visitor
+from sfumato.errors import BadSetting, NoReply, Refused
+from sfumato.web.client import Visitor
 
 TOKEN = "t" * 32
 

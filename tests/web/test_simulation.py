@@ -22,10 +22,9 @@ from sfumato import SoftLabels
 from sfumato.elicit.kind import Item, Stimulus
 from sfumato.elicit.kinds import KINDS, kind_of
 from sfumato.elicit.simulated import SimulatedAnnotator, Truth, drawn_annotators
-from sfumato.errors import BadSetting, InvalidAnswer
+from sfumato.errors import BadSetting, InvalidAnswer, NoReply
 from sfumato.study import ComprehensionQuestion, ItemSource, Question, Study, StudyClass
 from sfumato.web import simulation
-from sfumato.web.client import NoReply
 from sfumato.web.simulation import Summary, simulate
 
 CLASSES = ("cat", "dog", "ship")
@@ -249,7 +248,11 @@ def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) 
     def stimuli_in(store: str) -> Iterator[Any]:
         yield stub.stimuli.get
 
-    serving = SimpleNamespace(running=running, store_beside=lambda study: study.path.with_name("answers.db"))
+    serving = SimpleNamespace(
+        running=running,
+        store_beside=lambda study: study.path.with_name("answers.db"),
+        new_links=lambda study, number, store: [f"new-{n}" for n in range(number)],
+    )
     monkeypatch.setitem(sys.modules, "sfumato.web.serving", serving)
     monkeypatch.setattr(simulation, "stimuli_in", stimuli_in)
     done = CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)
@@ -281,3 +284,35 @@ def test_the_command_takes_a_truth_and_an_address(monkeypatch: pytest.MonkeyPatc
     with StudyStub(lambda number: [Stimulus(item) for item in ids]) as stub:
         typed(monkeypatch, stub, folder, "--url", stub.url, "--truth", folder / "truth.parquet", "--annotators", 10)
     assert np.mean([sent["answer"]["first"] == "ship" for sent in stub.stored.values()]) > 0.85
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_study_entered_by_links_is_entered_by_links(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, from_file: bool
+) -> None:
+    with (folder / "study.toml").open("a") as file:
+        file.write('[people]\nentry = "links"\n')
+    (folder / "links.txt").write_text("http://127.0.0.1:1/s/one\nhttp://127.0.0.1:1/s/two/\n\nthree\n")
+    options = ("--links", folder / "links.txt") if from_file else ()
+    with StudyStub(lambda number: [Stimulus("item-1")]) as stub:
+        typed(monkeypatch, stub, folder, "--annotators", 3, *options)
+    assert {token for token, _ in stub.stored} == (
+        {"one", "two", "three"} if from_file else {"new-0", "new-1", "new-2"}
+    )
+    assert "/join" not in [request.path for request in stub.requests]
+
+
+def test_the_real_server_keeps_what_the_summary_says(folder: Path) -> None:
+    import sqlite3
+
+    from sfumato.cli.simulating import command
+
+    done = CliRunner().invoke(command, [str(folder), "--annotators", "6", "--seed", "4"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    with sqlite3.connect(folder / "store" / "answers.sqlite") as store:
+        (stored,) = store.execute("SELECT count(*) FROM answers").fetchone()
+    store.close()
+    # Twelve items, five answers each, and everyone may answer all twelve.
+    assert stored == 60
+    assert "60 answers stored, " in done.output
+    assert "refused" not in done.output

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.cli.options import PATH
+from sfumato.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.beliefs import Beliefs
@@ -16,17 +18,16 @@ if TYPE_CHECKING:
 
 STEPS = (
     (
-        "Bring the answers in. Every row is checked; nothing is changed.",
-        "sfumato import annotations {folder}/answers.csv --classes duck,goose,swan,heron,coot "
-        "-o {folder}/annotations.parquet",
+        "The answers as a table, with a codebook. One consistent snapshot, also while people go on answering.",
+        "sfumato export {folder} -o {folder}/annotations.parquet --records {folder}/records.parquet",
     ),
     (
-        "Who did not look? Checks, repeats, speed and monotony, as a table; nobody is deleted.",
-        "sfumato screen {folder}/annotations.parquet --gold {folder}/gold.csv -o {folder}/screening.csv",
+        "Who did not look? Repeats, speed and monotony, as a table; nobody is deleted.",
+        "sfumato screen {folder}/annotations.parquet -o {folder}/screening.csv",
     ),
     (
         "Turn each answer into a distribution over the classes.",
-        "sfumato label {folder}/annotations.parquet --by top-two-clamp --screening {folder}/screening.csv "
+        "sfumato label {folder}/annotations.parquet --by tokens --screening {folder}/screening.csv "
         "-o {folder}/beliefs.parquet --doubt {folder}/doubt.csv",
     ),
     (
@@ -47,42 +48,66 @@ COLOURS = ("blue", "yellow", "cyan", "magenta", "white")
 @click.command("demo")
 @click.option("-o", "--output", type=PATH, default=Path("demo-out"), show_default=True, help="The folder to write to.")
 def command(output: Path) -> None:
-    """Walk the path on a small simulated study: eighteen photographs of birds on a pond, fourteen people.
+    """Walk the path on a small study: eighteen photographs of birds on a pond, told in words, and fourteen people.
 
-    Shows every command it runs, and what the doubt in the answers is made of. The files stay, to look at.
+    The people are simulated, and answer over HTTP as people do. Shows every command it runs, and what the doubt in the
+    answers is made of. The files stay, to look at; on a terminal the study stays open, for you to answer.
     """
     from sfumato.beliefs import Beliefs
-    from sfumato.cli import group
-    from sfumato.demo.pond import write_study
+    from sfumato.demo.pond import answer_study, write_study
     from sfumato.soft_labels import SoftLabels
 
     output.mkdir(parents=True, exist_ok=True)
-    click.echo(
-        "A simulated study: 14 people say which bird a photograph shows, how sure they are, and what it cannot be.\n"
-    )
+    _check_unused(output / "store")
     write_study(output)
-    for number, (why, line) in enumerate(STEPS, 1):
-        written = line.format(folder=shlex.quote(str(output)))
+    click.secho("1. A study: which bird does a photograph show, and how sure are you?", bold=True)
+    _run(f"sfumato study check {shlex.quote(str(output))}")
+    click.secho("2. Fourteen simulated people take it, over HTTP, through the same door as people.", bold=True)
+    click.echo(f"   {answer_study(output)} answers, each acknowledged after it was safe on disk\n")
+    for number, (why, line) in enumerate(STEPS, 3):
         click.secho(f"{number}. {why}", bold=True)
-        click.secho(f"   $ {written}", dim=True)
-        group.main(args=shlex.split(written)[1:], prog_name="sfumato", standalone_mode=False)
-        click.echo()
+        _run(line.format(folder=shlex.quote(str(output))))
     _show_pictures(Beliefs.read(output / "beliefs.parquet"), SoftLabels.read(output / "labels.parquet"))
     click.echo(
-        f"\nThe files are in {output}/. Next: docs/label.md for what each labeler means, docs/aggregate.md for which"
-        " aggregator to use when."
+        f"\nThe files are in {output}/. Next: docs/elicit.md for a study of your own, docs/label.md for what each labeler"
+        " means,\ndocs/aggregate.md for which aggregator to use when.\n"
     )
+    click.secho("Now you: open the study in a browser and answer it yourself.", bold=True)
+    if sys.stdout.isatty():
+        _run(f"sfumato serve {shlex.quote(str(output))} --port 0")
+    else:
+        click.echo(f"   $ sfumato serve {shlex.quote(str(output))}   then open http://127.0.0.1:8000")
+
+
+def _run(line: str) -> None:
+    """Show a command, and run it."""
+    from sfumato.cli import group
+
+    click.secho(f"   $ {line}", dim=True)
+    group.main(args=shlex.split(line)[1:], prog_name="sfumato", standalone_mode=False)
+    click.echo()
+
+
+def _check_unused(store: Path) -> None:
+    """Answers that are there already stay: the demo begins with none."""
+    if store.exists():
+        raise BadSetting(
+            f"found answers of an earlier demo in {store}",
+            expected="a folder without answers",
+            fix=f"answer that study with: sfumato serve {store.parent}, remove the folder, or give another with -o",
+            code="demo-exists",
+        )
 
 
 def _show_pictures(beliefs: Beliefs, labels: SoftLabels) -> None:
     """Every picture: how people together judge it, and whether their doubt is shared or a quarrel."""
     import numpy as np
 
-    from sfumato.demo.pond import PHOTOS
+    from sfumato.demo.pond import PICTURES
 
     doubt = beliefs.doubt()
     label_of = labels.probs[labels.rows_of(doubt.items)]
-    shows = {photo.item: photo.shows for photo in PHOTOS}
+    shows = {item: photo.shows for item, photo in PICTURES.items()}
     click.secho("How people together judge, most doubtful first", bold=True)
     key = "   ".join(
         click.style(f"{mark} {name}", fg=colour)

@@ -47,7 +47,7 @@ ENDINGS = {
     "--store", help="Where the server keeps answers: a file, or postgresql://... (default: beside the study)."
 )
 @click.option("--truth", type=PATH, help="SoftLabels of the items. Without it a plausible truth is made up.")
-@click.option("--links", type=PATH, help="A text file with one link a line, for a study that is entered by links.")
+@click.option("--links", type=PATH, help="A text file with one link a line: who comes. (Default: new people.)")
 @click.option("--dropouts", default=0.0, show_default=True, help="The share of people who leave midway.")
 @click.option("--pace", default=0.0, show_default=True, help="1: people take the time people take. 0: none.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the people and of what they answer.")
@@ -73,22 +73,14 @@ def command(
     from sfumato.elicit.database import StorePlace
     from sfumato.elicit.items import read_items
     from sfumato.elicit.simulated import drawn_annotators
-    from sfumato.study import Entry
     from sfumato.study_file import read_study
     from sfumato.web.simulation import simulate, stimuli_in
 
     check_not_negative("annotators", annotators)
     check_not_negative("seed", seed)
     asked = read_study(study)
-    if asked.people.entry is Entry.LINKS and links is None:
-        raise BadSetting(
-            "found a study that is entered by links, and no --links",
-            expected="a link for every simulated annotator",
-            fix="make links and give the file with --links",
-            code="missing-links",
-        )
-    tokens = () if links is None else _tokens(links)
     place = store or _store_beside(asked)
+    tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     items = read_items(asked.items, asked.class_names)
     known = _truth(truth, asked, items)
     rng = np.random.default_rng(seed)
@@ -138,6 +130,17 @@ def _tokens(path: Path) -> list[str]:
             where=Where(str(path)),
         ) from error
     return [line.rstrip("/").rpartition("/s/")[2] for line in lines]
+
+
+def _new_tokens(study: Study, number: int, store: str) -> list[str]:
+    """Links made for the purpose, where the study is entered by links only."""
+    from sfumato.study import Entry
+
+    if study.people.entry is not Entry.LINKS:
+        return []
+    from sfumato.web.serving import new_links
+
+    return new_links(study, number, store)
 
 
 def _store_beside(study: Study) -> str:

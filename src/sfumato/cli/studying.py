@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, NameList
+from sfumato.cli.options import PATH, NameList, check_not_negative
+from sfumato.cli.serving import STORE_HELP, missing_extra
 from sfumato.cli.showing import printable, say_written
 from sfumato.study import Framing
 
@@ -88,3 +89,24 @@ def _seen(checked: Checked) -> list[str]:
         f"{checked.n_per_person:,} questions",
     ]
     return [part for part in parts if part]
+
+
+@command.command("links")
+@click.argument("study", type=PATH)
+@click.option("-n", "--number", default=10, show_default=True, help="How many people.")
+@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="Where people reach the server.")
+@click.option("--store", help=STORE_HELP)
+def links(study: Path, number: int, address: str, store: str | None) -> None:
+    """Print links to STUDY, one a person, one a line; make them at any time, also while it is being served.
+
+    A link is a key: who has it answers as that person, on any device, and goes on where they were.
+    """
+    check_not_negative("number", number)
+    try:
+        from sfumato.web.serving import new_links
+    except ImportError as error:
+        raise missing_extra(error) from error
+    from sfumato.study_file import read_study
+
+    for token in new_links(read_study(study), number, store):
+        click.echo(f"{address.rstrip('/')}/s/{token}")

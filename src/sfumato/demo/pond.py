@@ -1,24 +1,26 @@
-"""Birds on a pond: eighteen photographs, fourteen simulated people, one of whom does not look.
+"""Birds on a pond: eighteen photographs, told in words, and fourteen simulated people, one of whom does not look.
 
-Nobody was asked: the answers are drawn from the views written down here, with a fixed seed, and shaped like the answers
-of a real top-two study.
+Nobody was asked: the answers are drawn from the views written down here, with a fixed seed. But they take the way that
+people's answers take: through the forms of a study that is served, over HTTP, into its store.
 """
 
 from __future__ import annotations
 
-import json
+import csv
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from sfumato.annotations import Annotations
+from sfumato.elicit.items import read_items
+from sfumato.elicit.simulated import Asked, Response, Truth
 from sfumato.soft_labels import SoftLabels
+from sfumato.study_file import read_study
 
 CLASSES = ("duck", "goose", "swan", "heron", "coot")
 N_PEOPLE = 14
-CARELESS = "p13"
+SEED = 2026
 
 
 @dataclass(frozen=True)
@@ -56,44 +58,75 @@ PHOTOS = (
     Photo("photo-15", "a Canada goose swimming", "goose", _all(0.12, 0.86, 0.02, 0.00, 0.00)),
     Photo("photo-16", "a coot diving", "coot", _all(0.28, 0.00, 0.00, 0.00, 0.72)),
 )  # fmt: skip
-CHECKS = (
-    Photo("check-1", "a swan, full frame", "swan", _all(0.00, 0.00, 1.00, 0.00, 0.00)),
-    Photo("check-2", "a heron, full frame", "heron", _all(0.00, 0.00, 0.00, 1.00, 0.00)),
+CLEAR = (
+    Photo("photo-17", "a swan, full frame", "swan", _all(0.00, 0.00, 1.00, 0.00, 0.00)),
+    Photo("photo-18", "a heron, full frame", "heron", _all(0.00, 0.00, 0.00, 1.00, 0.00)),
 )
-REPEATED = ("photo-06", "photo-10")
+PICTURES = {photo.item: photo for photo in (*PHOTOS, *CLEAR)}
+STUDY = """\
+# A study file: what is asked, about which items, of whom. `sfumato study new` writes one with every key explained.
+title = "Birds on a pond"
+name = "pond"
+classes = ["duck", "goose", "swan", "heron", "coot"]
+
+[items]
+csv = "photographs.csv"
+
+[question]
+kind = "tokens"
+
+[pages]
+consent = "The answers stay on this machine. You can stop at any time."
+instructions = '''
+Each page describes a **photograph** taken at a pond. Which bird is it?
+
+Place ten tokens: all on one bird if you are sure, spread out if you are not. Press a bird's key to put all ten there,
+another's to move one over; `Enter` goes on.
+'''
+
+[people]
+answers_per_item = 20
+batch_size = 18
+repeats = 2
+"""
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Somebody at the pond: looks and takes one of the views people take of a photograph, or does not look at all."""
+
+    looks: bool = True
+    attention: float = 1.0
+
+    def answer(self, truths: Sequence[np.ndarray], asked: Asked, rng: np.random.Generator) -> Response:  # noqa: ARG002
+        """Tokens as this person places them, and the seconds that takes."""
+        if not self.looks:
+            return Response({"tokens": {"duck": 10}, "others": False}, float(0.7 * rng.lognormal(0, 0.25)))
+        belief = _view(PICTURES[asked.stimulus.item], rng)
+        raw = asked.kind.simulate([belief.tolist()], asked.stimulus, asked.study, rng)
+        return Response(raw, float((2 + 4 * (1 - belief.max())) * rng.lognormal(0, 0.25)))
 
 
 def write_study(folder: Path) -> None:
-    """The study's export, `answers.csv`, and the classes of its pictures, `gold.csv`."""
-    pictures = [*PHOTOS, *CHECKS]
-    _answers(np.random.default_rng(2026)).write(folder / "answers.csv")
-    gold = SoftLabels.one_hot([photo.item for photo in pictures], [photo.truth for photo in pictures], CLASSES)
+    """The study: `study.toml`, `photographs.csv`, and the classes of its photographs, `gold.csv`."""
+    (folder / "study.toml").write_text(STUDY, "utf-8")
+    with (folder / "photographs.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("item", "text"), *((photo.item, photo.shows) for photo in PICTURES.values())])
+    gold = SoftLabels.one_hot(list(PICTURES), [photo.truth for photo in PICTURES.values()], CLASSES)
     gold.write(folder / "gold.csv")
 
 
-def _answers(rng: np.random.Generator) -> Annotations:
-    rows: list[dict[str, object]] = []
-    for person in (f"p{i:02d}" for i in range(1, N_PEOPLE + 1)):
-        shown = [(photo, "label") for photo in PHOTOS] + [(photo, "check") for photo in CHECKS]
-        order = [shown[i] for i in rng.permutation(len(shown))]
-        order += [(photo, "repeat") for photo in PHOTOS if photo.item in REPEATED]
-        views = {photo.item: _view(photo, rng) for photo, _ in shown}
-        for trial, (photo, purpose) in enumerate(order):
-            careless = person == CARELESS
-            payload = _careless() if careless else _payload(views[photo.item], rng)
-            pace = 1.2 if careless else 6 + 10 * (1 - float(views[photo.item].max()))
-            rows.append(
-                {
-                    "item": photo.item,
-                    "annotator": person,
-                    "kind": "top_two/1",
-                    "payload": json.dumps(payload),
-                    "trial": trial,
-                    "purpose": purpose,
-                    "seconds": round(float(pace * rng.lognormal(0, 0.25)), 2),
-                }
-            )
-    return Annotations.from_arrow(pa.Table.from_pylist(rows), CLASSES)
+def answer_study(folder: Path) -> int:
+    """Serve the study and send the visitors of the pond through it; returns how many answers were stored."""
+    from sfumato.web.serving import running, store_beside
+    from sfumato.web.simulation import simulate, stimuli_in
+
+    study = read_study(folder)
+    truth = Truth.built_in(study.class_names, read_items(study.items, study.class_names))
+    people = [Visitor(looks=number != 0) for number in range(N_PEOPLE)]
+    with running(study) as address, stimuli_in(store_beside(study)) as stimulus_of:
+        summary = simulate(address, study, people, truth, stimulus_of, np.random.default_rng(SEED))
+    return summary.n_acknowledged
 
 
 def _view(photo: Photo, rng: np.random.Generator) -> np.ndarray:
@@ -102,23 +135,3 @@ def _view(photo: Photo, rng: np.random.Generator) -> np.ndarray:
     view = np.array(photo.views[which][1])
     own = np.where(view > 0, rng.gamma(40 * view + 0.5), 0)
     return np.asarray(own / own.sum())
-
-
-def _payload(belief: np.ndarray, rng: np.random.Generator) -> dict[str, object]:
-    """What a person with this belief fills in: percents to the nearest five, small chances called impossible."""
-    told = belief + rng.normal(0, 0.01, len(belief))
-    first, second = np.argsort(-told)[:2]
-    percents = [int(5 * round(20 * float(np.clip(told[k], 0.05, 1)))) for k in (first, second)]
-    has_second = told[second] > 0.06
-    named = {CLASSES[first], CLASSES[second] if has_second else None}
-    return {
-        "first": CLASSES[first],
-        "first_percent": percents[0],
-        "second": CLASSES[second] if has_second else None,
-        "second_percent": percents[1] if has_second else None,
-        "impossible": [name for k, name in enumerate(CLASSES) if told[k] < 0.03 and name not in named],
-    }
-
-
-def _careless() -> dict[str, object]:
-    return {"first": "duck", "first_percent": 100, "second": None, "second_percent": None, "impossible": []}

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from sfumato.elicit import store
 from sfumato.elicit.kind import Kind, Stimulus, label_of
+from sfumato.elicit.links import is_signed, new_token
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Receipt, Trial
 from sfumato.elicit.registering import register
@@ -120,11 +121,20 @@ class Fieldwork:
                 fix="open the study by that link, or ask the researcher for one",
                 code="links-only",
             )
-        return self.invite()
+        return self._admit(new_token(self._memory.secret))
 
-    def invite(self) -> Link:
-        """A new person, by a link of their own."""
-        link = Link(_pseudonym(), secrets.token_urlsafe(24))
+    def welcome(self, token: str) -> int:
+        """Whoever opens a link: the person it belongs to, new if nobody opened it before. Returns their seed."""
+        person = self._memory.person(self._connection, hash_of(token), self.clock.now(), self.clock.monotonic())
+        if person is not None:
+            return person.seed
+        if not is_signed(token, self._memory.secret):
+            raise no_such_link()
+        self._admit(token)
+        return self.seed(hash_of(token))
+
+    def _admit(self, token: str) -> Link:
+        link = Link(_pseudonym(), token)
         row = store.blank_annotator() | {
             "id": self._memory.new_id("annotator"),
             "study": self.number,

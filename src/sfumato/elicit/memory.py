@@ -29,7 +29,9 @@ class Memory:
         self.number = number
         self.stimuli: dict[int, Stimulus] = {item: stimulus for item, (stimulus, _) in known.items()}
         self.practice = [first[each.item] for each in study.practice if each.item in first]
-        self.paused = bool(row and row["paused_at"])
+        assert row is not None, "a study is registered before it is remembered"
+        self.paused = row["paused_at"] is not None
+        self.secret: str = row["secret"]
         self.next_id = store.next_ids(connection, number)
         self.leases = Leases((item, quota, taken.get(item, 0)) for item, (_, quota) in known.items())
         self._lease = 60.0 * study.limits.lease_minutes

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from sfumato.elicit import store
 from sfumato.elicit.kind import Kind, Stimulus, label_of
+from sfumato.elicit.links import new_secret
 from sfumato.errors import BadSetting
 from sfumato.study import Study
 
@@ -23,23 +24,24 @@ def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Seque
     asked = {"kind": label_of(kind), "classes": json.dumps(study.class_names, ensure_ascii=False)}
     row = store.study_row(connection, study.name)
     if row is None:
-        number = store.add_study(connection, {"name": study.name, "created_at": now, "paused_at": None} | asked)
+        new = {"name": study.name, "secret": new_secret(), "created_at": now, "paused_at": None}
+        number = store.add_study(connection, new | asked)
     else:
         _check_same_question(row, asked)
         number = int(row["id"])
     practice = {each.item for each in study.practice}
     quotas = {_identity(each): 0 if each.item in practice else study.people.answers_per_item for each in stimuli}
     known = {_identity(each): (key, quota) for key, (each, quota) in store.stimuli(connection, number).items()}
-    new: dict[int, list[Stimulus]] = {}
+    added: dict[int, list[Stimulus]] = {}
     for each in stimuli:
         if _identity(each) not in known:
-            new.setdefault(quotas[_identity(each)], []).append(each)
+            added.setdefault(quotas[_identity(each)], []).append(each)
     changed: dict[int, list[int]] = {}
     for identity, (key, quota) in known.items():
         if quotas.get(identity, 0) != quota:
             changed.setdefault(quotas.get(identity, 0), []).append(key)
-    for quota, added in new.items():
-        store.add_items(connection, number, added, quota)
+    for quota, each_new in added.items():
+        store.add_items(connection, number, each_new, quota)
     for quota, keys in changed.items():
         store.set_quota(connection, quota, keys)
     return number

@@ -42,6 +42,7 @@ studies = sa.Table(
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("classes", sa.Text, nullable=False),
+    sa.Column("secret", sa.Text, nullable=False),
     sa.Column("created_at", Id, nullable=False),
     sa.Column("paused_at", Id),
     sa.Column("version", Id, nullable=False),

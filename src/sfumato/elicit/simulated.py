@@ -141,7 +141,7 @@ class FittedAnnotator:
         if rng.random() >= self.attention:
             truth = rng.dirichlet(np.ones(len(names)))
         doubtful = float(-(truth * np.log(np.maximum(truth, 1e-300))).sum()) >= DOUBTFUL_NATS
-        drawn = self.simulated._draw(
+        drawn = self.simulated.drawn_answers(
             np.array([rng.choice(len(names), p=truth / truth.sum())]), np.array([doubtful]), names, rng
         )
         percents = [_typed(drawn.first_percent[0], rng), 0]

@@ -95,6 +95,13 @@ def study_names(connection: sa.Connection) -> list[str]:
     return list(connection.execute(sa.select(studies.c.name).order_by(studies.c.id)).scalars())
 
 
+def secret_of(connection: sa.Connection, name: str) -> str | None:
+    """What the links of the study called `name` are signed with; None if the store does not know the study."""
+    if not sa.inspect(connection).has_table(studies.name):
+        return None
+    return connection.execute(sa.select(studies.c.secret).where(studies.c.name == name)).scalar_one_or_none()
+
+
 def add_study(connection: sa.Connection, row: Row) -> int:
     """Add a study; returns its id."""
     number = int(connection.execute(sa.select(sa.func.coalesce(sa.func.max(studies.c.id), 0))).scalar_one()) + 1
@@ -153,7 +160,7 @@ def taken(connection: sa.Connection, study: int) -> dict[int, int]:
         .where(items.c.study == study, trials.c.purpose == "label", trials.c.state.in_((OPEN, ANSWERED)))
         .group_by(trials.c.item)
     )
-    return dict(connection.execute(counts).tuples().all())
+    return {row[0]: row[1] for row in connection.execute(counts)}
 
 
 # --- people ---

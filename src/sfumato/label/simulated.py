@@ -83,7 +83,7 @@ class SimulatedTopTwo:
             )
         first = np.tile(labels.probs.argmax(axis=1), self.n_annotators)
         is_doubtful = np.tile(doubtful, self.n_annotators)
-        answers = self._draw(first, is_doubtful, labels.classes, rng)
+        answers = self.drawn_answers(first, is_doubtful, labels.classes, rng)
         votes = Votes(len(labels.classes))
         votes.append(clamp(answers, self.gamma))
         item = Coded(np.tile(np.arange(len(labels), dtype=np.int32), self.n_annotators), labels.items)
@@ -91,7 +91,7 @@ class SimulatedTopTwo:
         annotator = Coded(np.repeat(np.arange(self.n_annotators, dtype=np.int32), len(labels)), people)
         return votes.beliefs(item, annotator, labels.classes)
 
-    def _draw(
+    def drawn_answers(
         self,
         first: Int[np.ndarray, "answers"],
         doubtful: Bool[np.ndarray, "answers"],

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.types import ASGIApp, Scope
 
 from sfumato.errors import NotThere, SfumatoError
 from sfumato.web import answering, pages
@@ -50,15 +49,15 @@ def routes() -> list[Route | Mount]:
     ]
 
 
-def application(site: Site, hosts: Collection[str] = ()) -> Starlette:
+def application(site: Site, hosts: Collection[str] = ()) -> ASGIApp:
     """The ASGI application that serves `site`; it answers to `hosts` only, or to any if there are none."""
     app = Starlette(
         routes=routes(),
-        middleware=[Middleware(Guard, hosts=hosts)],
         exception_handlers={SfumatoError: json_refusal, HTTPException: _http_error, Exception: _failed},
     )
     app.state.site = site
-    return app
+    # Outside of everything, so that even a reply to our own failure carries the headers.
+    return Guard(app, hosts)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -70,7 +69,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         reply: Response = refusal(ours)
     else:
-        reply = HTMLResponse(request.app.state.site.page("error.html", error=ours))
+        reply = HTMLResponse(request.app.state.site.error_page(ours, error.status_code))
     reply.status_code = error.status_code
     return reply
 

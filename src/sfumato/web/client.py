@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import msgspec
 
-from sfumato.errors import BadSetting, SfumatoError, show
+from sfumato.errors import BadSetting, NoReply, Refused, show
 from sfumato.web.connection import Connection, Reply
 
 LETS_GO = frozenset((200, 201, 409, 422))
@@ -31,14 +31,6 @@ JSON = "application/json"
 
 State = dict[str, Any]
 Sleep = Callable[[float], Awaitable[Any]]
-
-
-class NoReply(SfumatoError):
-    """A server that did not answer before the deadline."""
-
-
-class Refused(SfumatoError):
-    """A request that the server will not take, however often it is sent."""
 
 
 class Visitor:

@@ -27,7 +27,7 @@ PICTURES_KEPT = 256
 async def landing(request: Request) -> Response:
     site: Site = request.app.state.site
     is_open = site.study.people.entry is Entry.OPEN
-    return _html(site.page("landing.html", is_open=is_open, pay=pay_in_words(site.study)))
+    return _html(site.page("landing.html", open=is_open, about=None, pay=pay_in_words(site.study)))
 
 
 async def join(request: Request) -> Response:
@@ -36,7 +36,7 @@ async def join(request: Request) -> Response:
     try:
         link = await site.writer.ask(Fieldwork.join)
     except NotNow as error:
-        return _html(site.page("error.html", error=error), 403)
+        return _html(site.error_page(error, 403), 403)
     return RedirectResponse(f"/s/{link.token}", 303, {"Cache-Control": "no-store"})
 
 
@@ -44,9 +44,9 @@ async def study(request: Request) -> Response:
     site: Site = request.app.state.site
     token = request.path_params["token"]
     try:
-        seed = await site.writer.ask(partial(Fieldwork.seed, token_hash=hash_of(token)))
+        seed = await site.writer.ask(partial(Fieldwork.welcome, token=token))
     except NotThere as error:
-        return _html(site.page("error.html", error=error), 404)
+        return _html(site.error_page(error, 404), 404)
     return _html(site.study_page(token, seed))
 
 

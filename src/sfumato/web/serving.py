@@ -7,6 +7,7 @@ import contextlib
 import socket
 import sys
 import threading
+import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from sfumato.elicit.database import StorePlace, only_server, reading_engine, wri
 from sfumato.elicit.fieldwork import Fieldwork
 from sfumato.elicit.items import read_items
 from sfumato.elicit.kinds import kind_of
+from sfumato.elicit.links import new_token
+from sfumato.elicit.store import secret_of
 from sfumato.elicit.writer import Writer
 from sfumato.errors import BadSetting
 from sfumato.study import Study
@@ -50,6 +53,29 @@ def opened(study: Study, store: str | Path | None = None) -> Iterator[Site]:
         reader = reading_engine(place)
         stack.callback(reader.dispose)
         yield Site(study, kind, {item.id: item for item in items}, writer, reader, fieldwork.number)
+
+
+def new_links(study: Study, number: int, store: str | Path | None = None) -> list[str]:
+    """Tokens for `number` people; the study need not be served for it, and may be."""
+    place = StorePlace.of(store or store_beside(study))
+    secret = _secret(study, place)
+    if secret is None:
+        # Nobody has served it yet: opening it once makes the store know it.
+        with opened(study, store):
+            secret = _secret(study, place)
+    assert secret is not None
+    return [new_token(secret) for _ in range(number)]
+
+
+def _secret(study: Study, place: StorePlace) -> str | None:
+    if place.file is not None and not place.file.exists():
+        return None
+    engine = reading_engine(place)
+    try:
+        with engine.connect() as connection:
+            return secret_of(connection, study.name)
+    finally:
+        engine.dispose()
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -98,6 +124,8 @@ def running(study: Study, store: str | Path | None = None) -> Iterator[str]:
         server = server_of(site, LOOPBACK)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="server", daemon=True)
         thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:

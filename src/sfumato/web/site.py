@@ -16,6 +16,7 @@ from markupsafe import Markup
 from sfumato.elicit.kind import Item, Kind, folder_of
 from sfumato.elicit.standing import Shown, Standing
 from sfumato.elicit.writer import Writer
+from sfumato.errors import SfumatoError
 from sfumato.study import Study
 from sfumato.web.keys import keys_for
 
@@ -46,6 +47,12 @@ class Site:
     def page(self, template: str, **values: Any) -> str:
         """A template filled in."""
         return self._templates.get_template(template).render(title=self.study.title, **values)
+
+    def error_page(self, error: SfumatoError, status: int) -> str:
+        """What a person sees who came the wrong way."""
+        found = error.found.removeprefix("found ")
+        message, fix = (f"{text[:1].upper()}{text[1:]}." for text in (found, error.fix))
+        return self.page("error.html", status=status, message=message, fix=fix)
 
     def study_page(self, token: str, seed: int) -> str:
         """The page on which a person takes the study, classes in their own order."""

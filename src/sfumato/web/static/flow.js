@@ -5,6 +5,7 @@ import { byId } from './dom.js';
 import { uuid } from './identity.js';
 import * as pages from './pages.js';
 import { Pictures } from './pictures.js';
+import { Standing } from './standing.js';
 import { TrialView } from './trial.js';
 
 /**
@@ -27,20 +28,14 @@ export class Flow {
   /** The trial shown. @type {TrialView|null} */
   view = null;
 
-  /** @type {import('./api.js').State|null} */
-  #state = null;
-  #stamp = 0;
   #config;
   #api;
   #outbox;
   #frame;
   #memory;
   #shortcuts;
+  #standing;
   #pictures = new Pictures();
-  /** Trials answered in this page: a state on its way may still list them. @type {Set<string>} */
-  #answered = new Set();
-  /** Trials whose pictures did not load. @type {Set<string>} */
-  #skipped = new Set();
   #restedAt = 0;
   #practised = false;
   /** An answer is being put into the outbox: what comes next is not yet known. */
@@ -62,6 +57,7 @@ export class Flow {
     this.#frame = frame;
     this.#memory = memory;
     this.#shortcuts = shortcuts;
+    this.#standing = new Standing(outbox);
     outbox.addEventListener('change', () => this.#saved());
     outbox.addEventListener('elsewhere', () => this.refresh());
     outbox.addEventListener('stored', (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
@@ -82,7 +78,7 @@ export class Flow {
 
   /** Tells the server that the person is there; a beat that does not arrive is not made up for. */
   async beat() {
-    if (!this.#state || ENDED.has(this.#state.stage)) return;
+    if (!this.#standing.state || ENDED.has(this.#standing.state.stage)) return;
     const stamp = this.#api.stamp();
     const reply = await this.#api.post('pulse', '{}').catch(() => null);
     if (reply?.data?.stage) this.#take(reply.data, stamp);
@@ -93,7 +89,8 @@ export class Flow {
   async #ask(path, body) {
     try {
       const { state, stamp } = await this.#api.state(path, body);
-      this.#take(state, stamp);
+      // What was wrong is told once, as the answer to the questions.
+      this.#take(path === 'comprehension' ? state : { ...state, wrong: undefined }, stamp);
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
       this.#page(pages.plain('gone'), 'gone');
@@ -103,15 +100,13 @@ export class Flow {
   /** A new state: the trial shown stays unless it is no longer this person's. @param {import('./api.js').State} state
    * @param {number} stamp */
   #take(state, stamp) {
-    if (stamp < this.#stamp) return;
-    const before = this.#state?.stage;
-    this.#stamp = stamp;
-    this.#state = state;
+    const before = this.#standing.state?.stage;
+    if (!this.#standing.take(state, stamp)) return;
     this.#pictures.prepare(state.trials ?? []);
     this.#saved();
     if (this.#submitting || this.#frame.page === 'feedback') return;
-    const mine = this.view && (state.trials ?? []).some((trial) => trial.trial === this.view?.handle);
-    if (this.view && mine && !this.#given(this.view.handle)) return;
+    const mine = this.view !== null && this.#standing.lists(this.view.handle);
+    if (this.view && mine && !this.#standing.given(this.view.handle)) return;
     if (this.view && !mine && state.stage === 'trials') {
       this.#frame.notice('The one you were looking at has been answered already or was given to somebody else. Here is the next.');
     }
@@ -123,8 +118,8 @@ export class Flow {
 
   /** Shows what comes next. */
   next() {
-    const state = this.#state;
-    if (!state) return;
+    const { state } = this.#standing;
+    if (!state) return undefined;
     if (state.wrong?.length && ['comprehension', 'instructions'].includes(state.stage)) {
       const again = () => this.#instructions(state.stage === 'instructions');
       return this.#page(pages.wrong(this.#config, state, again), 'wrong');
@@ -137,7 +132,7 @@ export class Flow {
       case 'comprehension':
         return this.#comprehension();
       case 'trials':
-        return this.#nextTrial(state);
+        return this.#nextTrial();
       default:
         return this.#outside(state);
     }
@@ -169,12 +164,9 @@ export class Flow {
     this.#keepPolling();
   }
 
-  /** @param {import('./api.js').State} state */
-  #nextTrial(state) {
-    const open = (state.trials ?? []).filter((trial) => !this.#given(trial.trial));
-    const trial = open.find((each) => !this.#skipped.has(each.trial)) ?? open[0];
+  #nextTrial() {
+    const { trial, done, betweenBatches } = this.#standing;
     if (!trial) return this.#waiting();
-    const done = this.#done(state);
     if (!trial.practice && this.#practised) {
       const begin = () => {
         this.#practised = false;
@@ -182,13 +174,12 @@ export class Flow {
       };
       return this.#page(pages.plain('practised', begin), 'practised');
     }
-    const due = done > 0 && done < state.wanted && state.batch_size > 0 && done % state.batch_size === 0;
-    if (due && !trial.practice && this.#restedAt !== done) {
+    if (!trial.practice && betweenBatches && this.#restedAt !== done) {
       const goOn = () => {
         this.#restedAt = done;
         this.next();
       };
-      return this.#page(pages.rest(state, done, goOn), 'rest');
+      return this.#page(pages.rest(done, this.#standing.state?.wanted ?? 0, goOn), 'rest');
     }
     return this.#show(trial, done);
   }
@@ -199,12 +190,12 @@ export class Flow {
     this.#leave();
     const resumed = this.#memory.recall('shown') === trial.trial;
     this.#memory.keep('shown', trial.trial);
-    this.#frame.progress(trial.practice ? 0 : done + 1, this.#state?.wanted ?? 0, trial.practice);
+    this.#frame.progress(trial.practice ? 0 : done + 1, this.#standing.state?.wanted ?? 0, trial.practice);
     this.#frame.tools({ help: true, stop: true });
     this.view = new TrialView(this.#config, trial, this.#pictures, this.#frame, {
       submit: (answer, record) => this.#submit(trial, answer, record),
       skip: () => {
-        this.#skipped.add(trial.trial);
+        this.#standing.postpone(trial.trial);
         this.next();
       },
       circumstances: () => ({ shortcuts: this.#shortcuts(), resumed }),
@@ -218,7 +209,7 @@ export class Flow {
   async #submit(trial, answer, record) {
     const view = this.view;
     const key = uuid();
-    this.#answered.add(trial.trial);
+    this.#standing.answer(trial.trial);
     this.#frame.notice('');
     this.#submitting = true;
     await this.#outbox.add(key, trial.trial, trial.practice, JSON.stringify({ key, trial: trial.trial, answer, record }));
@@ -266,20 +257,8 @@ export class Flow {
     this.view = null;
   }
 
-  /** Whether a trial has its answer, here or on its way. @param {string} handle */
-  #given(handle) {
-    return this.#answered.has(handle) || this.#outbox.waiting.some((entry) => entry.trial === handle);
-  }
-
-  /** How many trials that count are answered: those the server counts, and those given here that it still lists.
-   * @param {import('./api.js').State} state */
-  #done(state) {
-    const given = (state.trials ?? []).filter((trial) => !trial.practice && this.#given(trial.trial));
-    return state.answered + given.length;
-  }
-
   #saved() {
-    this.#frame.saved(this.#outbox, this.#answered.size > 0 || (this.#state?.answered ?? 0) > 0);
+    this.#frame.saved(this.#outbox, this.#standing.begun);
   }
 
   /** @param {{data: any, stamp: number}} detail */
@@ -298,9 +277,9 @@ export class Flow {
   #refused({ entry, data }) {
     this.#frame.notice(`One of your answers could not be taken: ${data.found ?? data.code}. You will be asked again; what you sent is kept.`);
     // Asked again once; a trial refused every time must not hold up the rest.
-    if (this.#memory.recall(`refused:${entry.trial}`)) this.#skipped.add(entry.trial);
+    if (this.#memory.recall(`refused:${entry.trial}`)) this.#standing.postpone(entry.trial);
     this.#memory.keep(`refused:${entry.trial}`, 'once');
-    this.#answered.delete(entry.trial);
+    this.#standing.reopen(entry.trial);
     this.refresh();
   }
 }

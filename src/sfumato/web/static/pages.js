@@ -81,13 +81,13 @@ export function wrong(config, state, again) {
   return page;
 }
 
-/** @param {import('./api.js').State} state
- * @param {number} done
+/** @param {number} done
+ * @param {number} wanted
  * @param {() => unknown} goOn
  * @returns {DocumentFragment} */
-export function rest(state, done, goOn) {
+export function rest(done, wanted, goOn) {
   const page = copy('page-rest');
-  part(page, 'sentence').textContent = `${done} of ${state.wanted} are done.`;
+  part(page, 'sentence').textContent = `${done} of ${wanted} are done.`;
   onPress(part(page, 'continue'), goOn);
   return page;
 }

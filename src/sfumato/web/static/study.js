@@ -1,4 +1,9 @@
-/** The study page: puts the parts together and starts. */
+/**
+ * The study page: puts the parts together and starts.
+ *
+ * flow (which page comes next) -> standing (where the person is), pages, trial (one trial on the screen) -> recorder,
+ * pictures, form; api and outbox (-> vault) talk to the server; frame, keys and legend are what stands around.
+ */
 
 import { Api } from './api.js';
 import { byId, onPress } from './dom.js';

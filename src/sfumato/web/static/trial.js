@@ -156,7 +156,7 @@ export class TrialView {
     things.forEach((thing, n) => {
       const image = thing instanceof HTMLImageElement;
       if (image) thing.alt = things.length === 1 ? 'The picture in question' : `Picture ${n + 1} of ${things.length}`;
-      const frame = element('span', '', { class: image ? 'thing picture' : 'thing text' });
+      const frame = element('span', '', { class: image ? 'thing thing-picture' : 'thing thing-text' });
       frame.append(thing);
       (form.one(`[data-shown="${n}"]`) ?? aside).append(frame);
     });

@@ -72,9 +72,13 @@ class Tokens extends Form {
   /** @returns {[string[], string][]} */
   legend() {
     const keys = this.shown.classes.flatMap((each) => (each.key ? [each.key] : []));
-    return [
+    /** @type {[string[], string][]} */
+    const byClass = [
       [keys, 'the first puts all tokens on that class, each further one moves one token over'],
-      [['shift', keys[0] ?? ''], 'takes one token back from that class'],
+      [['shift', keys[0]], 'takes one token back from that class'],
+    ];
+    return [
+      ...(keys.length ? byClass : []),
       [[this.#othersKey], 'says that other classes are possible, or takes it back'],
       [['backspace'], 'undoes the last step'],
     ];
@@ -252,8 +256,8 @@ class Tokens extends Form {
       if (drag?.moved) {
         const result = this.#now;
         this.#now = drag.start;
-        if (result === drag.start) this.#say(`${drag.from} has no tokens to move.`);
-        else this.#step(result);
+        if (result !== drag.start) this.#step(result);
+        else this.#say(this.#now.placed.has(drag.from) ? '' : `${drag.from} has no tokens to move.`);
         // The click that follows a drag is part of it.
         const swallow = (/** @type {Event} */ event) => event.stopPropagation();
         this.addEventListener('click', swallow, { capture: true, once: true });

@@ -20,7 +20,7 @@ APPEND_ONLY = ("answers", "refused")
 def upgrade() -> None:
     _create(
         "studies",
-        *_texts("name", "kind", "classes"),
+        *_texts("name", "kind", "classes", "secret"),
         *_whole("created_at"),
         *_whole("paused_at", nullable=True),
         *_whole("version"),

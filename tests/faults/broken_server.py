@@ -1,0 +1,89 @@
+"""`sfumato serve` with a fault put in on purpose, to see that the trials would find it.
+
+python broken_server.py FAULT serve STUDY ...
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import sqlalchemy as sa
+
+from sfumato.cli import main
+from sfumato.elicit import writer
+from sfumato.elicit.leases import Leases
+from sfumato.elicit.person import Person, Trial
+from sfumato.errors import SfumatoError
+
+LATE_SECONDS = 0.03
+
+
+def acknowledge_early() -> None:
+    """Everybody hears of success a little before the commit."""
+    careful = writer.Writer._group
+
+    def hasty(self: writer.Writer, group: list[writer.Request], alone: bool = False) -> None:
+        if alone:
+            careful(self, group, alone)
+            return
+        with self._engine.begin() as connection:
+            self._fieldwork.begin(connection)
+            for request in group:
+                try:
+                    request.result = request.do(self._fieldwork)
+                except SfumatoError as error:
+                    request.error = error
+            self._fieldwork.end()
+            writer._deliver(group)
+            time.sleep(LATE_SECONDS)
+        self._fieldwork.committed()
+
+    writer.Writer._group = hasty  # type: ignore[method-assign]
+
+
+def forget_keys() -> None:
+    """No receipts, no unique constraints, and a trial can be answered over and over."""
+    enter = Person._enter
+
+    def stay_open(self: Person, trial: Trial) -> None:
+        enter(self, trial)
+        self.trials[trial.handle] = trial
+
+    def unconstrained(*_columns: str, name: str) -> sa.CheckConstraint:
+        return sa.CheckConstraint("1 = 1", name=name)
+
+    Person._enter = stay_open  # type: ignore[method-assign]
+    Person.note = lambda *_: None  # type: ignore[method-assign]
+    # The tables are made after this, by a migration that looks the class up when it runs.
+    sa.UniqueConstraint = unconstrained  # type: ignore[misc, assignment]
+
+
+def hold_nothing() -> None:
+    """An item's count goes up when an answer comes, and not when it is asked for."""
+
+    def hold(self: Leases, trial: Trial) -> None:
+        if trial.purpose == "label":
+            self.restore(trial)
+
+    def answered(self: Leases, trial: Trial) -> None:
+        if self._held.pop(trial.id, None) is not None:
+            self._openings.take(trial.item)
+
+    def give_back(self: Leases, trial: Trial) -> None:
+        self._held.pop(trial.id, None)
+
+    Leases.hold, Leases.answered, Leases.give_back = hold, answered, give_back  # type: ignore[method-assign]
+
+
+FAULTS: dict[str, Callable[[], Any]] = {
+    "acknowledge-early": acknowledge_early,
+    "forget-keys": forget_keys,
+    "hold-nothing": hold_nothing,
+}
+
+if __name__ == "__main__":
+    FAULTS[sys.argv.pop(1)]()
+    main()

@@ -1,0 +1,126 @@
+"""A crowd of clients that answer on and on through whatever happens, and remember everything they sent and were told."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import time
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import msgspec
+
+from sfumato.elicit.fieldwork import hash_of
+from sfumato.web.client import NoReply, Refused, State, Visitor
+
+STORED = (200, 201)
+LONGEST_WAIT_SECONDS = 0.1
+
+
+@dataclass(slots=True, eq=False)
+class SentAnswer:
+    """An answer as a client sent it, and every reply it got. `ids` are the ids it was acknowledged under."""
+
+    token_hash: str
+    key: str
+    trial: str
+    tokens: dict[str, int]
+    body: bytes
+    statuses: list[int] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.body).hexdigest()
+
+    @property
+    def acknowledged(self) -> bool:
+        return any(status in STORED for status in self.statuses)
+
+
+async def impatient(seconds: float) -> None:
+    """A pause cut short: a server that has just come back should meet its load at once, and not when it is dead."""
+    await asyncio.sleep(min(seconds, LONGEST_WAIT_SECONDS))
+
+
+def new_answer(token: str, trial: str, rng: random.Random) -> SentAnswer:
+    """A random answer to a trial of three classes asked by ten tokens."""
+    cats = rng.randrange(11)
+    dogs = rng.randrange(11 - cats)
+    placed = {"cat": cats, "dog": dogs, "ship": 10 - cats - dogs}
+    tokens = {name: n for name, n in placed.items() if n}
+    key = str(UUID(int=rng.getrandbits(128), version=4))
+    record = {"elapsed_ms": rng.randrange(500, 9000), "pointer": "mouse", "order": list(placed)}
+    content = {"key": key, "trial": trial, "answer": {"tokens": tokens, "others": False}, "record": record}
+    return SentAnswer(hash_of(token), key, trial, tokens, msgspec.json.encode(content))
+
+
+class Crowd:
+    """`n_clients` people. Each answer is sent `copies` times at once, each copy again until the server lets go of it.
+
+    Nobody waits longer than `patience` seconds for one answer; a client that is turned away begins as a new person.
+    """
+
+    def __init__(self, url: str, n_clients: int, seed: int, *, copies: int = 1, patience: float = 60.0) -> None:
+        self.sent: list[SentAnswer] = []
+        self.n_acknowledged = 0
+        self.n_turned_away = 0
+        """How often a client was not known any more, or gave up waiting."""
+        self._url, self._copies, self._patience = url, copies, patience
+        self._visitors: list[Visitor] = []
+        self._rngs = [random.Random(f"{seed}/{client}") for client in range(n_clients)]
+        self._stopping = False
+
+    @property
+    def n_retries(self) -> int:
+        return sum(visitor.n_retries for visitor in self._visitors)
+
+    async def run(self) -> None:
+        """Answer until told to stop, and then finish what is under way."""
+        await asyncio.gather(*(self._client(rng) for rng in self._rngs))
+
+    def stop(self) -> None:
+        self._stopping = True
+
+    async def hears_more(self, seconds: float) -> float:
+        """Wait until another answer is acknowledged; returns how long that took."""
+        heard, begun = self.n_acknowledged, time.monotonic()
+        while self.n_acknowledged == heard:
+            if time.monotonic() - begun > seconds:
+                raise TimeoutError(f"no answer was acknowledged for {seconds:g} s")
+            await asyncio.sleep(0.005)
+        return time.monotonic() - begun
+
+    async def _client(self, rng: random.Random) -> None:
+        there_is_work = True
+        while there_is_work and not self._stopping:
+            async with Visitor(self._url, deadline=self._patience, sleep=impatient) as visitor:
+                self._visitors.append(visitor)
+                try:
+                    there_is_work = await self._person(visitor, rng)
+                except (NoReply, Refused):
+                    self.n_turned_away += 1
+
+    async def _person(self, visitor: Visitor, rng: random.Random) -> bool:
+        """Take part as somebody new; returns whether there was anything to answer."""
+        token = await visitor.join()
+        state = await visitor.instructions()
+        there_is_work = state["stage"] == "trials"
+        while not self._stopping and state["stage"] == "trials":
+            answer = new_answer(token, state["trials"][0]["trial"], rng)
+            self.sent.append(answer)
+            state = await self._send(visitor, answer)
+        return there_is_work
+
+    async def _send(self, visitor: Visitor, answer: SentAnswer) -> State:
+        copies = [visitor.submit_body(answer.body) for _ in range(self._copies)]
+        state: State | None = None
+        for copy in asyncio.as_completed(copies):
+            reply = await copy
+            self.n_acknowledged += reply.status in STORED and not answer.acknowledged
+            answer.statuses.append(reply.status)
+            if reply.status in STORED:
+                answer.ids.add(reply.body["answer"])
+            state = reply.body.get("state") or state
+        return state or await visitor.state()

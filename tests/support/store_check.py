@@ -1,0 +1,110 @@
+"""What a store holds, read by plain SQL, against what was sent to it and acknowledged."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from crowd import SentAnswer
+
+from sfumato.elicit.database import StorePlace
+
+ANSWERS = sa.text(
+    "SELECT p.token_hash, a.key, a.digest, a.handle, a.payload, a.item, a.annotator, a.purpose, a.trial,"
+    " t.handle AS shown, t.state"
+    " FROM answers a JOIN annotators p ON p.id = a.annotator JOIN trials t ON t.id = a.trial"
+)
+REFUSED = sa.text("SELECT p.token_hash, r.key FROM refused r JOIN annotators p ON p.id = r.annotator")
+COUNTS = sa.text(
+    "SELECT i.item, i.quota, COUNT(a.id) AS n FROM items i"
+    " LEFT JOIN answers a ON a.item = i.id AND a.purpose = 'label' GROUP BY i.id, i.item, i.quota"
+)
+UNANSWERED = sa.text(
+    "SELECT COUNT(*) FROM trials t LEFT JOIN answers a ON a.trial = t.id WHERE t.state = 1 AND a.id IS NULL"
+)
+INDEXES = sa.text(
+    "SELECT bt_index_check(c.oid, true) FROM pg_class c JOIN pg_index i ON i.indexrelid = c.oid"
+    " JOIN pg_am m ON m.oid = c.relam JOIN pg_namespace s ON s.oid = c.relnamespace"
+    " WHERE m.amname = 'btree' AND s.nspname = 'public'"
+)
+ANSWERED = 1
+"""The state of a trial that has its answer."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What is wrong with a store: everything but `stored` should be 0, and `integrity` "ok"."""
+
+    stored: int
+    lost: int
+    """Acknowledged, and not there, or not under the id or with the content that was acknowledged."""
+    doubled: int
+    """Rows too many: of one key, of one trial, or of one annotator about one item."""
+    missing: int
+    """Sent, and neither stored nor kept aside."""
+    unknown: int
+    """Stored, and never sent."""
+    over_quota: int
+    """Answers beyond what their items ask for."""
+    integrity: str
+
+
+def check_store(store: str, sent: Iterable[SentAnswer]) -> Findings:
+    """Compare the store with what was sent; no server should be at work on it."""
+    engine = sa.create_engine(StorePlace.of(store).url)
+    try:
+        with engine.connect() as connection:
+            rows = connection.execute(ANSWERS).all()
+            aside = {(row.token_hash, row.key) for row in connection.execute(REFUSED)}
+            counts = connection.execute(COUNTS).all()
+            integrity = _integrity(connection)
+    finally:
+        engine.dispose()
+    by_key = {(row.token_hash, row.key): row for row in rows}
+    known = {(answer.token_hash, answer.key): answer for answer in sent}
+    return Findings(
+        stored=len(rows),
+        lost=sum(answer.acknowledged and not _is(answer, by_key.get(key)) for key, answer in known.items()),
+        doubled=max(
+            _surplus((row.token_hash, row.key) for row in rows),
+            _surplus(row.trial for row in rows),
+            _surplus((row.item, row.annotator, row.purpose) for row in rows),
+        ),
+        missing=sum(key not in by_key and key not in aside for key in known),
+        unknown=sum(key not in known or row.digest != known[key].digest for key, row in by_key.items()),
+        over_quota=sum(max(row.n - row.quota, 0) for row in counts),
+        integrity=integrity
+        if all(row.state == ANSWERED for row in rows)
+        else "answers of trials that are not answered",
+    )
+
+
+def _is(answer: SentAnswer, row: sa.Row[tuple[object, ...]] | None) -> bool:
+    """Whether the row is what the client was told is stored, letter by letter."""
+    return (
+        row is not None
+        and row.digest == answer.digest
+        and answer.ids == {row.handle}
+        and row.shown == answer.trial
+        and json.loads(row.payload)["tokens"] == answer.tokens
+    )
+
+
+def _surplus(values: Iterable[object]) -> int:
+    return sum(n - 1 for n in Counter(values).values())
+
+
+def _integrity(connection: sa.Connection) -> str:
+    """The database's own word on whether it is whole, and whether every trial called answered has its answer."""
+    if connection.dialect.name == "sqlite":
+        said = [row[0] for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+        said += [f"foreign key of {row[0]}" for row in connection.exec_driver_sql("PRAGMA foreign_key_check")]
+    else:
+        connection.exec_driver_sql("CREATE EXTENSION IF NOT EXISTS amcheck")
+        said = ["ok" if connection.execute(INDEXES).all() else "no index was checked"]
+    if connection.execute(UNANSWERED).scalar_one():
+        said.append("trials without their answers")
+    return "ok" if said == ["ok"] else "; ".join(said[:5])

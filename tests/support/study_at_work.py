@@ -1,0 +1,199 @@
+"""A study at work on a store, without the web: the writer, a clock that does as it is told, and people who answer."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import random
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from sfumato.elicit.database import StorePlace, writing_engine
+from sfumato.elicit.fieldwork import Clock, Fieldwork, hash_of
+from sfumato.elicit.kind import Stimulus
+from sfumato.elicit.kinds.choice.kind import Choice
+from sfumato.elicit.record import Record
+from sfumato.elicit.standing import Outcome, Sent, Shown, Standing
+from sfumato.elicit.writer import Writer
+from sfumato.study import ItemSource, Limits, People, Question, Study, StudyClass
+
+T = TypeVar("T")
+DAY = 24 * 3600
+LEASE = 600
+"""Seconds an item is held for someone who does nothing, in `plain_study`."""
+
+
+class HandClock(Clock):
+    """A clock set by hand. `advance` moves time; `jump` only what the clock of the day shows, as an operator may."""
+
+    def __init__(self) -> None:
+        self._now, self._monotonic = 1_800_000_000_000, 5_000.0
+
+    def now(self) -> int:
+        return self._now
+
+    def monotonic(self) -> float:
+        return self._monotonic
+
+    def advance(self, seconds: float) -> None:
+        self._now += round(1000 * seconds)
+        self._monotonic += seconds
+
+    def jump(self, seconds: float) -> None:
+        self._now += round(1000 * seconds)
+
+
+def plain_study(name: str = "pets", *, people: People | None = None, limits: Limits | None = None, **more: Any) -> Study:
+    """A study that asks whether items are cats or dogs; instructions only, no consent and no practice unless given."""
+    return Study(
+        name,
+        "Cats and dogs",
+        (StudyClass("cat"), StudyClass("dog")),
+        ItemSource(),
+        Question("choice"),
+        people=people or People(answers_per_item=2, batch_size=4),
+        limits=limits or Limits(lease_minutes=LEASE / 60),
+        **more,
+    )
+
+
+def items_named(n: int, prefix: str = "i") -> list[Stimulus]:
+    return [Stimulus(f"{prefix}{number}") for number in range(n)]
+
+
+def sent(trial: str, chosen: str = "cat", key: str | None = None, *, elapsed_ms: float = 1500, age_ms: int = 0) -> Sent:
+    """An answer as the web hands it on."""
+    key = key or str(uuid.uuid4())
+    record = Record(elapsed_ms=elapsed_ms)
+    body = json.dumps({"key": key, "trial": trial, "answer": {"class": chosen}, "record": {"elapsed_ms": elapsed_ms}})
+    return Sent(key, trial, {"class": chosen}, record, body, hashlib.sha256(body.encode()).hexdigest(), age_ms)
+
+
+@dataclass
+class Someone:
+    """A person who takes part, by their token."""
+
+    at: AtWork
+    token: str
+    pseudonym: str = ""
+
+    @property
+    def token_hash(self) -> str:
+        return hash_of(self.token)
+
+    def standing(self) -> Standing:
+        return self.at.run(lambda work: work.standing(self.token_hash))
+
+    def consent(self) -> Standing:
+        return self.at.run(lambda work: work.consent(self.token_hash))
+
+    def instructed(self) -> Standing:
+        return self.at.run(lambda work: work.instructed(self.token_hash))
+
+    def comprehension(self, *given: str) -> Standing:
+        return self.at.run(lambda work: work.comprehension(self.token_hash, given))
+
+    def pulse(self) -> Standing:
+        return self.at.run(lambda work: work.pulse(self.token_hash))
+
+    def withdraw(self) -> Standing:
+        return self.at.run(lambda work: work.withdraw(self.token_hash))
+
+    def submit(self, answer: Sent) -> Outcome:
+        return self.at.run(lambda work: work.submit(self.token_hash, answer))
+
+    def first(self) -> Shown:
+        """The trial they look at."""
+        return self.standing().trials[0]
+
+    def answer(self, chosen: str = "cat") -> Shown:
+        """Answer the trial they look at; returns it."""
+        shown = self.first()
+        assert self.submit(sent(shown.handle, chosen)).code is None
+        return shown
+
+    def answer_all(self, limit: int = 1000) -> list[Shown]:
+        """Answer until nothing more is given; returns what was shown."""
+        shown = []
+        while len(shown) < limit and (standing := self.standing()).stage == "trials":
+            shown.append(standing.trials[0])
+            assert self.submit(sent(standing.trials[0].handle)).code is None
+        return shown
+
+
+@dataclass
+class AtWork:
+    """A writer at work. `study` and `stimuli` are what the study file says; `restarted` is a new process with another."""
+
+    store: str
+    study: Study = field(default_factory=plain_study)
+    stimuli: Sequence[Stimulus] = field(default_factory=lambda: items_named(6))
+    clock: HandClock = field(default_factory=HandClock)
+    seed: int = 1
+    fieldwork: type[Fieldwork] = Fieldwork
+
+    def __post_init__(self) -> None:
+        self.engine = writing_engine(StorePlace.of(self.store))
+        self.work = self.fieldwork(self.study, Choice(), self.stimuli, self.clock, random.Random(self.seed))
+        self.writer = Writer(self.engine, self.work)
+
+    def start(self) -> AtWork:
+        self.writer.start()
+        return self
+
+    def stop(self) -> None:
+        self.writer.stop()
+
+    def restarted(self, **changed: Any) -> AtWork:
+        """The same store served anew, perhaps with a study file that has changed."""
+        self.stop()
+        return replace(self, **changed).start()
+
+    def run(self, do: Callable[[Fieldwork], T]) -> T:
+        return self.writer.run(do)
+
+    def new(self, *, ready: bool = True) -> Someone:
+        """Somebody who comes by the open door, and has read the instructions if `ready`."""
+        link = self.run(lambda work: work.join())
+        person = Someone(self, link.token, link.pseudonym)
+        if ready:
+            person.instructed()
+        return person
+
+    def same(self, person: Someone) -> Someone:
+        """The person with the same link at this server."""
+        return replace(person, at=self)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        """What the store says, by a connection of its own."""
+        engine = sa.create_engine(StorePlace.of(self.store).url, poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(sa.text(query))]
+
+    def one(self, query: str) -> Any:
+        return self.rows(query)[0][0]
+
+    def answers_by_item(self) -> dict[str, int]:
+        """Answers for a label that each item of the study has, those without any left out."""
+        return dict(
+            self.rows(
+                "SELECT items.item, count(*) FROM answers JOIN items ON items.id = answers.item"
+                f" WHERE answers.study = {self.work.number} AND purpose = 'label' GROUP BY items.item"
+            )
+        )
+
+
+@contextlib.contextmanager
+def at_work(store: str, study: Study | None = None, stimuli: Sequence[Stimulus] | None = None) -> Iterator[AtWork]:
+    """A study at work for the while."""
+    given = {"study": study, "stimuli": stimuli}
+    running = AtWork(store, **{name: value for name, value in given.items() if value is not None}).start()
+    try:
+        yield running
+    finally:
+        running.stop()
