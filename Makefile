@@ -4,20 +4,34 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: demo test bench clean
+.PHONY: demo test bench faults clean system
 
 demo: $(VENV)/.installed
 	@rm -rf demo-out
 	@$(BIN)/sfumato demo
 
-test: $(VENV)/.tested
+test: system $(VENV)/.tested
 	@$(BIN)/ruff check src tests bench examples
 	@$(BIN)/ruff format --check src tests bench examples
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -n 2
 
+faults: system $(VENV)/.tested
+	@$(BIN)/python tests/faults/run.py
+
 bench: $(VENV)/.tested
 	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+# What `make test` needs of the system: a real browser and a real database, as Debian packages them.
+system:
+	@missing=""; command -v chromium >/dev/null || missing="chromium"; \
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$$missing postgresql"; \
+	if [ -n "$$missing" ]; then \
+	  echo "installing $$missing ..."; \
+	  run=""; [ "$$(id -u)" = 0 ] || run="sudo"; \
+	  $$run apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$run apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
+	    || { echo "could not install $$missing; on Debian or Ubuntu: apt-get install $$missing"; exit 1; }; \
+	fi
 
 # One stamp a set of packages, made anew when what is asked for changes.
 $(VENV)/bin/python:
@@ -26,12 +40,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e .
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve]'
 	@$(BIN)/python -m sfumato.aggregate.kernels
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[test,scale,bench]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,postgres,test,scale,bench]'
 	@touch $@
 
 clean:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from pages import markdown, write
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregate import (
     Aggregation,
@@ -57,12 +57,6 @@ ANESTHESIA = "anesthesia"
 PUBLISHED_SHARES = np.array([0.40, 0.42, 0.11, 0.07])
 """How common the four classes are, as Dawid and Skene (1979) found."""
 FLOOR = 1e-6
-
-
-def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table as Markdown writes it."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -387,15 +381,6 @@ def calibration() -> str:
 
 
 TABLES = {"people": people, "halves": halves, "truth": truth, "calibration": calibration}
-
-
-def write(page: Path, name: str, table: str) -> None:
-    """Put `table` between the page's markers of `name`."""
-    text = page.read_text()
-    found = re.search(rf"(<!-- evidence: {name} -->\n).*?(<!-- end -->)", text, re.DOTALL)
-    if found is None:
-        raise SystemExit(f"{page} has no place for {name}: expected <!-- evidence: {name} --> ... <!-- end -->")
-    page.write_text(f"{text[: found.end(1)]}\n{table}\n\n{text[found.start(2) :]}")
 
 
 def main() -> None:

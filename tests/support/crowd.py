@@ -1,4 +1,4 @@
-"""A crowd of clients that answer on and on through whatever happens, and remember everything they sent and were told."""
+"""A crowd of clients that answer on and on through whatever happens, and remember what they sent and were told."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ import hashlib
 import random
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from uuid import UUID
 
 import msgspec
+from study_server import write_texts_study
 
 from sfumato.elicit.fieldwork import hash_of
 from sfumato.web.client import NoReply, Refused, State, Visitor
 
 STORED = (200, 201)
-LONGEST_WAIT_SECONDS = 0.1
+LONGEST_WAIT_SECONDS = 0.15
 
 
 @dataclass(slots=True, eq=False)
@@ -39,9 +41,9 @@ class SentAnswer:
         return any(status in STORED for status in self.statuses)
 
 
-async def impatient(seconds: float) -> None:
+async def impatient(seconds: float, longest: float = LONGEST_WAIT_SECONDS) -> None:
     """A pause cut short: a server that has just come back should meet its load at once, and not when it is dead."""
-    await asyncio.sleep(min(seconds, LONGEST_WAIT_SECONDS))
+    await asyncio.sleep(min(seconds, longest))
 
 
 def new_answer(token: str, trial: str, rng: random.Random) -> SentAnswer:
@@ -54,6 +56,12 @@ def new_answer(token: str, trial: str, rng: random.Random) -> SentAnswer:
     record = {"elapsed_ms": rng.randrange(500, 9000), "pointer": "mouse", "order": list(placed)}
     content = {"key": key, "trial": trial, "answer": {"tokens": tokens, "others": False}, "record": record}
     return SentAnswer(hash_of(token), key, trial, tokens, msgspec.json.encode(content))
+
+
+def write_crowd_study(folder: Path, n_answers: int = 30_000) -> Path:
+    """A study that a crowd does not come to the end of before it has given `n_answers`."""
+    n_items = max(n_answers // 8, 1)
+    return write_texts_study(folder, n_items, answers_per_item=8, batch_size=min(n_items, 10_000))
 
 
 class Crowd:
@@ -92,10 +100,14 @@ class Crowd:
             await asyncio.sleep(0.005)
         return time.monotonic() - begun
 
+    async def _pause(self, seconds: float) -> None:
+        # Copies knock together no more often than single senders do: a server should have the time to start.
+        await impatient(seconds, LONGEST_WAIT_SECONDS * self._copies)
+
     async def _client(self, rng: random.Random) -> None:
         there_is_work = True
         while there_is_work and not self._stopping:
-            async with Visitor(self._url, deadline=self._patience, sleep=impatient) as visitor:
+            async with Visitor(self._url, deadline=self._patience, sleep=self._pause) as visitor:
                 self._visitors.append(visitor)
                 try:
                     there_is_work = await self._person(visitor, rng)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import statistics
 import time
 from dataclasses import dataclass
 
@@ -35,6 +36,7 @@ class KillReport:
     """Clients that were not known any more, or waited in vain."""
     restart_seconds: float
     """The longest time from starting the server to its being ready."""
+    median_restart_seconds: float
     requests_retried: int
     seconds: float
 
@@ -48,7 +50,8 @@ class KillReport:
             f"{self.kills} kills, {self.acknowledged:,} acknowledged, {self.stored:,} stored, {self.lost} lost, "
             f"{self.doubled} doubled, {self.missing} missing, {self.unknown} unknown, {self.over_quota} over quota, "
             f"{self.refused} refused, {self.turned_away} turned away, integrity {self.integrity}, "
-            f"{self.requests_retried:,} retries, slowest restart {self.restart_seconds:.2f} s"
+            f"{self.requests_retried:,} retries, restart in {self.median_restart_seconds:.2f} s "
+            f"(slowest {self.restart_seconds:.2f} s)"
         )
 
 
@@ -90,6 +93,7 @@ def kill_report(crowd: Crowd, found: Findings, restarts: list[float], seconds: f
         refused=sum(status not in (200, 201) for answer in crowd.sent for status in answer.statuses),
         turned_away=crowd.n_turned_away,
         restart_seconds=max(restarts, default=0.0),
+        median_restart_seconds=statistics.median(restarts or [0.0]),
         requests_retried=crowd.n_retries,
         seconds=seconds,
     )

@@ -48,7 +48,9 @@ class HandClock(Clock):
         self._now += round(1000 * seconds)
 
 
-def plain_study(name: str = "pets", *, people: People | None = None, limits: Limits | None = None, **more: Any) -> Study:
+def plain_study(
+    name: str = "pets", *, people: People | None = None, limits: Limits | None = None, **more: Any
+) -> Study:
     """A study that asks whether items are cats or dogs; instructions only, no consent and no practice unless given."""
     return Study(
         name,
@@ -117,7 +119,7 @@ class Someone:
         assert self.submit(sent(shown.handle, chosen)).code is None
         return shown
 
-    def answer_all(self, limit: int = 1000) -> list[Shown]:
+    def answer_all(self, limit: int = 100) -> list[Shown]:
         """Answer until nothing more is given; returns what was shown."""
         shown = []
         while len(shown) < limit and (standing := self.standing()).stage == "trials":
@@ -136,8 +138,11 @@ class AtWork:
     clock: HandClock = field(default_factory=HandClock)
     seed: int = 1
     fieldwork: type[Fieldwork] = Fieldwork
+    begun: list[AtWork] = field(default_factory=list, repr=False)
+    """Every server begun from this one, to be stopped in the end."""
 
     def __post_init__(self) -> None:
+        self.begun.append(self)
         self.engine = writing_engine(StorePlace.of(self.store))
         self.work = self.fieldwork(self.study, Choice(), self.stimuli, self.clock, random.Random(self.seed))
         self.writer = Writer(self.engine, self.work)
@@ -152,6 +157,10 @@ class AtWork:
     def restarted(self, **changed: Any) -> AtWork:
         """The same store served anew, perhaps with a study file that has changed."""
         self.stop()
+        return self.beside(**changed)
+
+    def beside(self, **changed: Any) -> AtWork:
+        """Another server on the same store, at the same time."""
         return replace(self, **changed).start()
 
     def run(self, do: Callable[[Fieldwork], T]) -> T:
@@ -192,8 +201,9 @@ class AtWork:
 def at_work(store: str, study: Study | None = None, stimuli: Sequence[Stimulus] | None = None) -> Iterator[AtWork]:
     """A study at work for the while."""
     given = {"study": study, "stimuli": stimuli}
-    running = AtWork(store, **{name: value for name, value in given.items() if value is not None}).start()
+    running = AtWork(store, **{name: value for name, value in given.items() if value is not None})
     try:
-        yield running
+        yield running.start()
     finally:
-        running.stop()
+        for each in running.begun:
+            each.stop()

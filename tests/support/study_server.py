@@ -43,11 +43,17 @@ class StudyServer:
     """A server process on a port that stays the same through restarts."""
 
     def __init__(
-        self, study: Path, *, store: str | None = None, program: Sequence[str] = ("-m", "sfumato"), port: int = 0
+        self,
+        study: Path,
+        *,
+        store: str | None = None,
+        program: Sequence[str] = ("-m", "sfumato"),
+        port: int = 0,
+        python: str | Path = sys.executable,
     ) -> None:
         self.study, self.port = study, port
         self._store = ["--store", store] if store else []
-        self._program = [sys.executable, *program]
+        self._program = [str(python), *program]
         self._process: subprocess.Popen[bytes] | None = None
         self.log = study / "server.log"
 

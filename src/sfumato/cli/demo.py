@@ -69,8 +69,8 @@ def command(output: Path) -> None:
         _run(line.format(folder=shlex.quote(str(output))))
     _show_pictures(Beliefs.read(output / "beliefs.parquet"), SoftLabels.read(output / "labels.parquet"))
     click.echo(
-        f"\nThe files are in {output}/. Next: docs/elicit.md for a study of your own, docs/label.md for what each labeler"
-        " means,\ndocs/aggregate.md for which aggregator to use when.\n"
+        f"\nThe files are in {output}/. Next: docs/elicit.md for a study of your own, docs/label.md for what each"
+        " labeler means,\ndocs/aggregate.md for which aggregator to use when.\n"
     )
     click.secho("Now you: open the study in a browser and answer it yourself.", bold=True)
     if sys.stdout.isatty():

@@ -29,10 +29,10 @@ def command(study: Path, port: int, host: str | None, public: bool, store: str |
         from sfumato.web.serving import LOOPBACK, listening, opened, serve
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study_file import read_study
+    from sfumato.elicit.checking import check_study
 
     check_public(host, public, LOOPBACK)
-    asked = read_study(study)
+    asked = check_study(study, pictures=False).study
     listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)
     with listener, opened(asked, store) as site:
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]

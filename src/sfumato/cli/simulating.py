@@ -70,15 +70,15 @@ def command(
     """
     import numpy as np
 
+    from sfumato.elicit.checking import check_study
     from sfumato.elicit.database import StorePlace
     from sfumato.elicit.items import read_items
     from sfumato.elicit.simulated import drawn_annotators
-    from sfumato.study_file import read_study
     from sfumato.web.simulation import simulate, stimuli_in
 
     check_not_negative("annotators", annotators)
     check_not_negative("seed", seed)
-    asked = read_study(study)
+    asked = check_study(study, pictures=False).study
     place = store or _store_beside(asked)
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     items = read_items(asked.items, asked.class_names)

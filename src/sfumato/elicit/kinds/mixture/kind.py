@@ -112,7 +112,7 @@ def _premixed(item: Item, study: Study) -> Stimulus:
 
 
 def _class_of(item: Item, study: Study) -> str:
-    if item.picture is None:
+    if item.picture is None and item.row is None:
         raise bad_setting(
             f"item {item.id!r} without a picture", "pictures, which can be mixed", "ask another kind of question"
         )

@@ -1,0 +1,81 @@
+"""How long the published CIFAR-10S answers take to enter, by the keystroke-level model: as tokens and as published.
+
+    SFUMATO_DATA=... python bench/keystrokes.py
+
+Every one of the 6,200 first-pass answers is entered twice: in the form of the study (first and second class, their
+percents, a box for every class it is definitely not), and as the ten tokens nearest to the belief that `top-two-clamp`
+reads in it, with "others are possible" where it leaves belief on a class without a token. Where an M stands is written
+in `sfumato.elicit.keystrokes`; two other ways to place it are printed below.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sfumato import Annotations
+from sfumato.elicit.keystrokes import BOXES, SECONDS, Event, nearest_tokens, operators, planned_tokens, planned_top_two
+from sfumato.imports import Cifar10S
+from sfumato.label import TopTwoClamp
+from sfumato.payloads import Tokens, TopTwo, payload_kind
+
+Placing = Callable[[Sequence[Event]], float]
+
+
+def read() -> tuple[list[TopTwo], list[Tokens], Annotations]:
+    """The answers as published and as tokens, and their table."""
+    table = Cifar10S().read(Path(os.environ["SFUMATO_DATA"]) / "cifar10s").table
+    assert isinstance(table, Annotations)
+    answers = [answers[k] for answers, inverse, _ in table.decoded(payload_kind("top_two/1")) for k in inverse.tolist()]
+    beliefs = TopTwoClamp().label(table).soft
+    assert beliefs is not None
+    return answers, [nearest_tokens(belief, table.classes) for belief in beliefs.tolist()], table
+
+
+def as_documented(events: Sequence[Event]) -> float:
+    return sum(SECONDS[each] for each in operators(events))
+
+
+def one_a_box(events: Sequence[Event]) -> float:
+    """An M before each further "definitely not" box: every class is a decision."""
+    n_boxes = sum(event[1] == "pointerdown" and event[2].startswith(BOXES) for event in events)
+    return as_documented(events) + SECONDS["M"] * max(n_boxes - 1, 0)
+
+
+def one_to_submit(events: Sequence[Event]) -> float:
+    """An M before submitting as well, to make sure that all is said."""
+    return as_documented(events) + SECONDS["M"]
+
+
+PLACINGS: dict[str, Placing] = {
+    "as documented": as_documented,
+    "an M for each box": one_a_box,
+    "an M before submitting": one_to_submit,
+}
+
+
+def main() -> None:
+    answers, tokens, table = read()
+    forms = {
+        "tokens": [planned_tokens(each) for each in tokens],
+        "top_two": [planned_top_two(each) for each in answers],
+    }
+    print(f"{len(answers):,} published answers; people took a median of {np.nanmedian(table.seconds):.1f} s a page")
+    for name, entered in forms.items():
+        keys = np.array([sum(event[1] == "keydown" for event in events) for events in entered])
+        points = np.array([operators(events).count("P") for events in entered])
+        print(f"{name:8} keys {keys.mean():4.1f}, pointings {points.mean():4.1f} an answer on average")
+    print("\nkeystroke-level model, seconds    tokens median  mean   top_two median  mean   ratio of medians, means")
+    for placing, took in PLACINGS.items():
+        ours, theirs = (np.array([took(events) for events in entered]) for entered in forms.values())
+        print(
+            f"{placing:32} {np.median(ours):14.2f} {ours.mean():5.2f} {np.median(theirs):16.2f} {theirs.mean():5.2f}"
+            f" {np.median(theirs) / np.median(ours):12.1f} {theirs.mean() / ours.mean():6.1f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""How fast Potato takes answers: a peer for our own server, started and driven over HTTP as its own page drives it.
+
+    python bench/potato_peer.py [PROGRAM]
+
+Prints answers a second, latency and server CPU time an answer at 1, 8 and 32 clients, each on a new study (in TMPDIR:
+its disk counts); checks in Potato's files that every acknowledged answer is there. Potato 2.12.1 (GPL, `bench` extra)
+runs as its own program, `potato start`: one process of Flask's threaded server. One submit is what its page does on
+Next (`navigateToNext`, static/annotation.js): `POST /updateinstance` with the whole answer, `POST /annotate` to move
+on, `GET /annotate` for the next page. Left out, in its favour: scripts, autosave of a touched slider, interaction log.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+PROGRAM = Path(sys.executable).with_name("potato")
+MOST_ANSWERS, MOST_SECONDS, START_SECONDS, REPLY_SECONDS = 2_000, 30.0, 60.0, 20.0
+JSON, FORM = "Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded"
+CLASSES = ("negative", "neutral", "positive")
+# `soft_label` is its scheme of sliders that sum to 100. Flow-style YAML, so that lists can be written as JSON.
+CONFIG = """{annotation_task_name: peer, task_dir: ., output_annotation_dir: out, data_files: [items.jsonl],
+item_properties: {id_key: id, text_key: text}, assignment_strategy: fixed_order, require_password: false,
+annotation_schemes: [{annotation_type: soft_label, name: belief, description: How likely is each class, total: 100,
+labels: %s}], user_config: {allow_all_users: false, users: %s}}"""
+# As read in `InMemoryUserState.save` and `_append_history`, user_state_management.py of Potato 2.12.1.
+DURABLE = """a save is acknowledged after fsync of the annotator's whole state (a new file, renamed over the old one)
+and of an appended history; the folder is not fsynced after the rename"""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A running Potato: where it listens, its folder, its process."""
+
+    url: str
+    folder: Path
+    pid: int
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the process so far, with that of the children it has waited for."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+    def stored(self) -> dict[str, int]:
+        """How many whole answers, summing to 100, the files on disk hold for each annotator."""
+        counts = {}
+        for path in (self.folder / "out").glob("*/user_state.json"):
+            answers = json.loads(path.read_text())["instance_id_to_label_to_value"].values()
+            counts[path.parent.name] = sum(sum(int(percent) for _, percent in answer) == 100 for answer in answers)
+        return counts
+
+
+@contextmanager
+def potato(n_items: int = 500, n_users: int = 32, program: Path = PROGRAM) -> Iterator[Peer]:
+    """A Potato on a free loopback port with a new study, all items for every annotator; at the end both are gone."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="potato-peer-") as name:
+        folder = Path(name)
+        items = [{"id": f"item{i:05}", "text": f"Short text {i}, about nothing much."} for i in range(n_items)]
+        (folder / "items.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+        users = [f"annotator{k}" for k in range(n_users)]
+        (folder / "config.yaml").write_text(CONFIG % (json.dumps(CLASSES), json.dumps(users)))
+        command = [program, "start", "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
+        with (folder / "log").open("wb") as log:
+            server = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        try:
+            until = time.monotonic() + START_SECONDS
+            while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
+                if server.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError(f"Potato did not start; its log ends: {(folder / 'log').read_text()[-2000:]}")
+                time.sleep(0.1)
+            yield Peer(f"http://127.0.0.1:{port}", folder, server.pid)
+        finally:
+            server.kill()
+            server.wait()
+
+
+@dataclass
+class Client:
+    """One annotator's browser: a cookie, and the item on the page, None when all are answered."""
+
+    url: str
+    name: str
+    rng: np.random.Generator
+    cookie: str = ""
+    item: str | None = None
+    latencies: list[float] = field(default_factory=list)
+    saves: list[float] = field(default_factory=list)
+
+    async def ask(self, request: str, body: str = "", *headers: str) -> str | None:
+        """The content of the reply; None where it sends us elsewhere; any other status is an error."""
+        host, port = self.url.removeprefix("http://").split(":")
+        lines = [f"{request} HTTP/1.1", f"Host: {host}:{port}", f"Cookie: {self.cookie}", "Connection: close", *headers]
+        # Not our own `Connection`: Flask's server closes after each reply, and its cookies are needed.
+        async with asyncio.timeout(REPLY_SECONDS):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write("\r\n".join([*lines, f"Content-Length: {len(body)}", "", body]).encode("ascii"))
+            head, _, content = (await reader.read()).decode().partition("\r\n\r\n")
+            writer.close()
+        if head[9:12] not in ("200", "302"):
+            raise RuntimeError(f"{request} must give 200 or 302, found {head[:80]!r} for {self.name}: {content[:200]}")
+        if found := re.search(r"(?i)\nset-cookie: *(session=[^;\r]*)", head):
+            self.cookie = found[1]
+        return content if head[9:12] == "200" else None
+
+    async def log_in(self) -> None:
+        await self.ask("POST /auth", f"action=login&email={self.name}&pass=", FORM)
+
+    async def load(self) -> None:
+        """Load the page, and read from it which item it shows."""
+        found = re.search(r'<input id="instance_id"[^>]*value="([^"]+)"', await self.ask("GET /annotate") or "")
+        self.item = found[1] if found else None
+
+    async def submit(self) -> None:
+        """Save an answer to the item on the page and move on to the next."""
+        percents = self.rng.multinomial(100, np.full(len(CLASSES), 1 / len(CLASSES)))
+        annotations = {f"belief:{name}": str(percent) for name, percent in zip(CLASSES, percents, strict=True)}
+        answer = {"instance_id": self.item, "annotations": annotations, "cleared_schemas": [], "span_annotations": []}
+        answer |= {"client_timestamp": time.strftime("%FT%T.000Z", time.gmtime()), "response_time_seconds": 1.5}
+        start = time.perf_counter()
+        saved = await self.ask("POST /updateinstance", json.dumps(answer), JSON)
+        if json.loads(saved or "{}").get("status") != "success":
+            raise RuntimeError(f"a save must be acknowledged with success, found {saved} for {self.name}, {self.item}")
+        self.saves.append(time.perf_counter() - start)
+        move = json.dumps({"action": "next_instance", "instance_id": self.item})
+        await self.ask("POST /annotate", move, JSON, "X-Potato-Navigation: 1")
+        await self.load()
+        self.latencies.append(time.perf_counter() - start)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What clients saw while the clock ran; `acknowledged` counts answers by annotator, the untimed one included."""
+
+    answers: int
+    seconds: float
+    latencies: list[float]
+    saves: list[float]  # the part of each latency until the save is acknowledged
+    cpu_seconds: float
+    acknowledged: dict[str, int]
+
+
+async def drive(url: str, n_clients: int, seconds: float, cpu_seconds: Callable[[], float] = float) -> Measured:
+    """What `n_clients` measure in `seconds`, each its own annotator, answering without a pause.
+
+    Before the clock starts everyone gives one answer, as Potato imports on first use; answers under way when time is up
+    are finished and counted. `cpu_seconds` is read with the clock.
+    """
+
+    async def submit_all(client: Client) -> None:
+        while client.item and time.perf_counter() - start < most_seconds and len(client.saves) < most_answers:
+            await client.submit()
+
+    most_answers, most_seconds = MOST_ANSWERS // n_clients, min(seconds, MOST_SECONDS)
+    clients = [Client(url, f"annotator{k}", np.random.default_rng(k)) for k in range(n_clients)]
+    for step in (Client.log_in, Client.load, Client.submit):
+        await asyncio.gather(*map(step, clients))
+    cpu_before, start = cpu_seconds(), time.perf_counter()
+    await asyncio.gather(*map(submit_all, clients))
+    took, cpu = time.perf_counter() - start, cpu_seconds() - cpu_before
+    latencies = [s for client in clients for s in client.latencies[1:]]
+    saves = [s for client in clients for s in client.saves[1:]]
+    return Measured(len(saves), took, latencies, saves, cpu, {client.name: len(client.saves) for client in clients})
+
+
+def main() -> None:
+    program = Path(sys.argv[1] if len(sys.argv) > 1 else PROGRAM)
+    for n_clients in (1, 8, 32):
+        with potato(n_users=n_clients, program=program) as peer:
+            run = asyncio.run(drive(peer.url, n_clients, 10.0, peer.cpu_seconds))
+            stored = peer.stored()
+        assert stored == run.acknowledged, (stored, run.acknowledged)
+        whole, save = (1e3 * np.percentile(times, (50, 99)) for times in (run.latencies, run.saves))
+        print(
+            f"{n_clients:2} clients: {run.answers / run.seconds:5.1f} answers/s ({run.answers} in {run.seconds:.1f} s);"
+            f" submit p50 {whole[0]:.0f} ms, p99 {whole[1]:.0f} ms; save alone {save[0]:.0f}, {save[1]:.0f} ms;"
+            f" server CPU {1e3 * run.cpu_seconds / run.answers:.1f} ms an answer; all {sum(stored.values())} on disk"
+        )
+    print(f"durable: {DURABLE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,403 @@
+"""What people and their browsers do to a study: reloads, double clicks, second tabs, no storage, odd screens, clocks.
+
+Every scenario happens at a random trial and ends in the same audit (`sitting.Sitting.audit`): every answer that a page
+took is stored once, as given; no page says "saved" before the server has; the code comes only when all is stored.
+`SFUMATO_SEEDS=3` runs each with three seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Dialog, Page
+from sitting import ANSWERS, KINDS, SEEDS, Sits, maker_of_sittings
+from study_server import StudyServer
+
+from browser import Person, by_pointer, by_touch
+from sfumato.study_file import read_study
+from sfumato.web.serving import new_links
+
+pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
+of_each_kind = pytest.mark.parametrize("kind", KINDS)
+A_YEAR = 365 * 24 * 3600
+
+
+@pytest.fixture
+def sits(seed: int, visitor: Callable[..., Page], shared: Callable[..., StudyServer]) -> Sits:
+    return maker_of_sittings(seed, visitor, shared)
+
+
+# --- reload, back, forward ---
+
+
+@pytest.mark.parametrize("at", ["consent", "instructions"])
+def test_reload_before_the_first_trial(sits: Sits, at: str) -> None:
+    sitting = sits()
+    sitting.person.goes_to(at)
+    sitting.page.reload()
+    assert sitting.person.at_page() == at
+    sitting.finishes()
+
+
+@of_each_kind
+def test_reload_in_the_middle_of_a_trial_asks_the_same_anew(sits: Sits, kind: str) -> None:
+    sitting = sits(kind)
+    handle = sitting.fills_a_random_one()
+    sitting.page.reload()
+    assert sitting.person.begins() == handle
+    assert sitting.person.named("submit").get_attribute("aria-disabled") == "true"
+    sitting.finishes()
+    [row] = [row for row in sitting.stored() if row["trial"] == handle]
+    assert json.loads(row["record"])["resumed"] is True
+
+
+@of_each_kind
+def test_reload_just_after_submit(sits: Sits, kind: str) -> None:
+    sitting = sits(kind)
+    sitting.fills_a_random_one()
+    sitting.page.keyboard.press("Enter")
+    sitting.page.reload()
+    sitting.finishes()
+
+
+@of_each_kind
+def test_back_after_submit_and_forward_again(sits: Sits, kind: str) -> None:
+    sitting = sits(kind)
+    sitting.fills_a_random_one()
+    sitting.person.submits_by_key()
+    sitting.page.go_back()
+    sitting.page.wait_for_url(sitting.server.url + "/")
+    sitting.page.go_forward()
+    sitting.finishes()
+    sitting.page.go_back()
+    sitting.page.go_forward()
+    assert sitting.person.at_page() == "finished"
+
+
+def test_who_has_stopped_finds_nothing_by_going_back(sits: Sits) -> None:
+    sitting = sits()
+    sitting.fills_a_random_one()
+    sitting.person.named("stop").click()
+    sitting.person.named("stop-yes").click()
+    sitting.page.locator('#page[data-page="withdrawn"]').wait_for()
+    sitting.page.go_back()
+    sitting.page.go_forward()
+    assert sitting.person.at_page() == "withdrawn"
+    assert sitting.page.locator(".stimulus, #code").count() == 0
+    sitting.is_clean()
+
+
+# --- pressed too often ---
+
+
+@of_each_kind
+def test_double_click_on_submit(sits: Sits, kind: str) -> None:
+    sitting = sits(kind)
+    sitting.fills_a_random_one()
+    before = sitting.count("submitted")
+    sitting.person.named("submit").dblclick(delay=10)
+    sitting.until(lambda: sitting.count("stored") > before)
+    assert sitting.count("submitted") == before + 1
+    sitting.finishes()
+
+
+def test_two_clicks_twenty_milliseconds_apart(sits: Sits) -> None:
+    sitting = sits()
+    sitting.fills_a_random_one()
+    before = sitting.count("submitted")
+    sitting.page.evaluate(
+        """() => { const press = () => document.querySelector('#submit')?.click();
+                   press(); press(); setTimeout(press, 20); setTimeout(press, 40); }"""
+    )
+    sitting.until(lambda: sitting.count("stored") > before)
+    assert sitting.count("submitted") == before + 1
+    sitting.finishes()
+
+
+@of_each_kind
+def test_enter_held_down_submits_once(sits: Sits, kind: str) -> None:
+    sitting = sits(kind)
+    sitting.person.begins()
+    handle = sitting.fills()
+    keyboard = sitting.page.keyboard
+    for _ in range(20):
+        keyboard.down("Enter")
+    # The next one is filled in while the key is still down: it must wait for a press of its own.
+    following = sitting.person.trial(after=handle)
+    assert sitting.fills() == following
+    for _ in range(20):
+        keyboard.down("Enter")
+    assert sitting.submitted() == {handle}
+    keyboard.up("Enter")
+    sitting.finishes()
+
+
+# --- the same person twice ---
+
+
+def test_two_tabs_taking_turns(sits: Sits) -> None:
+    sitting = sits()
+    sitting.person.begins()
+    other = sitting.opens(sitting.page.context.new_page())
+    turns = [sitting.person, other] * sitting.wanted
+    while len(sitting.submitted()) < sitting.wanted:
+        person = turns.pop()
+        person.page.bring_to_front()
+        sitting.answers(1, person)
+        sitting.until(lambda: sitting.count("stored") == len(sitting.submitted()))
+    for person in (sitting.person, other):
+        person.page.bring_to_front()
+        sitting.finishes(person)
+    assert sitting.aside() == []
+
+
+def test_two_tabs_at_the_same_moment(sits: Sits) -> None:
+    """Both show the same trial: the first answer counts, the other is kept aside, and both tabs go on."""
+    sitting = sits()
+    first = sitting.person
+    first.begins()
+    sitting.answers(sitting.rng.randrange(sitting.wanted))
+    other = sitting.opens(sitting.page.context.new_page())
+    assert sitting.fills(other) == sitting.fills(first)
+    moment = first.page.evaluate("Date.now()") + 300
+    for person in (first, other):
+        person.page.evaluate(
+            "at => { setTimeout(() => document.querySelector('#submit').click(), at - Date.now()); }", moment
+        )
+    for person in (first, other):
+        person.page.bring_to_front()
+        sitting.finishes(person)
+    assert len(sitting.aside()) <= 1
+
+
+def test_one_link_in_two_browsers(sits: Sits, visitor: Callable[..., Page]) -> None:
+    """The other browser cannot know of the answer: its own to the same trial is kept aside, and said not to count."""
+    sitting = sits()
+    first = sitting.person
+    first.begins()
+    sitting.answers(sitting.rng.randrange(sitting.wanted))
+    page = visitor(forgiving=True)
+    sitting.watch(page.context)
+    other = sitting.opens(page)
+    handle = sitting.fills(other)
+    assert sitting.fills(first) == handle
+    first.submits_by_key()
+    sitting.until(lambda: sitting.count("stored") == len(sitting.submitted()))
+    # Both kept their answer at hand, so the first one stored is the one that counts.
+    counted = sitting.given[handle][-1]
+    other.submits_by_key()
+    other.page.get_by_text("One of your answers was not counted").wait_for()
+    sitting.finishes(other)
+    sitting.page.reload()
+    sitting.finishes(first)
+    [row] = [row for row in sitting.stored() if row["trial"] == handle]
+    assert json.loads(row["payload"]) == counted
+    assert [row["code"] for row in sitting.aside()] == ["already-answered"]
+
+
+def test_a_new_link_opened_twice_is_one_person(sits: Sits, visitor: Callable[..., Page]) -> None:
+    sitting = sits(joining=False)
+    link = f"{sitting.server.url}/s/{new_links(read_study(sitting.server.study), 1)[0]}"
+    sitting.person = Person(sitting.page, link)
+    other = visitor(forgiving=True)
+    sitting.watch(other.context)
+    for page in (sitting.page, other):
+        page.goto(link, wait_until="commit")
+    for person in (sitting.person, Person(other, link)):
+        person.begins()
+    assert len(sitting.rows("select id from annotators where token_hash = :person")) == 1
+    sitting.answers(sitting.rng.randrange(sitting.wanted))
+    sitting.page.close()
+    other.reload()
+    sitting.person = Person(other, link)
+    sitting.finishes()
+
+
+def test_the_same_answer_posted_again_is_not_stored_again(sits: Sits) -> None:
+    sitting = sits()
+    sitting.fills_a_random_one()
+    with sitting.page.expect_response(ANSWERS) as first:
+        sitting.person.submits_by_key()
+    again = sitting.page.evaluate(
+        """async ([address, body]) => {
+             const headers = {'Content-Type': 'application/json'};
+             const reply = await fetch(address, {method: 'POST', headers, body});
+             return [reply.status, (await reply.json()).answer]; }""",
+        [first.value.url, first.value.request.post_data],
+    )
+    assert first.value.status == 201
+    assert again == [200, first.value.json()["answer"]]
+    sitting.finishes()
+
+
+# --- storage ---
+
+NO_INDEXED_DB = (
+    "Object.defineProperty(window, 'indexedDB', { get() { throw new DOMException('no', 'SecurityError'); } });"
+)
+NO_OPEN = "IDBFactory.prototype.open = () => { throw new DOMException('no', 'InvalidStateError'); };"
+NEVER_OPENS = "IDBFactory.prototype.open = () => ({});"
+FULL = "IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); };"
+NEVER_WRITES = """
+const put = IDBObjectStore.prototype.put;
+IDBObjectStore.prototype.put = function (value) {
+  const request = put.call(this, value);
+  Object.defineProperty(request.transaction, 'oncomplete', { set() {} });
+  return request;
+};"""
+NO_LOCAL_STORAGE = NO_INDEXED_DB.replace("indexedDB", "localStorage")
+NOTHING = NO_INDEXED_DB + NO_LOCAL_STORAGE + "delete window.BroadcastChannel; delete Navigator.prototype.locks;"
+BROKEN_STORAGE = {
+    "no IndexedDB": NO_INDEXED_DB,
+    "IndexedDB refuses": NO_OPEN,
+    "IndexedDB never opens": NEVER_OPENS,
+    "quota full": FULL,
+    "IndexedDB never writes": NEVER_WRITES,
+    "no localStorage": NO_LOCAL_STORAGE,
+    "nothing at all": NOTHING,
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_STORAGE)
+def test_storage_that_does_not_work(sits: Sits, broken: str) -> None:
+    """Answers go on from memory: a failed connection is outlived all the same, as long as the page is open."""
+    sitting = sits(script=BROKEN_STORAGE[broken])
+    sitting.fills_a_random_one()
+    sitting.page.context.set_offline(True)
+    sitting.person.submits_by_key()
+    sitting.page.get_by_text("waiting to be sent").wait_for()
+    sitting.page.context.set_offline(False)
+    sitting.finishes()
+
+
+@pytest.mark.parametrize("broken", ["no IndexedDB", "quota full"])
+def test_without_storage_closing_the_page_asks_first(sits: Sits, broken: str) -> None:
+    """An answer that lives in the page only: the browser asks before it goes; who stays loses nothing."""
+    asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    sitting = sits(script=BROKEN_STORAGE[broken])
+    sitting.page.on("dialog", stay)
+    sitting.fills_a_random_one()
+    sitting.page.context.set_offline(True)
+    sitting.person.submits_by_key()
+    sitting.page.close(run_before_unload=True)
+    sitting.until(lambda: asked == ["beforeunload"])
+    sitting.page.context.set_offline(False)
+    sitting.finishes()
+
+
+# --- screens, devices, clocks ---
+
+
+def test_zoomed_to_200_percent(sits: Sits) -> None:
+    sitting = sits(viewport={"width": 600, "height": 400}, device_scale_factor=2)
+    sitting.person.begins()
+    for _ in range(sitting.wanted):
+        sitting.fills(enter=by_pointer)
+        assert sitting.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        sitting.person.submits_by_click()
+    sitting.finishes()
+
+
+@of_each_kind
+def test_a_phone_and_fingers(sits: Sits, kind: str) -> None:
+    sitting = sits(kind, viewport={"width": 360, "height": 640}, device_scale_factor=3, has_touch=True, is_mobile=True)
+    sitting.person.begins()
+    for _ in range(sitting.wanted):
+        sitting.fills(enter=by_touch)
+        sitting.person.submits_by_tap()
+    sitting.finishes()
+    assert {json.loads(row["record"])["pointer"] for row in sitting.stored()} == {"touch"}
+
+
+@pytest.mark.parametrize("years", [-1, 1])
+def test_the_clock_of_the_computer_is_a_year_off(sits: Sits, years: int) -> None:
+    sitting = sits(joining=False)
+    begun = time.time()
+    sitting.page.clock.install(time=begun + years * A_YEAR)
+    sitting.joins()
+    sitting.fills_a_random_one()
+    sitting.page.context.set_offline(True)
+    sitting.person.submits_by_key()
+    sitting.page.context.set_offline(False)
+    sitting.finishes()
+    for row in sitting.stored():
+        assert begun - 1 <= row["submitted_at"] / 1000 <= time.time() + 1
+        assert row["submitted_at"] <= row["received_at"]
+        assert 0 <= row["seconds"] < time.time() - begun
+
+
+def test_the_clock_is_set_while_an_answer_waits(sits: Sits) -> None:
+    """An answer left over from an earlier page is as old as the computer's clock says, and that was set meanwhile."""
+    sitting = sits()
+    begun = time.time()
+    context = sitting.page.context
+    sitting.fills_a_random_one()
+    context.route(ANSWERS, lambda route: route.abort())
+    sitting.person.submits_by_key()
+    sitting.page.get_by_text("waiting to be sent").wait_for()
+    sitting.page.close()
+    context.unroute(ANSWERS)
+    page = context.new_page()
+    page.clock.install(time=begun - A_YEAR)
+    sitting.person = sitting.opens(page)
+    sitting.finishes()
+    for row in sitting.stored():
+        assert begun - 1 <= row["submitted_at"] / 1000 <= time.time() + 1
+
+
+def test_a_laptop_asleep_for_two_hours(sits: Sits) -> None:
+    """Timers all fire at once on waking, and the connection is not there yet."""
+    sitting = sits(joining=False)
+    sitting.page.clock.install()
+    sitting.joins()
+    sitting.fills_a_random_one()
+    sitting.page.context.set_offline(True)
+    sitting.person.submits_by_key()
+    sitting.page.clock.fast_forward("02:00:00")
+    sitting.page.get_by_text("waiting to be sent").wait_for()
+    sitting.page.context.set_offline(False)
+    sitting.finishes()
+
+
+def test_the_picture_does_not_come(sits: Sits) -> None:
+    """The page says so, tries again when told to, and lets the person go on meanwhile; the trial comes back."""
+    sitting = sits(joining=False)
+    page = sitting.page
+    missing: list[str] = []
+    page.route("**/pictures/**", lambda route: (missing.append(route.request.url), route.abort()))
+    sitting.joins().person.goes_to("picture")
+    page.get_by_role("heading", name="could not be loaded").wait_for()
+    tried = len(missing)
+    sitting.person.named("retry").click()
+    sitting.until(lambda: len(missing) > tried)
+    page.get_by_role("heading", name="could not be loaded").wait_for()
+    page.unroute("**/pictures/**")
+    late = missing[0].split("/")[-2]
+    if sitting.rng.random() < 0.5:
+        sitting.person.named("retry").click()
+        assert sitting.person.trial() == late
+    else:
+        sitting.person.named("skip").click()
+        assert sitting.person.trial() != late
+    sitting.finishes()
+    assert late in sitting.submitted()
+
+
+def test_a_link_nobody_has(sits: Sits) -> None:
+    sitting = sits(joining=False)
+    page = sitting.page
+    calls: list[str] = []
+    page.on("request", lambda request: calls.append(request.url))
+    reply = page.goto(f"{sitting.server.url}/s/{'x' * 32}", wait_until="networkidle")
+    assert reply is not None
+    assert reply.status == 404
+    assert page.get_by_role("heading").inner_text() == "A link that is not known here."
+    assert not any("/api/" in url for url in calls)

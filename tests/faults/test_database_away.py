@@ -1,0 +1,70 @@
+"""PostgreSQL not there at all: pages say when to come back, and a server that cannot start says why in one line."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from postgres_cluster import Cluster, cluster
+from study_server import StudyServer, write_texts_study
+
+from sfumato.web.client import Visitor
+
+
+@pytest.fixture(scope="module")
+def absent() -> Iterator[Cluster]:
+    """A PostgreSQL cluster of this module alone: others should not see theirs go."""
+    with cluster() as running:
+        yield running
+
+
+def test_every_page_that_needs_the_store_says_503(tmp_path: Path, absent: Cluster) -> None:
+    with StudyServer(write_texts_study(tmp_path / "study", 10), store=absent.new_database()) as server:
+        token, trial = asyncio.run(_arrived(server.url))
+        absent.stop("immediate")
+        try:
+            said = {
+                path: _reply(server.port, method, path)
+                for method, path in (
+                    ("GET", "/health"),
+                    ("GET", f"/s/{token}"),
+                    ("GET", f"/s/{token}/pictures/{trial}/0"),
+                    ("POST", "/join"),
+                    ("POST", f"/s/{token}/api/state"),
+                )
+            }
+        finally:
+            absent.start()
+        assert said == dict.fromkeys(said, (503, "1"))
+
+
+def test_a_server_that_cannot_reach_its_store_says_so(tmp_path: Path) -> None:
+    server = StudyServer(write_texts_study(tmp_path / "study", 10), store="postgresql://nobody@127.0.0.1:1/nothing")
+    with pytest.raises(RuntimeError, match="error"):
+        server.start()
+    said = server.log.read_text()
+    assert "Traceback" not in said
+    assert "error[bad-store]" in said
+
+
+async def _arrived(url: str) -> tuple[str, str]:
+    """The token and the first trial of somebody new."""
+    async with Visitor(url, deadline=30) as visitor:
+        token = await visitor.join()
+        state = await visitor.instructions()
+        return token, state["trials"][0]["trial"]
+
+
+def _reply(port: int, method: str, path: str) -> tuple[int, str | None]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        body = b"{}" if method == "POST" else None
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        reply.read()
+        return reply.status, reply.headers.get("Retry-After")
+    finally:
+        connection.close()

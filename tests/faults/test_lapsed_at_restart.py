@@ -1,0 +1,43 @@
+"""A lease that runs out while the server is down has run out for its holder too, whoever comes first afterwards."""
+
+from __future__ import annotations
+
+from study_at_work import LEASE, at_work, items_named, plain_study, sent
+
+from sfumato.study import People
+
+
+def test_who_comes_back_late_after_a_restart_does_not_fill_an_item_twice(store: str) -> None:
+    study = plain_study(people=People(answers_per_item=1, batch_size=1))
+    with at_work(store, study, items_named(1)) as before:
+        late, quick = before.new(), before.new()
+        shown = late.first()
+        after = before.restarted()
+        try:
+            after.clock.advance(LEASE + 1)
+            # The first request after the lease ran out is the holder's own.
+            assert [each.handle for each in after.same(late).standing().trials] == [shown.handle]
+            assert after.same(quick).standing().trials == ()
+            assert after.same(late).submit(sent(shown.handle)).code is None
+            assert after.same(quick).standing().trials == ()
+            assert after.answers_by_item() == {"i0": 1}
+        finally:
+            after.stop()
+
+
+def test_a_lapsed_trial_given_to_somebody_else_is_not_taken_twice(store: str) -> None:
+    study = plain_study(people=People(answers_per_item=1, batch_size=1))
+    with at_work(store, study, items_named(1)) as before:
+        late, quick = before.new(), before.new()
+        shown = late.first()
+        after = before.restarted()
+        try:
+            after.clock.advance(LEASE + 1)
+            after.same(late).standing()
+            after.clock.advance(LEASE + 1)
+            taken = after.same(quick).first()
+            assert after.same(quick).submit(sent(taken.handle)).code is None
+            assert after.same(late).submit(sent(shown.handle)).code == "given-to-others"
+            assert after.answers_by_item() == {"i0": 1}
+        finally:
+            after.stop()

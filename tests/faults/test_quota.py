@@ -1,0 +1,49 @@
+"""Two hundred people at once: every item gets the answers it needs, never more, and nobody loses their turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from postgres_cluster import Cluster
+from quota_trial import LEASE_SECONDS, quota_trial, write_quota_study
+from study_server import StudyServer
+
+BROKEN_SERVER = str(Path(__file__).with_name("broken_server.py"))
+
+
+@pytest.mark.parametrize("quota", [3, 10])
+def test_every_item_ends_exactly_at_its_quota(tmp_path: Path, quota: int) -> None:
+    store = str(tmp_path / "answers.sqlite")
+    with StudyServer(write_quota_study(tmp_path / "study", quota), store=store) as server:
+        report = quota_trial(server, store, seed=quota)
+    print(report)
+    assert report.clean, report
+    assert report.return_seconds <= 2 * LEASE_SECONDS
+
+
+def test_every_item_ends_exactly_at_its_quota_in_postgresql(tmp_path: Path, postgres: Cluster) -> None:
+    store = postgres.new_database()
+    with StudyServer(write_quota_study(tmp_path / "study", 3), store=store) as server:
+        report = quota_trial(server, store, seed=5)
+    print(report)
+    assert report.clean, report
+    assert report.return_seconds <= 2 * LEASE_SECONDS
+
+
+def test_quotas_hold_through_kills(tmp_path: Path) -> None:
+    store = str(tmp_path / "answers.sqlite")
+    with StudyServer(write_quota_study(tmp_path / "study", 3), store=store) as server:
+        report = quota_trial(server, store, seed=6, n_kills=2)
+    print(report)
+    assert report.clean, report
+
+
+def test_an_assignment_that_holds_nothing_is_found_out(tmp_path: Path) -> None:
+    store = str(tmp_path / "answers.sqlite")
+    with StudyServer(
+        write_quota_study(tmp_path / "study", 3), store=store, program=(BROKEN_SERVER, "hold-nothing")
+    ) as server:
+        report = quota_trial(server, store, seed=7, patience=30)
+    print(report)
+    assert report.over_quota > 0

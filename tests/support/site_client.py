@@ -1,0 +1,225 @@
+"""A study opened in this process, and a client that speaks to its application byte by byte, without a network.
+
+The client sends whatever it is told (paths as written, several bodies, any header), and like a real server it refuses
+an application that answers twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import sqlalchemy as sa
+
+from sfumato.elicit.schema import METADATA
+from sfumato.study import Study
+from sfumato.study_file import read_study
+from sfumato.web.app import application
+from sfumato.web.serving import LOOPBACK, opened
+from sfumato.web.site import Site
+
+JSON = {"content-type": "application/json"}
+RECORD = {"elapsed_ms": 1500}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What the application said, and what it raised afterwards, if it did."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    raised: BaseException | None = None
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str | None:
+        """The value of a header that must not be there twice."""
+        found = [value for key, value in self.headers if key == name]
+        assert len(found) < 2, f"{name} sent {len(found)} times"
+        return found[0] if found else None
+
+
+class SiteClient:
+    """Requests to an application, one after the other."""
+
+    def __init__(self, app: Any, runner: asyncio.Runner, host: str | None = "localhost:8000") -> None:
+        self._app, self._runner, self._host = app, runner, host
+
+    def send(
+        self,
+        method: str,
+        target: str,
+        body: bytes | Sequence[bytes] = b"",
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+    ) -> Reply:
+        """The reply to a request; `target` goes out as written, a sequence of bodies as chunks without a length."""
+        return self._runner.run(self._send(method, target, body, headers))
+
+    def get(self, target: str, headers: Mapping[str, str] | Sequence[tuple[str, str]] = ()) -> Reply:
+        return self.send("GET", target, headers=headers)
+
+    def post(self, target: str, value: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
+        """A JSON request; `value` may be bytes already."""
+        body = value if isinstance(value, bytes) else json.dumps({} if value is None else value).encode()
+        return self.send("POST", target, body, JSON | dict(headers or {}))
+
+    async def _send(
+        self,
+        method: str,
+        target: str,
+        body: bytes | Sequence[bytes],
+        headers: Mapping[str, str] | Sequence[tuple[str, str]],
+    ) -> Reply:
+        path, _, query = target.partition("?")
+        chunks = [body] if isinstance(body, bytes) else list(body)
+        pairs = list(headers.items() if isinstance(headers, Mapping) else headers)
+        names = [name.lower() for name, _ in pairs]
+        if "host" not in names and self._host is not None:
+            pairs.append(("host", self._host))
+        if isinstance(body, bytes) and body and "content-length" not in names:
+            pairs.append(("content-length", str(len(body))))
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": method,
+            "scheme": "http",
+            "path": unquote(path),
+            "raw_path": path.encode("ascii"),
+            "query_string": query.encode("ascii"),
+            "root_path": "",
+            "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in pairs],
+            "client": ("127.0.0.1", 50_000),
+            "server": ("127.0.0.1", 8000),
+        }
+        started: list[Any] = []
+        said = bytearray()
+
+        async def receive() -> dict[str, Any]:
+            if not chunks:
+                # The person stays and listens; whoever waits for them to leave is cancelled when the reply is whole.
+                await asyncio.Event().wait()
+            return {"type": "http.request", "body": chunks.pop(0), "more_body": bool(chunks)}
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                if started:
+                    raise RuntimeError("the application answered twice")
+                started.append(message)
+            elif message["type"] == "http.response.body":
+                said.extend(message.get("body", b""))
+
+        raised = None
+        try:
+            await self._app(scope, receive, send)
+        except Exception as error:  # noqa: BLE001
+            raised = error
+        if not started:
+            raise raised or RuntimeError("the application said nothing")
+        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in started[0]["headers"]]
+        return Reply(started[0]["status"], tuple(pairs), bytes(said), raised)
+
+
+@dataclass
+class AskedSite:
+    """A study opened, with a client; `hosts` are the names it answers to."""
+
+    site: Site
+    client: SiteClient
+    runner: asyncio.Runner = field(repr=False)
+
+    @property
+    def study(self) -> Study:
+        return self.site.study
+
+    def client_for(self, hosts: Collection[str]) -> SiteClient:
+        """Another client, of the same site answering to `hosts`."""
+        return SiteClient(application(self.site, hosts), self.runner)
+
+    def join(self) -> Visit:
+        """Somebody new."""
+        reply = self.client.send("POST", "/join")
+        assert reply.status == 303
+        return Visit(self.client, (reply.header("location") or "").removeprefix("/s/"))
+
+    def ready(self) -> Visit:
+        """Somebody new who is shown trials."""
+        visit = self.join()
+        visit.step("consent")
+        visit.step("instructions")
+        if self.study.comprehension:
+            visit.comprehension([each.answer for each in self.study.comprehension])
+        return visit
+
+    def rows(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Everything in the store."""
+        with self.site.reader.connect() as connection:
+            return {
+                table.name: [tuple(row) for row in connection.execute(sa.select(table).order_by(table.c.id))]
+                for table in METADATA.sorted_tables
+            }
+
+    def stored(self, table: str = "answers") -> list[dict[str, Any]]:
+        """The rows of a table, in the order they came."""
+        chosen = METADATA.tables[table]
+        with self.site.reader.connect() as connection:
+            return [dict(row) for row in connection.execute(sa.select(chosen).order_by(chosen.c.id)).mappings()]
+
+
+@dataclass
+class Visit:
+    """A person's way through a study."""
+
+    client: SiteClient
+    token: str
+
+    @property
+    def base(self) -> str:
+        return f"/s/{self.token}"
+
+    def step(self, name: str, value: Any = None) -> Reply:
+        return self.client.post(f"{self.base}/api/{name}", value)
+
+    def state(self) -> dict[str, Any]:
+        reply = self.step("state")
+        assert reply.status == 200, reply.body
+        state: dict[str, Any] = reply.json
+        return state
+
+    def comprehension(self, answers: Sequence[str]) -> Reply:
+        return self.step("comprehension", {"answers": list(answers)})
+
+    def trial(self) -> dict[str, Any]:
+        """The trial they look at."""
+        trial: dict[str, Any] = self.state()["trials"][0]
+        return trial
+
+    def body(self, answer: Any, **changed: Any) -> dict[str, Any]:
+        """The body of a submission to the trial they look at, with some fields changed."""
+        handle = changed.pop("trial", None) or self.trial()["trial"]
+        return {"key": str(uuid.uuid4()), "trial": handle, "answer": answer, "record": RECORD} | changed
+
+    def submit(self, body: Any, headers: Mapping[str, str] | None = None) -> Reply:
+        return self.client.post(f"{self.base}/api/answers", body, headers)
+
+
+@contextlib.contextmanager
+def asked_site(study: Study | Path, store: str | Path | None = None) -> Iterator[AskedSite]:
+    """A study opened for the while, answering to the names of the loopback."""
+    asked = study if isinstance(study, Study) else read_study(study)
+    with opened(asked, store) as site, asyncio.Runner() as runner:
+        yield AskedSite(site, SiteClient(application(site, LOOPBACK), runner), runner)
