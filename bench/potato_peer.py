@@ -75,18 +75,21 @@ def potato(n_items: int = 500, n_users: int = 32, program: Path = PROGRAM) -> It
         users = [f"annotator{k}" for k in range(n_users)]
         (folder / "config.yaml").write_text(CONFIG % (json.dumps(CLASSES), json.dumps(users)))
         command = [program, "start", "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
-        with (folder / "log").open("wb") as log:
-            server = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            until = time.monotonic() + START_SECONDS
-            while socket.socket().connect_ex(("127.0.0.1", port)) != 0:
-                if server.poll() is not None or time.monotonic() > until:
-                    raise RuntimeError(f"Potato did not start; its log ends: {(folder / 'log').read_text()[-2000:]}")
-                time.sleep(0.1)
-            yield Peer(f"http://127.0.0.1:{port}", folder, server.pid)
-        finally:
-            server.kill()
-            server.wait()
+        with (folder / "log").open("w") as log, subprocess.Popen(command, cwd=name, stdout=log, stderr=log) as server:
+            try:
+                until = time.monotonic() + START_SECONDS
+                while not _listens(port):
+                    if server.poll() is not None or time.monotonic() > until:
+                        raise RuntimeError(f"Potato did not start; its log: {(folder / 'log').read_text()[-2000:]}")
+                    time.sleep(0.1)
+                yield Peer(f"http://127.0.0.1:{port}", folder, server.pid)
+            finally:
+                server.kill()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 @dataclass
@@ -178,7 +181,7 @@ async def drive(url: str, n_clients: int, seconds: float, cpu_seconds: Callable[
 
 
 def main() -> None:
-    program = Path(sys.argv[1] if len(sys.argv) > 1 else PROGRAM)
+    program = Path(sys.argv[1] if len(sys.argv) > 1 else PROGRAM).absolute()
     for n_clients in (1, 8, 32):
         with potato(n_users=n_clients, program=program) as peer:
             run = asyncio.run(drive(peer.url, n_clients, 10.0, peer.cpu_seconds))

@@ -11,6 +11,9 @@
 from __future__ import annotations
 
 import json
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import Any
@@ -19,10 +22,22 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from study_server import StudyServer
 
-from browser import write_study
+from browser import TIMEOUT_SECONDS, write_study
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 Served = Callable[..., StudyServer]
+
+
+def answering(server: StudyServer) -> StudyServer:
+    """The server once it takes connections: it says its address a moment before."""
+    limit = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            with urllib.request.urlopen(f"{server.url}/health"):
+                return server
+        except urllib.error.URLError:
+            assert time.monotonic() < limit, server.log.read_text()
+            time.sleep(0.02)
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +76,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
         def start(kind: str, **changes: Any) -> StudyServer:
             folder = write_study(tmp_path_factory.mktemp(kind) / "study", kind, **changes)
-            return stack.enter_context(StudyServer(folder))
+            return answering(stack.enter_context(StudyServer(folder)))
 
         yield start
 
@@ -76,7 +91,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             wanted = json.dumps([kind, changes], sort_keys=True)
             if wanted not in servers:
                 folder = write_study(tmp_path_factory.mktemp(kind) / "study", kind, **changes)
-                servers[wanted] = stack.enter_context(StudyServer(folder))
+                servers[wanted] = answering(stack.enter_context(StudyServer(folder)))
             return servers[wanted]
 
         yield find

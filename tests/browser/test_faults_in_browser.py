@@ -1,4 +1,4 @@
-"""What people and their browsers do to a study: reloads, double clicks, second tabs, no storage, odd screens, clocks.
+"""What people do to a study in their browsers: reload, go back, press twice, open it twice, mistype the link.
 
 Every scenario happens at a random trial and ends in the same audit (`sitting.Sitting.audit`): every answer that a page
 took is stored once, as given; no page says "saved" before the server has; the code comes only when all is stored.
@@ -8,21 +8,19 @@ took is stored once, as given; no page says "saved" before the server has; the c
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Dialog, Page
+from playwright.sync_api import Page
 from sitting import ANSWERS, KINDS, SEEDS, Sits, maker_of_sittings
 from study_server import StudyServer
 
-from browser import Person, by_pointer, by_touch
+from browser import Person
 from sfumato.study_file import read_study
 from sfumato.web.serving import new_links
 
 pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
-A_YEAR = 365 * 24 * 3600
 
 
 @pytest.fixture
@@ -61,6 +59,15 @@ def test_reload_just_after_submit(sits: Sits, kind: str) -> None:
     sitting.page.keyboard.press("Enter")
     sitting.page.reload()
     sitting.finishes()
+
+
+def test_reload_in_the_moment_of_submit(sits: Sits) -> None:
+    sitting = sits()
+    handle = sitting.fills_a_random_one()
+    with sitting.page.expect_navigation():
+        sitting.page.evaluate("() => { document.querySelector('#submit').click(); location.reload(); }")
+    sitting.finishes()
+    assert len(sitting.given[handle]) == 1
 
 
 @of_each_kind
@@ -132,6 +139,7 @@ def test_enter_held_down_submits_once(sits: Sits, kind: str) -> None:
         keyboard.down("Enter")
     assert sitting.submitted() == {handle}
     keyboard.up("Enter")
+    sitting.person.submits_by_key()
     sitting.finishes()
 
 
@@ -161,12 +169,14 @@ def test_two_tabs_at_the_same_moment(sits: Sits) -> None:
     first.begins()
     sitting.answers(sitting.rng.randrange(sitting.wanted))
     other = sitting.opens(sitting.page.context.new_page())
+    before = len(sitting.submitted())
     assert sitting.fills(other) == sitting.fills(first)
-    moment = first.page.evaluate("Date.now()") + 300
+    moment = first.page.evaluate("Date.now()") + 1000
     for person in (first, other):
         person.page.evaluate(
-            "at => { setTimeout(() => document.querySelector('#submit').click(), at - Date.now()); }", moment
+            "at => { setTimeout(() => document.querySelector('#submit')?.click(), at - Date.now()); }", moment
         )
+    sitting.until(lambda: sitting.count("stored") == len(sitting.submitted()) > before)
     for person in (first, other):
         person.page.bring_to_front()
         sitting.finishes(person)
@@ -231,164 +241,6 @@ def test_the_same_answer_posted_again_is_not_stored_again(sits: Sits) -> None:
     assert first.value.status == 201
     assert again == [200, first.value.json()["answer"]]
     sitting.finishes()
-
-
-# --- storage ---
-
-NO_INDEXED_DB = (
-    "Object.defineProperty(window, 'indexedDB', { get() { throw new DOMException('no', 'SecurityError'); } });"
-)
-NO_OPEN = "IDBFactory.prototype.open = () => { throw new DOMException('no', 'InvalidStateError'); };"
-NEVER_OPENS = "IDBFactory.prototype.open = () => ({});"
-FULL = "IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError'); };"
-NEVER_WRITES = """
-const put = IDBObjectStore.prototype.put;
-IDBObjectStore.prototype.put = function (value) {
-  const request = put.call(this, value);
-  Object.defineProperty(request.transaction, 'oncomplete', { set() {} });
-  return request;
-};"""
-NO_LOCAL_STORAGE = NO_INDEXED_DB.replace("indexedDB", "localStorage")
-NOTHING = NO_INDEXED_DB + NO_LOCAL_STORAGE + "delete window.BroadcastChannel; delete Navigator.prototype.locks;"
-BROKEN_STORAGE = {
-    "no IndexedDB": NO_INDEXED_DB,
-    "IndexedDB refuses": NO_OPEN,
-    "IndexedDB never opens": NEVER_OPENS,
-    "quota full": FULL,
-    "IndexedDB never writes": NEVER_WRITES,
-    "no localStorage": NO_LOCAL_STORAGE,
-    "nothing at all": NOTHING,
-}
-
-
-@pytest.mark.parametrize("broken", BROKEN_STORAGE)
-def test_storage_that_does_not_work(sits: Sits, broken: str) -> None:
-    """Answers go on from memory: a failed connection is outlived all the same, as long as the page is open."""
-    sitting = sits(script=BROKEN_STORAGE[broken])
-    sitting.fills_a_random_one()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.get_by_text("waiting to be sent").wait_for()
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
-
-
-@pytest.mark.parametrize("broken", ["no IndexedDB", "quota full"])
-def test_without_storage_closing_the_page_asks_first(sits: Sits, broken: str) -> None:
-    """An answer that lives in the page only: the browser asks before it goes; who stays loses nothing."""
-    asked: list[str] = []
-
-    def stay(dialog: Dialog) -> None:
-        asked.append(dialog.type)
-        dialog.dismiss()
-
-    sitting = sits(script=BROKEN_STORAGE[broken])
-    sitting.page.on("dialog", stay)
-    sitting.fills_a_random_one()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.close(run_before_unload=True)
-    sitting.until(lambda: asked == ["beforeunload"])
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
-
-
-# --- screens, devices, clocks ---
-
-
-def test_zoomed_to_200_percent(sits: Sits) -> None:
-    sitting = sits(viewport={"width": 600, "height": 400}, device_scale_factor=2)
-    sitting.person.begins()
-    for _ in range(sitting.wanted):
-        sitting.fills(enter=by_pointer)
-        assert sitting.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        sitting.person.submits_by_click()
-    sitting.finishes()
-
-
-@of_each_kind
-def test_a_phone_and_fingers(sits: Sits, kind: str) -> None:
-    sitting = sits(kind, viewport={"width": 360, "height": 640}, device_scale_factor=3, has_touch=True, is_mobile=True)
-    sitting.person.begins()
-    for _ in range(sitting.wanted):
-        sitting.fills(enter=by_touch)
-        sitting.person.submits_by_tap()
-    sitting.finishes()
-    assert {json.loads(row["record"])["pointer"] for row in sitting.stored()} == {"touch"}
-
-
-@pytest.mark.parametrize("years", [-1, 1])
-def test_the_clock_of_the_computer_is_a_year_off(sits: Sits, years: int) -> None:
-    sitting = sits(joining=False)
-    begun = time.time()
-    sitting.page.clock.install(time=begun + years * A_YEAR)
-    sitting.joins()
-    sitting.fills_a_random_one()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
-    for row in sitting.stored():
-        assert begun - 1 <= row["submitted_at"] / 1000 <= time.time() + 1
-        assert row["submitted_at"] <= row["received_at"]
-        assert 0 <= row["seconds"] < time.time() - begun
-
-
-def test_the_clock_is_set_while_an_answer_waits(sits: Sits) -> None:
-    """An answer left over from an earlier page is as old as the computer's clock says, and that was set meanwhile."""
-    sitting = sits()
-    begun = time.time()
-    context = sitting.page.context
-    sitting.fills_a_random_one()
-    context.route(ANSWERS, lambda route: route.abort())
-    sitting.person.submits_by_key()
-    sitting.page.get_by_text("waiting to be sent").wait_for()
-    sitting.page.close()
-    context.unroute(ANSWERS)
-    page = context.new_page()
-    page.clock.install(time=begun - A_YEAR)
-    sitting.person = sitting.opens(page)
-    sitting.finishes()
-    for row in sitting.stored():
-        assert begun - 1 <= row["submitted_at"] / 1000 <= time.time() + 1
-
-
-def test_a_laptop_asleep_for_two_hours(sits: Sits) -> None:
-    """Timers all fire at once on waking, and the connection is not there yet."""
-    sitting = sits(joining=False)
-    sitting.page.clock.install()
-    sitting.joins()
-    sitting.fills_a_random_one()
-    sitting.page.context.set_offline(True)
-    sitting.person.submits_by_key()
-    sitting.page.clock.fast_forward("02:00:00")
-    sitting.page.get_by_text("waiting to be sent").wait_for()
-    sitting.page.context.set_offline(False)
-    sitting.finishes()
-
-
-def test_the_picture_does_not_come(sits: Sits) -> None:
-    """The page says so, tries again when told to, and lets the person go on meanwhile; the trial comes back."""
-    sitting = sits(joining=False)
-    page = sitting.page
-    missing: list[str] = []
-    page.route("**/pictures/**", lambda route: (missing.append(route.request.url), route.abort()))
-    sitting.joins().person.goes_to("picture")
-    page.get_by_role("heading", name="could not be loaded").wait_for()
-    tried = len(missing)
-    sitting.person.named("retry").click()
-    sitting.until(lambda: len(missing) > tried)
-    page.get_by_role("heading", name="could not be loaded").wait_for()
-    page.unroute("**/pictures/**")
-    late = missing[0].split("/")[-2]
-    if sitting.rng.random() < 0.5:
-        sitting.person.named("retry").click()
-        assert sitting.person.trial() == late
-    else:
-        sitting.person.named("skip").click()
-        assert sitting.person.trial() != late
-    sitting.finishes()
-    assert late in sitting.submitted()
 
 
 def test_a_link_nobody_has(sits: Sits) -> None:

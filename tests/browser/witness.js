@@ -1,7 +1,7 @@
 /**
- * A witness in the page, put there by the tests before anything else runs. It tells, in order:
- * `shown` (a trial can be answered), `submitted` (the page took the answer), `stored` / `aside` (the server said so),
- * `saved` (the line in the head changed), `code` (a completion code stands on the page).
+ * A witness in the page, put there by the tests before anything else runs. It tells, in order: `submitted` (the page
+ * took the answer to a trial), `stored` and `aside` (the server said so of a trial), `saved` (the line in the head
+ * changed), `code` (a completion code stands on the page).
  */
 (() => {
   const tell = (what, detail) => globalThis.tellTheTest(what, detail);
@@ -21,9 +21,7 @@
   const last = { saved: '', code: '' };
   new MutationObserver((records) => {
     for (const { type, target, oldValue } of records) {
-      if (type !== 'attributes') continue;
-      if (oldValue && !target.dataset.open) tell('submitted', oldValue);
-      if (!oldValue && target.dataset.open) tell('shown', target.dataset.open);
+      if (type === 'attributes' && oldValue && !target.dataset.open) tell('submitted', oldValue);
     }
     for (const name of ['saved', 'code']) {
       if (last[name] !== text(`#${name}`)) {

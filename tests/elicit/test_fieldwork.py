@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import study_at_work
 from study_at_work import DAY, LEASE, AtWork, Someone, at_work, items_named, plain_study, sent
 
 from sfumato.elicit.database import StorePlace, only_server
@@ -724,7 +727,9 @@ def test_a_person_forgotten_to_save_memory_is_read_anew(serve: Serve, monkeypatc
 
 
 def test_two_servers_on_one_postgresql_database(postgres: object) -> None:
-    with at_work(postgres.new_database(), plain_study(people=People(answers_per_item=3, batch_size=6)), items_named(16)) as at:
+    with at_work(
+        postgres.new_database(), plain_study(people=People(answers_per_item=3, batch_size=6)), items_named(16)
+    ) as at:
         servers = (at, at.beside(seed=2))
         people = [servers[number % 2].new() for number in range(10)]
         stored: Counter[str] = Counter()
@@ -775,15 +780,17 @@ def test_what_one_server_is_told_the_other_knows(postgres: object) -> None:
 
 
 def test_two_servers_may_start_at_the_same_moment_on_an_empty_database(postgres: object) -> None:
-    for _ in range(3):
-        store = postgres.new_database()
-        with ThreadPoolExecutor(2) as pool:
-            starting = [pool.submit(lambda: AtWork(store).start()) for _ in range(2)]
-            errors = [each.exception() for each in starting]
-            for each, error in zip(starting, errors, strict=True):
-                if error is None:
-                    each.result().stop()
-        assert errors == [None, None]
+    program = "import sys, study_at_work as s; sys.stdin.read(1); s.AtWork(sys.argv[1]).start().stop()"
+    path = os.pathsep.join([str(Path(study_at_work.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    for _ in range(2):
+        command = [sys.executable, "-c", program, postgres.new_database()]
+        options = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "env": os.environ | {"PYTHONPATH": path}}
+        both = [subprocess.Popen(command, **options) for _ in range(2)]
+        for each in both:
+            each.stdin.write(b"!")
+            each.stdin.flush()
+        errors = [each.communicate(timeout=60)[1].decode()[-500:] for each in both]
+        assert [each.returncode for each in both] == [0, 0], errors
 
 
 def test_a_second_server_on_one_file_is_refused_with_the_first_one_named(tmp_path: Path) -> None:

@@ -82,7 +82,9 @@ def test_restored_trials_are_counted_once() -> None:
     assert leases.room == 2
 
 
-@given(st.lists(st.tuples(st.sampled_from(["hold", "answer", "back", "renew", "pass"]), st.integers(0, 30)), max_size=60))
+@given(
+    st.lists(st.tuples(st.sampled_from(["hold", "answer", "back", "renew", "pass"]), st.integers(0, 30)), max_size=60)
+)
 def test_a_random_walk_agrees_with_a_naive_count(steps: list[tuple[str, int]]) -> None:
     leases, now = Leases([(item, 3, 0) for item in range(3)]), 0.0
     held: dict[int, Trial] = {}

@@ -78,7 +78,9 @@ def test_replacing_a_row_is_a_change_too(tmp_path: Path) -> None:
         at.new().answer()
         payload = at.one("SELECT payload FROM answers")
     engine = writing_engine(StorePlace.of(at.store))
-    columns = ", ".join(f"'{{}}' AS {name}" if name == "payload" else name for name in METADATA.tables["answers"].c.keys())
+    columns = ", ".join(
+        f"'{{}}' AS {name}" if name == "payload" else name for name in list(METADATA.tables["answers"].c.keys())
+    )
     with pytest.raises(sa.exc.DatabaseError), engine.begin() as connection:
         connection.exec_driver_sql(f"INSERT OR REPLACE INTO answers SELECT {columns} FROM answers")
     engine.dispose()
@@ -122,7 +124,8 @@ def test_tables_are_strict(place: StorePlace) -> None:
         assert {name: strict[name] for name in METADATA.tables} == dict.fromkeys(METADATA.tables, 1)
     with pytest.raises(sa.exc.IntegrityError), engine.begin() as connection:
         connection.exec_driver_sql(
-            "INSERT INTO studies VALUES ('one', 'n', 'k', 'c', 's', 1, NULL, 0)".replace("'one'", "1").replace("1, NULL", "'x', NULL")
+            "INSERT INTO studies (id, name, kind, classes, secret, created_at, version)"
+            " VALUES (1, 'n', 'k', 'c', 's', 'noon', 0)"
         )
     engine.dispose()
 
@@ -156,15 +159,14 @@ def test_one_connection_writes(place: StorePlace) -> None:
 def test_files_are_for_their_owner_alone(place: StorePlace) -> None:
     before = os.umask(0)
     try:
-        with only_server(place) if place.file.parent.exists() else at_work(str(place.file)) as at:
+        with at_work(str(place.file)) as at, only_server(place):
             at.new().answer()
-            with only_server(place):
-                files = sorted(place.file.parent.iterdir())
-                assert [file.name for file in files] == [
-                    "answers.sqlite", "answers.sqlite-shm", "answers.sqlite-wal", "answers.sqlite.lock",
-                ]  # fmt: skip
-                assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-                assert stat.S_IMODE(place.file.parent.stat().st_mode) == 0o700
+            files = sorted(place.file.parent.iterdir())
+            assert [file.name for file in files] == [
+                "answers.sqlite", "answers.sqlite-shm", "answers.sqlite-wal", "answers.sqlite.lock",
+            ]  # fmt: skip
+            assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+            assert stat.S_IMODE(place.file.parent.stat().st_mode) == 0o700
     finally:
         os.umask(before)
 

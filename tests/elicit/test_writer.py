@@ -105,7 +105,9 @@ def test_a_group_has_a_largest_size(at: AtWork) -> None:
 
 def test_a_refused_request_does_not_spoil_the_others(at: AtWork) -> None:
     people = [at.new() for _ in range(3)]
-    answers = [sent(person.first().handle, chosen) for person, chosen in zip(people, ("cat", "bird", "dog"), strict=True)]
+    answers = [
+        sent(person.first().handle, chosen) for person, chosen in zip(people, ("cat", "bird", "dog"), strict=True)
+    ]
     with commits_of(at) as commits:
         first, second, third = gathered(at, *map(submitting, people, answers))
     assert isinstance(second, InvalidAnswer)

@@ -18,7 +18,7 @@ from sfumato.elicit.leases import Leases
 from sfumato.elicit.person import Person, Trial
 from sfumato.errors import SfumatoError
 
-LATE_SECONDS = 0.03
+LATE_SECONDS = 0.1
 
 
 def acknowledge_early() -> None:

@@ -35,7 +35,7 @@ def test_a_server_that_acknowledges_before_the_commit_is_found_out(tmp_path: Pat
         write_crowd_study(tmp_path / "study"), store=store, program=(BROKEN_SERVER, "acknowledge-early")
     )
     with broken as server:
-        report = kill_trial(server, store, 3, seed=3, patience=2.0)
+        report = kill_trial(server, store, 4, seed=3, patience=4.0)
     print(report)
     assert report.lost > 0
 

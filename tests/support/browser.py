@@ -157,17 +157,18 @@ class Person:
     def key_of(self, name: str) -> str:
         return next(each["key"] for each in self.config["classes"] if each["name"] == name)
 
-    def at_page(self) -> str:
-        """The name of the page shown, once there is one."""
+    def at_page(self, *, even: str = "") -> str:
+        """The name of the page shown, once there is one; one that goes on by itself counts only as `even`."""
         # Selectors and not functions: the study's own policy forbids what waiting for a function needs.
-        nowhere = ", ".join(f'[data-page="{name}"]' for name in ("", "connecting", "waiting"))
+        passing = [name for name in ("", "connecting", "waiting", "picture") if not even or name != even]
+        nowhere = ", ".join(f'[data-page="{name}"]' for name in passing)
         shown = self.page.locator(f"#page:not({nowhere})")
         shown.wait_for(state="attached")
         return shown.get_attribute("data-page") or ""
 
     def goes_to(self, wanted: str) -> None:
         """Walk on until the page `wanted` is there: consent, instructions, comprehension, trial, ... rest, finished."""
-        while (now := self.at_page()) != wanted:
+        while (now := self.at_page(even=wanted)) != wanted:
             assert now in WAYS_ON, f"no way on from the page {now}"
             for name in WAYS_ON[now]:
                 self.page.locator(f'main [data-name="{name}"]').click()
@@ -264,7 +265,7 @@ WAYS_ON: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Driver:
-    """How the form of one kind is filled in: by keys, and by pressing controls (`press` is the person's `clicks` or `taps`)."""
+    """How one kind's form is filled in: by keys, and by controls (`press` is the person's `clicks` or `taps`)."""
 
     by_keys: Callable[[Person, dict[str, Any]], None]
     by_controls: Callable[[Person, dict[str, Any], Callable[..., None]], None]

@@ -123,7 +123,7 @@ async def _killed(
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(crowd.run())
         looking = tasks.create_task(asyncio.to_thread(onlooker.look_on, token))
-        while len(recoveries) < n_kills and time.monotonic() < until:
+        while not recoveries or (len(recoveries) < n_kills and time.monotonic() < until):
             await crowd.hears_more(RECOVERY_SECONDS)
             await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
             await kill()

@@ -68,8 +68,8 @@ def kill_trial(
 ) -> KillReport:
     """Kill the running `server` `n_kills` times under load, then hold its store against what clients were told.
 
-    No kill is begun later than `until` on the monotonic clock. The last kill is after the crowd has gone home, so what
-    is read is what a server would find that starts after a crash.
+    After the first, no kill is begun later than `until` on the monotonic clock. The last kill comes when the crowd has
+    gone home, so what is read is what a server would find that starts after a crash.
     """
     begun = time.monotonic()
     crowd = Crowd(server.url, n_clients, seed, copies=copies, patience=patience)
@@ -103,7 +103,7 @@ async def _killed(server: StudyServer, crowd: Crowd, n_kills: int, rng: random.R
     restarts = []
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(crowd.run())
-        while len(restarts) < n_kills and time.monotonic() < until:
+        while not restarts or (len(restarts) < n_kills and time.monotonic() < until):
             await crowd.hears_more(ANSWERS_AGAIN_SECONDS)
             await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
             await asyncio.to_thread(server.kill)

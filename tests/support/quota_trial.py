@@ -95,10 +95,10 @@ def quota_trial(
     """Send `n_people` through the study of the running `server` at once: a tenth leave, a twentieth have two tabs open,
     and a twentieth doze off beyond their lease. The server is killed and started again `n_kills` times meanwhile."""
     begun = time.monotonic()
-    fieldtrip = _FieldTrip(server, store, seed, n_people, begun + patience)
-    asyncio.run(fieldtrip.run(n_kills))
+    trip = _Trip(server, store, seed, n_people, begun + patience)
+    asyncio.run(trip.run(n_kills))
     server.kill()
-    return fieldtrip.report(time.monotonic() - begun)
+    return trip.report(time.monotonic() - begun)
 
 
 @dataclass(slots=True, eq=False)
@@ -116,18 +116,19 @@ class _Someone:
     gone_at: float | None = None
     given_at: dict[str, float] = field(default_factory=dict)
     """When each trial was first asked for: the server began to hold it no earlier."""
-    asked_at: float = 0.0
-    """When they last turned to the server and heard back."""
+    held_at: dict[str, float] = field(default_factory=dict)
+    """When they last turned to the server and heard that the trial is theirs."""
 
     @property
     def token_hash(self) -> str:
         return hash_of(self.token)
 
 
-class _FieldTrip:
+class _Trip:
+    """One run of the trial."""
+
     def __init__(self, server: StudyServer, store: str, seed: int, n_people: int, ends_at: float) -> None:
         self._server, self._store, self._ends_at = server, store, ends_at
-        self._rng = random.Random(seed)
         self._people = [self._someone(i, n_people, seed) for i in range(n_people)]
         self._stored: list[str] = []
         self._refusals: Counter[str] = Counter()
@@ -180,15 +181,15 @@ class _FieldTrip:
         return state
 
     async def _answered(self, person: _Someone, visitor: Visitor, trial: str) -> State:
-        asked_at, last_asked_at = time.monotonic(), person.asked_at
+        asked_at, held_at = time.monotonic(), person.held_at[trial]
         reply = await visitor.submit_body(new_answer(person.token, trial, person.rng).body)
         heard_at = time.monotonic()
         person.n_sent += 1
         if reply.status in STORED:
             self._stored.append(reply.body["answer"])
         elif reply.body.get("code") == "given-to-others":
-            # Held for a whole lease from when it was given, and for half of one from when the person was last there.
-            held_until = max(person.given_at[trial] + LEASE_SECONDS, last_asked_at + LEASE_SECONDS / 2)
+            # A trial is held for a whole lease from when it is given, and for half of one from each sign of life.
+            held_until = max(person.given_at[trial] + LEASE_SECONDS, held_at + LEASE_SECONDS / 2)
             self._refusals["valid" if heard_at < held_until else "late"] += 1
         else:
             self._refusals[reply.body.get("code", str(reply.status))] += 1
@@ -197,9 +198,9 @@ class _FieldTrip:
         return state
 
     def _note(self, person: _Someone, state: State, asked_at: float) -> None:
-        person.asked_at = asked_at
         for trial in state.get("trials", ()):
             person.given_at.setdefault(trial["trial"], asked_at)
+            person.held_at[trial["trial"]] = asked_at
 
     async def _kills(self, n_kills: int) -> None:
         for _ in range(n_kills):

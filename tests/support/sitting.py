@@ -151,8 +151,8 @@ class Sitting:
 
     def is_clean(self) -> None:
         """Nothing lost, doubled, changed, claimed too early or thrown."""
-        assert self.audit() == CLEAN
-        assert self.thrown == []
+        assert self.audit() == CLEAN, self.audit()
+        assert self.thrown == [], self.thrown
 
     # --- what was seen ---
 
@@ -194,9 +194,7 @@ class Sitting:
             # A line says something of the page it stands on, a code of the person.
             before = [told for told in self.told[:at] if claim.what == "code" or told.page == claim.page]
             known = {told.detail for told in self.told[:at] if told.what in ("stored", "aside")}
-            # A page that was gone before it could put an answer by asks for it again.
-            again = {told.detail for told in self.told[at:] if told.what == "shown"}
-            early |= {told.detail for told in before if told.what == "submitted"} - known - again
+            early |= {told.detail for told in before if told.what == "submitted"} - known
         return early
 
     # --- what is stored ---

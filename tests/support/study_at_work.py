@@ -130,7 +130,7 @@ class Someone:
 
 @dataclass
 class AtWork:
-    """A writer at work. `study` and `stimuli` are what the study file says; `restarted` is a new process with another."""
+    """A writer at work. `study` and `stimuli` are what the study file says; `restarted` is a new process."""
 
     store: str
     study: Study = field(default_factory=plain_study)

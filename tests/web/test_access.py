@@ -93,7 +93,18 @@ def test_only_the_token_opens_what_is_personal(
     changed = token[:-1] + ("A" if token[-1] != "A" else "B")
     another_study = new_token(new_secret())
     before = asked.rows()
-    for wrong in (changed, token[:-1], token.swapcase(), another_study, "A" * 32, "x", "%00", "%ff%fe", "..", token + "A"):
+    for wrong in (
+        changed,
+        token[:-1],
+        token.swapcase(),
+        another_study,
+        "A" * 32,
+        "x",
+        "%00",
+        "%ff%fe",
+        "..",
+        token + "A",
+    ):
         assert use(asked, route, wrong).status == 404, wrong
     assert use(asked, route, "").status in (404, 405)
     assert asked.rows() == before

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sfumato.cli.options import PATH, output_option
+from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.serving import STORE_HELP, missing_extra
 from sfumato.cli.showing import say_written
 
@@ -33,6 +33,8 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     from sfumato.study_file import read_study
 
     asked = read_study(study)
+    assert asked.path is not None
+    check_outputs(asked.path, output=output, records=records)
     written = export(StorePlace.of(store or store_beside(asked)), asked.name, output, records)
     say_written(output, f"{written.n_answers:,} answers ({written.kind})")
     if records is not None:

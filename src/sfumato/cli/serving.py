@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
@@ -39,7 +40,8 @@ def command(study: Path, port: int, host: str | None, public: bool, store: str |
         click.echo(f"{printable(asked.title)}: open http://{name}:{listener.getsockname()[1]} (Ctrl-C stops)")
         if public:
             click.echo("warning: answers travel unencrypted unless a proxy with https stands before this", err=True)
-        serve(site, listener, () if public else LOOPBACK)
+        with contextlib.suppress(KeyboardInterrupt):
+            serve(site, listener, () if public else LOOPBACK)
     click.echo("stopped; every acknowledged answer is stored")
 
 

@@ -74,10 +74,14 @@ def command(
     from sfumato.elicit.database import StorePlace
     from sfumato.elicit.items import read_items
     from sfumato.elicit.simulated import drawn_annotators
-    from sfumato.web.simulation import simulate, stimuli_in
+    from sfumato.web.client import Visitor
+    from sfumato.web.simulation import check_visit, simulate, stimuli_in
 
     check_not_negative("annotators", annotators)
     check_not_negative("seed", seed)
+    check_visit(pace=pace, dropouts=dropouts)
+    if url is not None:
+        Visitor(url).close()
     asked = check_study(study, pictures=False).study
     place = store or _store_beside(asked)
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)

@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
-from sfumato.errors import BadFile, BadSetting, Where, show
+from sfumato.errors import BadFile, BadSetting, SfumatoError, Where, show
 
 LATEST = "0001"
 """The version of the tables this release works with, the last file under `migrations/versions`."""
@@ -37,16 +38,16 @@ class StorePlace:
         """From a path or `postgresql://user@host/database`."""
         text = str(store)
         if text.startswith(("postgresql://", "postgres://")):
-            url = sa.make_url(text).set(drivername="postgresql+psycopg")
-            return cls(url)
-        if "://" in text:
-            raise BadSetting(
-                f"found the store {show(text)}",
-                expected="a path, or a URL that begins with postgresql://",
-                fix="give a file for SQLite, or the URL of a PostgreSQL database",
-                code="bad-store",
-            )
-        return cls(sa.URL.create("sqlite", database=text), Path(text))
+            with contextlib.suppress(ValueError, sa.exc.ArgumentError):
+                return cls(sa.make_url(text).set(drivername="postgresql+psycopg"))
+        elif "://" not in text and not Path(text).is_dir():
+            return cls(sa.URL.create("sqlite", database=text), Path(text))
+        raise BadSetting(
+            f"found the store {show(text)}",
+            expected="the path of a file, or postgresql://user@host:port/database",
+            fix="give a file for SQLite, or the URL of a PostgreSQL database",
+            code="bad-store",
+        )
 
     def __str__(self) -> str:
         return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
@@ -56,18 +57,17 @@ def writing_engine(place: StorePlace) -> sa.Engine:
     """An engine with exactly one connection, the one that writes; tables are made or brought up to date."""
     if place.file is None:
         engine = sa.create_engine(place.url, pool_size=1, max_overflow=0, pool_pre_ping=True)
-        check_durable(engine)
     else:
-        _make_private(place.file)
+        make_private(place.file)
         engine = sa.create_engine(
             place.url, poolclass=StaticPool, connect_args={"isolation_level": None, "check_same_thread": False}
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
-    try:
+    with _explained(engine, place):
+        if place.file is None:
+            check_durable(engine)
         migrate(engine, place)
-    except sa.exc.DatabaseError as error:
-        raise _unreadable(place, error) from error
     return engine
 
 
@@ -75,21 +75,33 @@ def reading_engine(place: StorePlace) -> sa.Engine:
     """An engine that can only read, for exports and look-ups beside a running server."""
     if place.file is None:
         options = {"options": "-c default_transaction_read_only=on"}
-        return sa.create_engine(
+        engine = sa.create_engine(
             place.url, connect_args=options, isolation_level="REPEATABLE READ", pool_size=2, pool_pre_ping=True
         )
-    if not place.file.exists():
-        raise BadFile(
-            "found no answers yet",
-            expected="the store of a study that was served",
-            fix="run sfumato serve, or name the store with --store",
-            code="no-store",
-            where=Where(str(place.file)),
-        )
-    url = sa.URL.create("sqlite", database=f"file:{place.file.absolute()}", query={"mode": "ro", "uri": "true"})
-    engine = sa.create_engine(url, connect_args={"isolation_level": None, "check_same_thread": False})
-    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+    elif place.file.exists():
+        name = f"file:{quote(str(place.file.absolute()))}"
+        url = sa.URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
+        engine = sa.create_engine(url, connect_args={"isolation_level": None, "check_same_thread": False})
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
+    else:
+        raise _no_store(place)
+    with _explained(engine, place):
+        version = _version(engine)
+        if version is None:
+            raise _no_store(place)
+        _check_not_newer(version, place)
     return engine
+
+
+def is_store(place: StorePlace) -> bool:
+    """Whether there is a store; raises if something else is there, or one that a later release made."""
+    try:
+        reading_engine(place).dispose()
+    except BadFile as error:
+        if error.code == "no-store":
+            return False
+        raise
+    return True
 
 
 @contextlib.contextmanager
@@ -136,14 +148,7 @@ def migrate(engine: sa.Engine, place: StorePlace) -> None:
     version = _version(engine)
     if version == LATEST:
         return
-    if version is not None and version > LATEST:
-        raise BadFile(
-            f"found a store of version {version}",
-            expected=f"at most version {LATEST}, which this release knows",
-            fix="use the newer sfumato that made it; nothing was changed",
-            code="newer-store",
-            where=Where(str(place)),
-        )
+    _check_not_newer(version, place)
     # Alembic is needed once in the life of a store, so starting does not wait for it.
     from alembic import command
     from alembic.config import Config
@@ -163,7 +168,7 @@ def _version(engine: sa.Engine) -> str | None:
         return found.scalar_one_or_none()
 
 
-def _make_private(file: Path) -> None:
+def make_private(file: Path) -> None:
     """Make the file readable by its owner alone, before anything is in it; -wal and -shm take its mode over."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -191,6 +196,40 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 
 def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+@contextlib.contextmanager
+def _explained(engine: sa.Engine, place: StorePlace) -> Iterator[None]:
+    """Errors of the database as errors of ours; the engine is let go of."""
+    try:
+        yield
+    except sa.exc.DatabaseError as error:
+        engine.dispose()
+        raise _unreadable(place, error) from error
+    except SfumatoError:
+        engine.dispose()
+        raise
+
+
+def _check_not_newer(version: str | None, place: StorePlace) -> None:
+    if version is not None and version > LATEST:
+        raise BadFile(
+            f"found a store of version {version}",
+            expected=f"at most version {LATEST}, which this release knows",
+            fix="use the newer sfumato that made it; nothing was changed",
+            code="newer-store",
+            where=Where(str(place)),
+        )
+
+
+def _no_store(place: StorePlace) -> BadFile:
+    return BadFile(
+        "found no answers yet",
+        expected="the store of a study that was served",
+        fix="run sfumato serve, or name the store with --store",
+        code="no-store",
+        where=Where(str(place)),
+    )
 
 
 def _unreadable(place: StorePlace, error: Exception) -> BadFile:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import random
 import secrets
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,32 +17,20 @@ import msgspec
 import sqlalchemy as sa
 
 from sfumato.elicit import store
+from sfumato.elicit.clock import Clock
 from sfumato.elicit.kind import Kind, Stimulus, label_of
 from sfumato.elicit.links import is_signed, new_token
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Receipt, Trial
 from sfumato.elicit.registering import register
-from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
+from sfumato.elicit.schema import LAPSED
 from sfumato.elicit.standing import Link, Outcome, Sent, Shown, Standing
+from sfumato.elicit.turns import Turns
 from sfumato.errors import InvalidAnswer, NotNow, NotThere, show
 from sfumato.study import Entry, Study
 
-LOOKAHEAD = 3
-"""Trials held for a person at once: the one they look at, and the next, so that pictures are there in time."""
 SEEN_AT_LEAST_EVERY = 30_000
 """Milliseconds between two notes of when a person was last seen."""
-
-
-class Clock:
-    """The time of day for what is written down, and a clock that never jumps for leases."""
-
-    def now(self) -> int:
-        """Milliseconds since 1970, UTC."""
-        return time.time_ns() // 1_000_000
-
-    def monotonic(self) -> float:
-        """Seconds since some moment."""
-        return time.monotonic()
 
 
 def hash_of(token: str) -> str:
@@ -68,7 +55,6 @@ class Fieldwork:
         self._version = -1
         self._has_written = False
         self._known: Memory | None = None
-        self._lease = 60.0 * self.study.limits.lease_minutes
 
     # --- groups of requests ---
 
@@ -83,11 +69,12 @@ class Fieldwork:
             if version != self._version:
                 self.forget()
                 self._version = version
-        now, at = self.clock.now(), self.clock.monotonic()
         if self._known is None:
+            now, at = self.clock.now(), self.clock.monotonic()
             self._known = Memory(connection, self.study, self.number, now=now, at=at)
-        for trial in self._memory.leases.overdue(at):
-            self._give_back(trial)
+        self._turns.lapse()
+        # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
+        self._written()
 
     def end(self) -> None:
         """Write what the group changed; the caller commits."""
@@ -109,6 +96,10 @@ class Fieldwork:
     def _memory(self) -> Memory:
         assert self._known is not None, "a request outside of begin and end"
         return self._known
+
+    @property
+    def _turns(self) -> Turns:
+        return Turns(self.study, self._memory, self._changes, self.clock, self.rng)
 
     # --- requests ---
 
@@ -186,7 +177,7 @@ class Fieldwork:
     def pulse(self, token_hash: str) -> Standing:
         """The person is there: what they hold stays theirs."""
         person = self._person(token_hash)
-        self._renew(person)
+        self._turns.renew(person)
         return self._standing(person)
 
     def withdraw(self, token_hash: str) -> Standing:
@@ -195,7 +186,7 @@ class Fieldwork:
         if person.withdrawn_at is None:
             self._set(person, withdrawn_at=self.clock.now())
             for trial in list(person.open.values()):
-                self._give_back(trial)
+                self._turns.give_back(trial)
         return self._standing(person)
 
     def submit(self, token_hash: str, sent: Sent) -> Outcome:
@@ -207,7 +198,9 @@ class Fieldwork:
         if trial is None:
             return self._keep_aside(person, self._answered_trial(person, sent.trial), sent, "already-answered")
         payload = self.kind.parse(sent.answer, self._memory.stimuli[trial.item], self.study)
-        if trial.state == LAPSED and not self._take_up(person, trial):
+        if person.withdrawn_at is not None and self.clock.now() - sent.age_ms >= person.withdrawn_at:
+            return self._keep_aside(person, trial.id, sent, "withdrawn")
+        if trial.state == LAPSED and not self._turns.take_up(person, trial):
             return self._keep_aside(person, trial.id, sent, "given-to-others")
         self._store(person, trial, sent, payload)
         return Outcome(trial.answer, False, None, self._standing(person))
@@ -250,12 +243,12 @@ class Fieldwork:
             return Standing(stage, answered, wanted, wrong=wrong, attempts_left=left)
         if stage != "trials":
             return Standing(stage, answered, wanted)
-        held = self._hold(person)
+        held = self._turns.hold(person)
         if held:
             return Standing(stage, answered, wanted, tuple(map(self._shown, held)))
         if self._memory.paused:
             return Standing("paused", answered, wanted)
-        if person.due(people, len(self._memory.practice)) and self._may_come_back(person):
+        if person.due(people, len(self._memory.practice)) and self._turns.may_come_back(person):
             return Standing("empty", answered, wanted)
         if person.finished_at is None:
             self._set(person, finished_at=self.clock.now(), code=secrets.token_hex(4).upper())
@@ -276,99 +269,14 @@ class Fieldwork:
         if person.seen_at is None or since > SEEN_AT_LEAST_EVERY:
             self._set(person, seen_at=now)
 
-    # --- trials ---
-
-    def _hold(self, person: Person) -> list[Trial]:
-        """The person's open trials, filled up to what may be held at once."""
-        self._renew(person)
-        held = list(person.open.values())
-        if self._memory.paused:
-            return held
-        # Near the end of a study nobody keeps a reserve that others could answer now.
-        ample = self._memory.leases.room >= LOOKAHEAD * max(1, len(self._memory.leases))
-        while len(held) < (LOOKAHEAD if ample else 1):
-            trial = self._resumed(person) or self._next(person)
-            if trial is None:
-                break
-            held.append(trial)
-        return sorted(held, key=lambda trial: trial.number)
-
-    def _resumed(self, person: Person) -> Trial | None:
-        """A trial of theirs that had lapsed, if its item can still take an answer."""
-        return next((trial for trial in list(person.lapsed.values()) if self._take_up(person, trial)), None)
-
-    def _next(self, person: Person) -> Trial | None:
-        purpose = person.due(self.study.people, len(self._memory.practice))
-        if purpose == "practice":
-            item = next((item for item in self._memory.practice if item not in person.seen), None)
-        elif purpose == "repeat":
-            item = person.to_repeat(self.study.people, self.rng)
-        elif purpose == "label":
-            item = self._memory.leases.choose(person.seen, self.rng)
-        else:
-            return None
-        if item is None:
-            return None
-        trial = Trial(
-            self._memory.new_id("trial"),
-            secrets.token_urlsafe(12),
-            person.id,
-            item,
-            person.n_trials + 1,
-            purpose,
-            OPEN,
-            self.clock.monotonic() + self._lease,
-        )
-        person.add(trial)
-        self._memory.leases.hold(trial)
-        self._changes.new_trials.append(
-            {name: getattr(trial, name) for name in ("id", "annotator", "item", "number", "purpose", "handle")}
-            | {"leased_at": self.clock.now(), "expires_at": self._expires_at(), "state": OPEN}
-        )
-        return trial
-
-    def _take_up(self, person: Person, trial: Trial) -> bool:
-        """Hold a lapsed trial again, if its item can still take an answer."""
-        if not self._memory.leases.has_room(trial):
-            return False
-        person.move(trial, OPEN)
-        trial.expires = self.clock.monotonic() + self._lease
-        self._memory.leases.hold(trial)
-        self._changes.set_trial(trial.id, state=OPEN, expires_at=self._expires_at())
-        return True
-
-    def _give_back(self, trial: Trial) -> None:
-        """The trial will not be answered now; somebody else may have its item."""
-        self._memory.leases.give_back(trial)
-        if person := self._memory.owner(trial):
-            person.move(trial, LAPSED)
-        self._changes.set_trial(trial.id, state=LAPSED)
-
-    def _renew(self, person: Person) -> None:
-        now = self.clock.monotonic()
-        for trial in person.open.values():
-            if trial.expires - now < self._lease / 2:
-                trial.expires = now + self._lease
-                self._changes.set_trial(trial.id, expires_at=self._expires_at())
-
-    def _may_come_back(self, person: Person) -> bool:
-        """Whether somebody else holds an item that this person could still be asked about."""
-        theirs = {trial.item for trial in person.lapsed.values()}
-        return any(
-            trial.annotator != person.id and (trial.item not in person.seen or trial.item in theirs)
-            for trial in self._memory.leases
-        )
-
     # --- answers ---
 
     def _store(self, person: Person, trial: Trial, sent: Sent, payload: Any) -> None:
         now = self.clock.now()
         submitted = now - sent.age_ms
-        person.move(trial, ANSWERED)
         trial.answer = secrets.token_hex(12)
-        self._memory.leases.answered(trial)
+        self._turns.answered(person, trial)
         person.note(sent.key, Receipt(sent.digest, trial.answer))
-        self._changes.set_trial(trial.id, state=ANSWERED)
         self._changes.new_answers.append(
             {
                 "id": self._memory.new_id("answer"),
@@ -456,9 +364,6 @@ class Fieldwork:
 
     def _shown(self, trial: Trial) -> Shown:
         return Shown(trial.handle, trial.number, trial.purpose == "practice", self._memory.stimuli[trial.item])
-
-    def _expires_at(self) -> int:
-        return self.clock.now() + round(1000 * self._lease)
 
 
 def no_such_link() -> NotThere:

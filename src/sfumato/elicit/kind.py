@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
-from sfumato.errors import BadSetting, InvalidAnswer, Where
+from sfumato.errors import BadSetting, InvalidAnswer, Where, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +129,7 @@ def refused(found: str, expected: str, field: str | None) -> InvalidAnswer:
 def check_class(name: str, study: Study, field: str) -> None:
     """Raise unless `name` is one of the study's classes."""
     if name not in study.class_names:
-        raise refused(f"the class {name!r}", f"one of {', '.join(study.class_names)}", field)
+        raise refused(f"the class {show(name)}", f"one of {', '.join(study.class_names)}", field)
 
 
 def check_flag(kind: str, name: str, value: object) -> None:

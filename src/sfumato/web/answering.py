@@ -22,7 +22,7 @@ from sfumato.web.replies import Json
 from sfumato.web.site import Site
 
 LONGEST_AGE_MS = 60 * 24 * 3600 * 1000
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[!-~]*$")]
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

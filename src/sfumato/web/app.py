@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+import sqlalchemy as sa
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,9 +14,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
-from sfumato.errors import NotThere, SfumatoError
+from sfumato.errors import NotThere, SfumatoError, StoreDown
 from sfumato.web import answering, pages
-from sfumato.web.guarding import Guard
+from sfumato.web.guarding import BodyTooLarge, Guard, too_large
 from sfumato.web.replies import json_refusal, refusal
 from sfumato.web.site import Site
 
@@ -38,8 +39,8 @@ def routes() -> list[Route | Mount]:
         Route(f"{person}/api/answers", answering.answers, methods=["POST"]),
         *(Route(f"{person}/api/{name}", answering.step(name), methods=["POST"]) for name in answering.STEPS),
         Route(f"{person}/api/comprehension", answering.comprehension, methods=["POST"]),
-        Route(f"{person}/pictures/{{trial:str}}/{{n:int}}", pages.picture),
-        Route(f"{person}/examples/{{index:int}}", pages.example),
+        Route(f"{person}/pictures/{{trial:str}}/{{n:str}}", pages.picture),
+        Route(f"{person}/examples/{{index:str}}", pages.example),
         Route(person, pages.study),
         Route("/", pages.landing),
         Route("/join", pages.join, methods=["POST"]),
@@ -53,9 +54,17 @@ def application(site: Site, hosts: Collection[str] = ()) -> ASGIApp:
     """The ASGI application that serves `site`; it answers to `hosts` only, or to any if there are none."""
     app = Starlette(
         routes=routes(),
-        exception_handlers={SfumatoError: json_refusal, HTTPException: _http_error, Exception: _failed},
+        exception_handlers={
+            SfumatoError: json_refusal,
+            HTTPException: _http_error,
+            sa.exc.OperationalError: _store_away,
+            BodyTooLarge: _too_large,
+            Exception: _failed,
+        },
     )
     app.state.site = site
+    # A redirect to the same address with or without a slash would name the host as the request did.
+    app.router.redirect_slashes = False
     # Outside of everything, so that even a reply to our own failure carries the headers.
     return Guard(app, hosts)
 
@@ -63,16 +72,31 @@ def application(site: Site, hosts: Collection[str] = ()) -> ASGIApp:
 async def _http_error(request: Request, error: Exception) -> Response:
     """Unknown paths and methods: a page for people, JSON for programs."""
     assert isinstance(error, HTTPException)
+    is_method = error.status_code == 405
     ours = NotThere(
-        "found no such page", expected="an address of this study", fix="check the address", code="not-found"
+        f"found {'a method this address does not take' if is_method else 'no such page'}",
+        expected="a request as the pages make them" if is_method else "an address of this study",
+        fix="check the address",
+        code="wrong-method" if is_method else "not-found",
     )
     if "text/html" not in request.headers.get("accept", ""):
         reply: Response = refusal(ours)
     else:
-        reply = HTMLResponse(request.app.state.site.error_page(ours, error.status_code))
+        page = request.app.state.site.error_page(ours, error.status_code)
+        reply = HTMLResponse(page, headers={"Cache-Control": "no-store"})
     reply.status_code = error.status_code
+    reply.headers.update(error.headers or {})
     return reply
 
 
 async def _failed(_request: Request, _error: Exception) -> Response:
     return refusal(SfumatoError("", expected="no fault of ours", fix="try again", code="server-error"))
+
+
+async def _store_away(_request: Request, _error: Exception) -> Response:
+    """Readers find the store gone as the writer does, and say the same."""
+    return refusal(StoreDown("", expected="a store that can be read", fix="try again in a moment", code="store-down"))
+
+
+async def _too_large(_request: Request, _error: Exception) -> Response:
+    return too_large()

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.errors import InvalidAnswer, NotNow
+from sfumato.errors import InvalidAnswer, NotNow, SfumatoError
 from sfumato.web.replies import Json, refusal
 
 MAX_BODY = 64 * 1024
@@ -43,35 +43,44 @@ class Guard:
                 message["headers"] = [*message["headers"], *HEADERS]
             await send(message)
 
-        headers = dict(scope["headers"])
+        headers: dict[bytes, bytes] = dict(scope["headers"])
         if reply := self._refusal(scope, headers):
             await reply(scope, receive, send_guarded)
             return
-        try:
-            await self._app(scope, _limited(receive), send_guarded)
-        except _TooLarge:
-            await _too_large()(scope, receive, send_guarded)
+        await self._app(scope, _limited(receive), send_guarded)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Json | None:
-        host = headers.get(b"host", b"").decode("latin-1").rpartition(":")
-        name = host[0] if host[1] and host[2].isdigit() else "".join(host)
-        if self._hosts and name.strip("[]").lower() not in self._hosts:
-            return Json({"code": "wrong-host", "found": "found a host name that is not ours"}, 400)
+        if sum(name == b"host" for name, _ in scope["headers"]) != 1 or not self._is_ours(headers[b"host"]):
+            return _told(
+                400,
+                NotNow(
+                    "found a host name that is not ours",
+                    expected="a request to the address this study is served at",
+                    fix="use the address that the server printed",
+                    code="wrong-host",
+                ),
+            )
         if scope["method"] == "POST" and headers.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none"):
-            return refusal(
+            return _told(
+                403,
                 NotNow(
                     "found a request from another site",
                     expected="requests from the study's own page",
                     fix="open the study itself",
                     code="cross-site",
-                )
+                ),
             )
         length = headers.get(b"content-length", b"0")
-        return _too_large() if length.isdigit() and int(length) > MAX_BODY else None
+        return too_large() if length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY) else None
+
+    def _is_ours(self, host: bytes) -> bool:
+        name, colon, port = host.decode("latin-1").rpartition(":")
+        name = name if colon and port.isdigit() else host.decode("latin-1")
+        return not self._hosts or name.strip("[]").lower() in self._hosts
 
 
-class _TooLarge(Exception):
-    pass
+class BodyTooLarge(Exception):
+    """More came than we read, whatever length was announced."""
 
 
 def _limited(receive: Receive) -> Receive:
@@ -83,19 +92,26 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         n_bytes += len(message.get("body", b""))
         if n_bytes > MAX_BODY:
-            raise _TooLarge
+            raise BodyTooLarge
         return message
 
     return limited
 
 
-def _too_large() -> Json:
-    error = InvalidAnswer(
-        f"found a body of more than {MAX_BODY:,} bytes",
-        expected="an answer as the page sends it",
-        fix="reload the page and answer again",
-        code="body-too-large",
+def too_large() -> Json:
+    """The reply to a body that is too large."""
+    return _told(
+        413,
+        InvalidAnswer(
+            f"found a body of more than {MAX_BODY:,} bytes",
+            expected="an answer as the page sends it",
+            fix="reload the page and answer again",
+            code="body-too-large",
+        ),
     )
+
+
+def _told(status: int, error: SfumatoError) -> Json:
     reply = refusal(error)
-    reply.status_code = 413
+    reply.status_code = status
     return reply

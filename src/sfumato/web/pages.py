@@ -53,8 +53,8 @@ async def study(request: Request) -> Response:
 async def picture(request: Request) -> Response:
     """The n-th picture of a trial, for the person whose trial it is."""
     site: Site = request.app.state.site
-    token, handle, n = (request.path_params[name] for name in ("token", "trial", "n"))
-    found = await run_in_threadpool(_picture_of, site, hash_of(token), handle, n)
+    token, handle = request.path_params["token"], request.path_params["trial"]
+    found = await run_in_threadpool(_picture_of, site, hash_of(token), handle, _whole(request.path_params["n"]))
     return Response(
         found.data, media_type=found.media_type, headers={"Cache-Control": "private, max-age=86400, immutable"}
     )
@@ -64,7 +64,7 @@ async def example(request: Request) -> Response:
     """The example picture of a class, for people who have a link."""
     site: Site = request.app.state.site
     await site.writer.ask(partial(Fieldwork.seed, token_hash=hash_of(request.path_params["token"])))
-    index = request.path_params["index"]
+    index = _whole(request.path_params["index"])
     path = site.study.classes[index].example if index < len(site.study.classes) else None
     if path is None:
         raise _no_picture()
@@ -119,6 +119,13 @@ def _mixed(site: Site, first: str, second: str, share: float) -> Picture:
 @lru_cache(PICTURES_KEPT)
 def _example(path: Path, site: Site) -> Picture:
     return rendered_file(path, site.study.items.upscale, site.study.items.size)
+
+
+def _whole(text: str) -> int:
+    """A small whole number of a path."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 4):
+        raise _no_picture()
+    return int(text)
 
 
 def _html(text: str, status: int = 200) -> Response:

@@ -13,7 +13,14 @@ from pathlib import Path
 
 import uvicorn
 
-from sfumato.elicit.database import StorePlace, only_server, reading_engine, writing_engine
+from sfumato.elicit.database import (
+    StorePlace,
+    is_store,
+    make_private,
+    only_server,
+    reading_engine,
+    writing_engine,
+)
 from sfumato.elicit.fieldwork import Fieldwork
 from sfumato.elicit.items import read_items
 from sfumato.elicit.kinds import kind_of
@@ -44,8 +51,8 @@ def opened(study: Study, store: str | Path | None = None) -> Iterator[Site]:
     items = read_items(study.items, study.class_names)
     fieldwork = Fieldwork(study, kind, kind.stimuli(items, study))
     with contextlib.ExitStack() as stack:
-        if place.file is not None:
-            place.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if place.file is not None and not is_store(place):
+            make_private(place.file)
         stack.enter_context(only_server(place))
         writer = Writer(writing_engine(place), fieldwork)
         stack.callback(writer.stop)
@@ -68,7 +75,7 @@ def new_links(study: Study, number: int, store: str | Path | None = None) -> lis
 
 
 def _secret(study: Study, place: StorePlace) -> str | None:
-    if place.file is not None and not place.file.exists():
+    if not is_store(place):
         return None
     engine = reading_engine(place)
     try:
@@ -85,10 +92,11 @@ def listening(host: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
-    except OSError as error:
+        listener.listen(2048)
+    except (OSError, OverflowError) as error:
         listener.close()
         raise BadSetting(
-            f"found that {host}:{port} cannot be used ({error.strerror})",
+            f"found that {host}:{port} cannot be used ({getattr(error, 'strerror', None) or error})",
             expected="a free port of this machine",
             fix="choose another with --port, or --port 0 for any free one",
             code="port-in-use",

@@ -97,8 +97,7 @@ def simulate(
     leave midway. `wait_seconds` is how long one waits when nothing is left for the moment, `deadline` how long for a
     reply. The same seed draws the same answers: each says the same about an item however items are dealt out.
     """
-    share("dropouts", dropouts)
-    _not_negative("pace", pace)
+    check_visit(pace=pace, dropouts=dropouts)
     _not_negative("wait_seconds", wait_seconds)
     if tokens and len(tokens) < len(annotators):
         raise BadSetting(
@@ -122,6 +121,12 @@ def simulate(
     asyncio.run(_run(visits, concurrency or (len(visits) if pace else AT_ONCE)))
     summary.seconds = time.perf_counter() - began_at
     return summary
+
+
+def check_visit(*, pace: float, dropouts: float) -> None:
+    """Raise unless people can come at this pace and leave in this share."""
+    share("dropouts", dropouts)
+    _not_negative("pace", pace)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from badinput_cases import (
     probabilities,
     published,
     settings,
+    studies,
 )
 from badinput_cases.case import Case
 
@@ -31,4 +32,5 @@ CASES: tuple[Case, ...] = (
     *settings.CASES,
     *places.CASES,
     *aggregate.CASES,
+    *studies.CASES,
 )

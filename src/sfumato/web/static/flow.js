@@ -59,7 +59,7 @@ export class Flow {
     this.#shortcuts = shortcuts;
     this.#standing = new Standing(outbox);
     outbox.addEventListener('change', () => this.#saved());
-    outbox.addEventListener('elsewhere', () => this.refresh());
+    for (const type of ['elsewhere', 'unknown']) outbox.addEventListener(type, () => this.refresh());
     outbox.addEventListener('stored', (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
     outbox.addEventListener('set-aside', (event) => this.#setAside(/** @type {CustomEvent} */ (event).detail));
     outbox.addEventListener('refused', (event) => this.#refused(/** @type {CustomEvent} */ (event).detail));
@@ -111,7 +111,7 @@ export class Flow {
       this.#frame.notice('The one you were looking at has been answered already or was given to somebody else. Here is the next.');
     }
     // A page that waits for the person (rest, consent, ...) stays while nothing changed for it.
-    const waits = !this.view && !['', 'waiting', 'connecting', 'trial'].includes(this.#frame.page);
+    const waits = !this.view && !['', 'waiting', 'connecting', 'trial', 'gone'].includes(this.#frame.page);
     if (waits && before === state.stage && !state.wrong?.length) return this.#keepPolling();
     this.next();
   }

@@ -6,7 +6,7 @@
  * may, which the answers' keys make harmless.
  *
  * Events: `change` (count or trouble), `stored`, `set-aside`, `refused` (detail: entry, data, stamp), `elsewhere`
- * (another tab added or sent some).
+ * (another tab added or sent some), `unknown` (the server does not know the link; the answers stay).
  */
 
 import { scopeOf, uuid } from './identity.js';
@@ -158,6 +158,7 @@ export class Outbox extends EventTarget {
     // A hotel's login page may say 200 as well: only our own words count.
     const said = outcome === 'stored' ? reply?.data?.answer : reply?.data?.code;
     if (!reply || !outcome || said === undefined) {
+      if (reply?.data?.code && (reply.status === 404 || reply.status === 410)) this.dispatchEvent(new Event('unknown'));
       return { done: false, retryAfterMs: reply?.retryAfterMs ?? 0 };
     }
     await this.#letGo(entry, outcome, reply.data);

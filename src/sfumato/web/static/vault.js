@@ -1,6 +1,6 @@
 /** Vault: answers kept in IndexedDB until the server has them, and for good those it refused. */
 
-const OPEN_MS = 3000;
+const ANSWER_MS = 3000;
 
 export class Vault {
   /** @type {IDBDatabase} */
@@ -22,9 +22,7 @@ export class Vault {
         request.result.createObjectStore('queue', { keyPath: 'key' });
         request.result.createObjectStore('refused', { keyPath: 'key' });
       };
-      // Some browsers never answer instead of refusing.
-      const late = new Promise((_, reject) => setTimeout(() => reject(new Error('no answer')), OPEN_MS));
-      return new Vault(await Promise.race([settled(request), late]));
+      return new Vault(await settled(request));
     } catch {
       return null;
     }
@@ -74,7 +72,7 @@ export class Vault {
  * @param {IDBRequest<T>} request
  * @returns {Promise<T>} */
 function settled(request) {
-  return new Promise((resolve, reject) => {
+  return soon((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);
   });
@@ -84,10 +82,21 @@ function settled(request) {
  * @param {IDBRequest} request
  * @returns {Promise<void>} */
 function written(request) {
-  return new Promise((resolve, reject) => {
+  return soon((resolve, reject) => {
     const transaction = /** @type {IDBTransaction} */ (request.transaction);
-    transaction.oncomplete = () => resolve();
+    transaction.oncomplete = () => resolve(undefined);
     transaction.onerror = () => reject(transaction.error);
     transaction.onabort = () => reject(transaction.error);
+  });
+}
+
+/** A promise that fails when it is not settled soon: some browsers, and disks, never answer instead of refusing.
+ * @template T
+ * @param {(resolve: (value: T) => void, reject: (reason: unknown) => void) => void} begin
+ * @returns {Promise<T>} */
+function soon(begin) {
+  return new Promise((resolve, reject) => {
+    setTimeout(() => reject(new Error('no answer')), ANSWER_MS);
+    begin(resolve, reject);
   });
 }

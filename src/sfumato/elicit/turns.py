@@ -1,0 +1,131 @@
+"""Turns: which trials a person holds, how they come by them, and how what is not answered goes back to others.
+
+Works on what is remembered of the study, and notes every change for the store. Not a second set of rules: `Fieldwork`
+asks it, within the same group of requests.
+"""
+
+from __future__ import annotations
+
+import random
+import secrets
+from dataclasses import dataclass
+
+from sfumato.elicit.clock import Clock
+from sfumato.elicit.memory import Memory
+from sfumato.elicit.person import Person, Trial
+from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
+from sfumato.elicit.store import Changes
+from sfumato.study import Study
+
+LOOKAHEAD = 3
+"""Trials held for a person at once: the one they look at, and the next, so that pictures are there in time."""
+
+
+@dataclass
+class Turns:
+    """Hands out trials, renews and takes back leases, for one study."""
+
+    study: Study
+    memory: Memory
+    changes: Changes
+    clock: Clock
+    rng: random.Random
+
+    @property
+    def _lease(self) -> float:
+        return 60.0 * self.study.limits.lease_minutes
+
+    def hold(self, person: Person) -> list[Trial]:
+        """The person's open trials in order, renewed, and filled up to what may be held at once."""
+        self.renew(person)
+        held = list(person.open.values())
+        # Near the end of a study nobody keeps a reserve that others could answer now.
+        ample = self.memory.leases.room >= LOOKAHEAD * max(1, len(self.memory.leases))
+        while not self.memory.paused and len(held) < (LOOKAHEAD if ample else 1):
+            trial = self._next(person)
+            if trial is None:
+                break
+            held.append(trial)
+        return sorted(held, key=lambda trial: trial.number)
+
+    def renew(self, person: Person) -> None:
+        """The person is there: what they hold stays theirs."""
+        now = self.clock.monotonic()
+        for trial in person.open.values():
+            if trial.expires - now < self._lease / 2:
+                trial.expires = now + self._lease
+                self.changes.set_trial(trial.id, expires_at=self._expires_at())
+
+    def take_up(self, person: Person, trial: Trial) -> bool:
+        """Hold a lapsed trial again, if its item can still take an answer."""
+        if not self.memory.leases.has_room(trial):
+            return False
+        person.move(trial, OPEN)
+        trial.expires = self.clock.monotonic() + self._lease
+        self.memory.leases.hold(trial)
+        self.changes.set_trial(trial.id, state=OPEN, expires_at=self._expires_at())
+        return True
+
+    def answered(self, person: Person, trial: Trial) -> None:
+        """The trial's answer has come."""
+        person.move(trial, ANSWERED)
+        self.memory.leases.answered(trial)
+        self.changes.set_trial(trial.id, state=ANSWERED)
+
+    def give_back(self, trial: Trial) -> None:
+        """The trial will not be answered now; somebody else may have its item."""
+        self.memory.leases.give_back(trial)
+        if person := self.memory.owner(trial):
+            person.move(trial, LAPSED)
+        self.changes.set_trial(trial.id, state=LAPSED)
+
+    def lapse(self) -> None:
+        """Give back whatever has been held too long."""
+        for trial in self.memory.leases.overdue(self.clock.monotonic()):
+            self.give_back(trial)
+
+    def may_come_back(self, person: Person) -> bool:
+        """Whether somebody else holds an item that this person could still be asked about."""
+        theirs = {trial.item for trial in person.lapsed.values()}
+        return any(
+            trial.annotator != person.id and (trial.item not in person.seen or trial.item in theirs)
+            for trial in self.memory.leases
+        )
+
+    def _next(self, person: Person) -> Trial | None:
+        """One more trial for the person, held: one of theirs that had lapsed, or a new one; None if none is due."""
+        purpose = person.due(self.study.people, len(self.memory.practice))
+        lapsed = [trial for trial in person.lapsed.values() if trial.purpose == purpose]
+        if resumed := next((trial for trial in lapsed if self.take_up(person, trial)), None):
+            return resumed
+        item = self._item_for(person, purpose)
+        return None if item is None or purpose is None else self._new(person, item, purpose)
+
+    def _item_for(self, person: Person, purpose: str | None) -> int | None:
+        if purpose == "practice":
+            return next((item for item in self.memory.practice if item not in person.seen), None)
+        if purpose == "repeat":
+            return person.to_repeat(self.study.people, self.rng)
+        return self.memory.leases.choose(person.seen, self.rng) if purpose == "label" else None
+
+    def _new(self, person: Person, item: int, purpose: str) -> Trial:
+        trial = Trial(
+            id=self.memory.new_id("trial"),
+            handle=secrets.token_urlsafe(12),
+            annotator=person.id,
+            item=item,
+            number=person.n_trials + 1,
+            purpose=purpose,
+            state=OPEN,
+            expires=self.clock.monotonic() + self._lease,
+        )
+        person.add(trial)
+        self.memory.leases.hold(trial)
+        self.changes.new_trials.append(
+            {name: getattr(trial, name) for name in ("id", "annotator", "item", "number", "purpose", "handle", "state")}
+            | {"leased_at": self.clock.now(), "expires_at": self._expires_at()}
+        )
+        return trial
+
+    def _expires_at(self) -> int:
+        return self.clock.now() + round(1000 * self._lease)

@@ -1,0 +1,153 @@
+"""How pages and forms look and can be reached: axe-core, light and dark, on a desk and on a telephone.
+
+With SFUMATO_SCREENSHOTS set to a folder, every page and form is also saved there as a picture.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+from study_server import StudyServer
+
+from browser import DRIVERS, Person
+from sfumato.elicit.kinds import KINDS
+
+Visitor = Callable[..., Page]
+Served = Callable[..., StudyServer]
+
+NAMES = [kind.name for kind in KINDS]
+SIZES = {"desk": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
+ALL_WAYS = tuple(product(SIZES, ("light", "dark")))
+TWO_WAYS = (("desk", "light"), ("phone", "dark"))
+"""For pages that share their parts with others: every size and every scheme once."""
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+SMALLEST_TARGET_PX = 24
+MOST_STOPS = 80
+
+WIDTH_BEYOND = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+SMALL_TARGETS = """(smallest) => [
+  ...document.querySelectorAll('button, input:not([type=hidden]), a[href], [role=slider]')]
+  .map((control) => control.closest('label') ?? control)
+  .map((control) => [control.dataset.name ?? control.textContent.trim(), control.getBoundingClientRect()])
+  .filter(([, box]) => box.width > 0 && (box.width < smallest || box.height < smallest))
+  .map(([name, box]) => `${name}: ${box.width.toFixed(1)} x ${box.height.toFixed(1)}`)"""
+LOOKS = """() => {
+  const look = (element) => {
+    const style = getComputedStyle(element);
+    return [style.outlineStyle, style.outlineWidth, style.outlineColor, style.boxShadow].join(' ');
+  };
+  const controls = [...document.querySelectorAll('button, input:not([type=hidden]), [role=slider]')];
+  return controls.map((control) => {
+    const label = control.closest('label') ?? control;
+    return [label, ...label.querySelectorAll('*')].map(look).join('; ');
+  });
+}"""
+FOCUSED = """() => [...document.querySelectorAll('button, input:not([type=hidden]), [role=slider]')]
+  .indexOf(document.activeElement)"""
+
+
+def ways_of_looking(page: Page, name: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
+    """The page in these sizes and colour schemes, a picture taken of each where asked for."""
+    folder = os.environ.get("SFUMATO_SCREENSHOTS")
+    for size, scheme in ways:
+        page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            page.screenshot(path=f"{folder}/{name}-{size}-{scheme}.png", full_page=True)
+        yield f"{name} {size} {scheme}"
+
+
+def look_closely(page: Page, name: str, ways: Sequence[tuple[str, str]] = ALL_WAYS) -> None:
+    """axe finds nothing, nothing lies beyond the right edge, and every control is large enough to be hit."""
+    for how in ways_of_looking(page, name, ways):
+        found = Axe().run(page, options=RULES)
+        assert found.violations_count == 0, f"{how}: {found.generate_report()}"
+        assert page.evaluate(WIDTH_BEYOND) <= 0, how
+        assert page.evaluate(SMALL_TARGETS, SMALLEST_TARGET_PX) == [], how
+
+
+def tab_through(page: Page, name: str) -> None:
+    """Every control that Tab leads to looks different with the focus on it."""
+    page.evaluate("document.activeElement.blur()")
+    before = page.evaluate(LOOKS)
+    seen: list[int] = []
+    for _ in range(MOST_STOPS):
+        page.keyboard.press("Tab")
+        at = page.evaluate(FOCUSED)
+        if at in seen:
+            break
+        if at >= 0:
+            seen.append(at)
+            assert page.evaluate(LOOKS)[at] != before[at], f"{name}: the focus on control {at} cannot be seen"
+    assert seen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_forms_can_be_read_reached_and_hit(name: str, visitor: Visitor, shared: Served) -> None:
+    person = Person.joins(visitor(bypass_csp=True), shared(name))
+    person.begins()
+    look_closely(person.page, name)
+    tab_through(person.page, name)
+    person.page.reload()
+    person.begins()
+    DRIVERS[name].simplest(person)
+    look_closely(person.page, f"{name}-answered", TWO_WAYS)
+
+
+@pytest.mark.parametrize("name", ["tokens", "top_two", "plausible", "sliders", "choice"])
+def test_forms_with_ten_classes(name: str, visitor: Visitor, served: Served) -> None:
+    ten = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "container ship at sea")
+    settings = {"drag": True} if name == "tokens" else {}
+    person = Person.joins(visitor(bypass_csp=True), served(name, classes=ten, n_each=1, settings=settings))
+    person.begins()
+    DRIVERS[name].simplest(person)
+    look_closely(person.page, f"{name}-ten", TWO_WAYS)
+
+
+def test_pages_can_be_read_reached_and_hit(visitor: Visitor, served: Served) -> None:
+    server = served("choice", batch_size=1, practice=True, comprehension=True, pay=True)
+    page = visitor(bypass_csp=True, forgiving=True)
+    page.goto(f"{server.url}/s/nobody")
+    look_closely(page, "unknown-link", TWO_WAYS)
+    page.goto(server.url)
+    look_closely(page, "landing")
+    tab_through(page, "landing")
+    person = Person.joins(page, server)
+    look_closely(page, "consent")
+    tab_through(page, "consent")
+    for stage in ("instructions", "comprehension"):
+        person.goes_to(stage)
+        look_closely(page, stage)
+        tab_through(page, stage)
+    person.clicks("question:0:0")
+    person.clicks("check")
+    page.locator('#page[data-page="wrong"]').wait_for()
+    look_closely(page, "wrong", TWO_WAYS)
+    person.clicks("again")
+    person.goes_to("trial")
+    person.clicks("help")
+    look_closely(page, "help", TWO_WAYS)
+    person.clicks("help-close")
+    person.clicks("stop")
+    look_closely(page, "stop", TWO_WAYS)
+    person.clicks("stop-no")
+    DRIVERS["choice"].simplest(person)
+    person.presses("Enter")
+    page.locator(".feedback").wait_for()
+    look_closely(page, "feedback", TWO_WAYS)
+    person.clicks("continue")
+    page.locator('#page[data-page="practised"]').wait_for()
+    look_closely(page, "practised", TWO_WAYS)
+    person.begins()
+    DRIVERS["choice"].simplest(person)
+    person.presses("Enter")
+    page.locator('#page[data-page="finished"]').wait_for()
+    look_closely(page, "finished")
+    tab_through(page, "finished")

@@ -1,0 +1,105 @@
+"""A study from the command line: begun, checked, served, answered by simulated people, and exported."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import polars as pl
+import pytest
+from click.testing import CliRunner
+from study_server import StudyServer
+
+from sfumato import Annotations, Beliefs
+from sfumato.cli import group
+
+SFUMATO = Path(sys.executable).parent / "sfumato"
+
+
+def sfumato(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([SFUMATO, *map(str, arguments)], capture_output=True, text=True, env=os.environ, timeout=120)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo study as `sfumato study new` writes it, with few answers an item so that it is soon over."""
+    folder = tmp_path_factory.mktemp("cli") / "shapes"
+    said = sfumato("study", "new", folder, "--demo").stdout
+    assert f"sfumato serve {folder}" in said
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(study: Path) -> Iterator[StudyServer]:
+    """The study served and answered by three simulated people."""
+    with StudyServer(study) as running:
+        said = sfumato("simulate", study, "--annotators", 3, "--url", running.url).stdout
+        assert "3 annotators in" in said
+        yield running
+
+
+def test_a_new_study_passes_its_check(study: Path) -> None:
+    assert ": no mistakes" in sfumato("study", "check", study).stdout
+
+
+@pytest.mark.parametrize("command", ["serve", "export", "simulate", "study", "study links", "study check", "study new"])
+def test_every_command_explains_itself(command: str) -> None:
+    said = CliRunner().invoke(group, [*command.split(), "--help"])
+    assert said.exit_code == 0
+    assert len(said.output.splitlines()) > 5
+
+
+def test_serve_says_where_it_listens_by_default() -> None:
+    said = " ".join(CliRunner().invoke(group, ["serve", "--help"]).output.split())
+    assert "this machine only" in said
+    assert "--public" in said
+
+
+def test_links_are_made_while_the_study_is_served(study: Path, server: StudyServer) -> None:
+    said = sfumato("study", "links", study, "-n", 3, "--address", f"{server.url}/").stdout.split()
+    assert len(set(said)) == 3
+    for link in said:
+        assert re.fullmatch(re.escape(server.url) + r"/s/[\w-]{32}", link)
+        with urlopen(link, timeout=10) as reply:
+            assert reply.status == 200
+
+
+def test_an_export_while_the_study_is_served(study: Path, server: StudyServer, tmp_path: Path) -> None:
+    output, records = tmp_path / "answers.parquet", tmp_path / "records.csv"
+    said = sfumato("export", study, "-o", output, "--records", records).stdout
+    table = Annotations.read(output)
+    # Three people and ten items each; practice stays in the store.
+    assert len(table) == 30
+    assert "30 answers (tokens/1)" in said
+    people = set(table.annotator.names.to_pylist())
+    assert len(people) == 3
+    assert all(re.fullmatch(r"A[a-z0-9]{10}", name) for name in people)
+    assert len(pl.read_csv(records)) == 30
+    book = (tmp_path / "answers.codebook.md").read_text()
+    for word in ("tokens", "others", "seconds", "annotator", "item", "purpose"):
+        assert word in book
+    assert str(tmp_path / "answers.codebook.md") in said
+    sfumato("label", output, "--by", "tokens", "-o", tmp_path / "beliefs.parquet")
+    assert len(Beliefs.read(tmp_path / "beliefs.parquet")) == 30
+
+
+def test_simulated_people_need_no_server(study: Path, tmp_path: Path) -> None:
+    store = tmp_path / "simulated.sqlite"
+    said = sfumato("simulate", study, "--annotators", 2, "--store", store, "--seed", 1).stdout
+    assert "2 finished" in said
+    assert str(store) in said
+    assert "20 answers" in sfumato("export", study, "-o", tmp_path / "a.csv", "--store", store).stdout
+
+
+def test_an_export_before_anyone_came(study: Path, tmp_path: Path) -> None:
+    error = sfumato("export", study, "-o", tmp_path / "a.csv", "--store", tmp_path / "none.sqlite", code=2).stderr
+    assert error.startswith("error[no-store] ")
+    assert list(tmp_path.iterdir()) == []
