@@ -23,8 +23,7 @@ LAYERS = (
     {"transform"},
     {"agreement"},
     {"aggregate"},
-    {"demo"},
-    {"web", "cli"},
+    {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {"torch": "learn", "starlette": "web", "uvicorn": "web", "sqlalchemy": "elicit"}
 """Heavy packages, and the one folder that may know them; `web` hands connections on, so it may name them too."""

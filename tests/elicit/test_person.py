@@ -39,7 +39,7 @@ def test_a_trial_goes_from_open_to_lapsed_and_back_to_answered() -> None:
 def test_practice_first_then_batches_each_followed_by_its_repeats() -> None:
     person, people = someone(), People(batch_size=3, batches=2, repeats=1)
     purposes, item = [], 0
-    while (purpose := person.due(people, 2)) is not None:
+    while (purpose := person.due(people, (0, 1))) is not None:
         purposes.append(purpose)
         asked = person.to_repeat(people, random.Random(1)) if purpose == "repeat" else item
         assert asked is not None
@@ -51,11 +51,11 @@ def test_practice_first_then_batches_each_followed_by_its_repeats() -> None:
 def test_open_trials_count_as_begun() -> None:
     person, people = someone(), People(batch_size=2, batches=1)
     shown(person, 1)
-    assert person.due(people, 0) == "label"
+    assert person.due(people, ()) == "label"
     lapsing = shown(person, 2)
-    assert person.due(people, 0) is None
+    assert person.due(people, ()) is None
     person.move(lapsing, LAPSED)
-    assert person.due(people, 0) == "label"
+    assert person.due(people, ()) == "label"
 
 
 @given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 6), st.integers(0, 99))
@@ -65,7 +65,7 @@ def test_repeats_are_of_the_batch_before_them_and_each_once(size: int, batches: 
     batch: list[int] = []
     repeated: list[int] = []
     fresh = 0
-    while (purpose := person.due(people, 0)) is not None:
+    while (purpose := person.due(people, ())) is not None:
         if purpose == "label":
             if len(batch) == size:
                 batch = []
@@ -90,14 +90,14 @@ def test_a_repeat_drawn_ahead_is_of_its_own_batch() -> None:
     person.move(shown(person, 1, "repeat"), ANSWERED)
     person.move(shown(person, 3), ANSWERED)
     shown(person, 4)
-    assert person.due(people, 0) == "repeat"
+    assert person.due(people, ()) == "repeat"
     assert {person.to_repeat(people, random.Random(seed)) for seed in range(20)} <= {3, None}
 
 
 def test_nothing_to_repeat_before_anything_is_answered() -> None:
     person, people = someone(), People(batch_size=1, repeats=1)
     shown(person, 1)
-    assert person.due(people, 0) == "repeat"
+    assert person.due(people, ()) == "repeat"
     assert person.to_repeat(people, random.Random(1)) is None
 
 

@@ -391,7 +391,7 @@ class ForgetsKeys(Fieldwork):
 
 
 BUDGET = settings(
-    max_examples=int(os.environ.get("SFUMATO_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("SFUMATO_EXAMPLES", "60")),
     stateful_step_count=50,
     deadline=None,
     database=None,

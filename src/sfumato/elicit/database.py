@@ -20,6 +20,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
+from sfumato.elicit.store import lock_store
 from sfumato.errors import BadFile, BadSetting, SfumatoError, Where, show
 
 LATEST = "0001"
@@ -156,16 +157,23 @@ def migrate(engine: sa.Engine, place: StorePlace) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
     with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, LATEST)
+        lock_store(connection)
+        # Another server may have made them while we waited.
+        if _version_in(connection) != LATEST:
+            config.attributes["connection"] = connection
+            command.upgrade(config, LATEST)
 
 
 def _version(engine: sa.Engine) -> str | None:
     with engine.connect() as connection:
-        if not sa.inspect(connection).has_table("alembic_version"):
-            return None
-        found = connection.execute(sa.select(sa.text("version_num")).select_from(sa.text("alembic_version")))
-        return found.scalar_one_or_none()
+        return _version_in(connection)
+
+
+def _version_in(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table("alembic_version"):
+        return None
+    found = connection.execute(sa.select(sa.text("version_num")).select_from(sa.text("alembic_version")))
+    return found.scalar_one_or_none()
 
 
 def make_private(file: Path) -> None:

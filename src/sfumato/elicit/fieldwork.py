@@ -22,7 +22,7 @@ from sfumato.elicit.kind import Kind, Stimulus, label_of
 from sfumato.elicit.links import is_signed, new_token
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Receipt, Trial
-from sfumato.elicit.registering import register
+from sfumato.elicit.registering import identity, register
 from sfumato.elicit.schema import LAPSED
 from sfumato.elicit.standing import Link, Outcome, Sent, Shown, Standing
 from sfumato.elicit.turns import Turns
@@ -55,6 +55,7 @@ class Fieldwork:
         self._version = -1
         self._has_written = False
         self._known: Memory | None = None
+        self._ends: dict[int, float] = {}
 
     # --- groups of requests ---
 
@@ -71,7 +72,7 @@ class Fieldwork:
                 self._version = version
         if self._known is None:
             now, at = self.clock.now(), self.clock.monotonic()
-            self._known = Memory(connection, self.study, self.number, now=now, at=at)
+            self._known = Memory(connection, self.study, self.number, now=now, at=at, ends=self._ends)
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
         self._written()
@@ -90,6 +91,9 @@ class Fieldwork:
     def forget(self) -> None:
         """Let go of everything that is only in memory; the next group reads the store anew."""
         self._changes.clear()
+        if self._known is not None:
+            # By the clock that never jumps; the store has only the time of day.
+            self._ends = {trial.id: trial.expires for trial in self._known.leases}
         self._known = None
 
     @property
@@ -213,7 +217,12 @@ class Fieldwork:
 
     def set_quota(self, quota: int) -> None:
         """Ask for another number of answers an item."""
-        numbers = [number for number in self._memory.stimuli if number not in self._memory.practice]
+        asked = {identity(stimulus) for stimulus in self.stimuli}
+        numbers = [
+            number
+            for number, stimulus in self._memory.stimuli.items()
+            if identity(stimulus) in asked and number not in self._memory.practice
+        ]
         self._has_written = True
         store.set_quota(self._connection, quota, numbers)
         for number in numbers:
@@ -248,7 +257,7 @@ class Fieldwork:
             return Standing(stage, answered, wanted, tuple(map(self._shown, held)))
         if self._memory.paused:
             return Standing("paused", answered, wanted)
-        if person.due(people, len(self._memory.practice)) and self._turns.may_come_back(person):
+        if person.due(people, self._memory.practice) and self._turns.may_come_back(person):
             return Standing("empty", answered, wanted)
         if person.finished_at is None:
             self._set(person, finished_at=self.clock.now(), code=secrets.token_hex(4).upper())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -109,10 +110,10 @@ class Person:
         if len(self.receipts) > RECEIPTS_AT_HAND:
             del self.receipts[next(iter(self.receipts))]
 
-    def due(self, people: People, n_practice: int) -> str | None:
+    def due(self, people: People, practice: Iterable[int]) -> str | None:
         """The purpose of their next trial: practice first, then items, each full batch followed by its repeats."""
         begun = self.answered + Counter(trial.purpose for trial in self.open.values())
-        if begun["practice"] < n_practice:
+        if not self.seen.issuperset(practice):
             return "practice"
         if begun["repeat"] < people.repeats * (begun["label"] // people.batch_size):
             return "repeat"
@@ -120,7 +121,9 @@ class Person:
 
     def to_repeat(self, people: People, rng: random.Random) -> int | None:
         """An item of the latest batch to show again: not yet repeated, from its older half where that will do."""
-        fresh = [item for item in self._labels[-people.batch_size :] if item not in self._repeated]
+        n_begun = len(self._labels) + sum(trial.purpose == "label" for trial in self.open.values())
+        start = max(n_begun // people.batch_size - 1, 0) * people.batch_size
+        fresh = [item for item in self._labels[start:] if item not in self._repeated]
         old = fresh[: max(people.repeats, len(fresh) // 2)]
         return rng.choice(old) if old else None
 

@@ -21,6 +21,7 @@ def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Seque
     Items may be added, and quotas changed. An item that is no longer in the file keeps its answers and gets no more;
     one that everybody sees in practice gets none either.
     """
+    store.lock_store(connection)
     asked = {"kind": label_of(kind), "classes": json.dumps(study.class_names, ensure_ascii=False)}
     row = store.study_row(connection, study.name)
     if row is None:
@@ -30,16 +31,16 @@ def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Seque
         _check_same_question(row, asked)
         number = int(row["id"])
     practice = {each.item for each in study.practice}
-    quotas = {_identity(each): 0 if each.item in practice else study.people.answers_per_item for each in stimuli}
-    known = {_identity(each): (key, quota) for key, (each, quota) in store.stimuli(connection, number).items()}
+    quotas = {identity(each): 0 if each.item in practice else study.people.answers_per_item for each in stimuli}
+    known = {identity(each): (key, quota) for key, (each, quota) in store.stimuli(connection, number).items()}
     added: dict[int, list[Stimulus]] = {}
     for each in stimuli:
-        if _identity(each) not in known:
-            added.setdefault(quotas[_identity(each)], []).append(each)
+        if identity(each) not in known:
+            added.setdefault(quotas[identity(each)], []).append(each)
     changed: dict[int, list[int]] = {}
-    for identity, (key, quota) in known.items():
-        if quotas.get(identity, 0) != quota:
-            changed.setdefault(quotas.get(identity, 0), []).append(key)
+    for asked_about, (key, quota) in known.items():
+        if quotas.get(asked_about, 0) != quota:
+            changed.setdefault(quotas.get(asked_about, 0), []).append(key)
     for quota, each_new in added.items():
         store.add_items(connection, number, each_new, quota)
     for quota, keys in changed.items():
@@ -59,5 +60,6 @@ def _check_same_question(known: Mapping[str, Any], asked: Mapping[str, Any]) -> 
             )
 
 
-def _identity(stimulus: Stimulus) -> tuple[str, ...]:
+def identity(stimulus: Stimulus) -> tuple[str, ...]:
+    """What makes a stimulus the same one in the file and in the store."""
     return (stimulus.item, *stimulus.others, json.dumps(dict(stimulus.told), sort_keys=True))

@@ -18,6 +18,8 @@ from sfumato.elicit.schema import ANSWERED, OPEN, annotators, answers, items, re
 
 Row = dict[str, Any]
 IDS_PER_STUDY = 2**40
+ADVISORY_LOCK = 0x5F0A70
+"""A number that stands for our stores among the advisory locks of a PostgreSQL database."""
 AT_ONCE = 5_000
 """Rows fetched together by an export."""
 
@@ -98,6 +100,12 @@ def study_names(connection: sa.Connection) -> list[str]:
 def secret_of(connection: sa.Connection, name: str) -> str | None:
     """What the links of the study called `name` are signed with; None if the store does not know the study."""
     return connection.execute(sa.select(studies.c.secret).where(studies.c.name == name)).scalar_one_or_none()
+
+
+def lock_store(connection: sa.Connection) -> None:
+    """Wait until no other server makes tables or studies in this database; until the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
 
 
 def add_study(connection: sa.Connection, row: Row) -> int:

@@ -94,7 +94,7 @@ class Turns:
 
     def _next(self, person: Person) -> Trial | None:
         """One more trial for the person, held: one of theirs that had lapsed, or a new one; None if none is due."""
-        purpose = person.due(self.study.people, len(self.memory.practice))
+        purpose = person.due(self.study.people, self.memory.practice)
         lapsed = [trial for trial in person.lapsed.values() if trial.purpose == purpose]
         if resumed := next((trial for trial in lapsed if self.take_up(person, trial)), None):
             return resumed

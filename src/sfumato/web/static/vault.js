@@ -87,6 +87,8 @@ function written(request) {
     transaction.oncomplete = () => resolve(undefined);
     transaction.onerror = () => reject(transaction.error);
     transaction.onabort = () => reject(transaction.error);
+    // A page that is left in this very moment takes what is not committed with it.
+    transaction.commit?.();
   });
 }
 

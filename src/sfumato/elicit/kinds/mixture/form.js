@@ -1,10 +1,10 @@
 /**
  * Mixture: the share of the first of two classes in a mixed picture, and how sure.
  *
- * The bar is the picture's make-up: the first class from the left up to the split, the second class from there on.
+ * The bar runs from all of the second class, at the left, to all of the first: nearer to a name is more of it.
  * Digits 0 to 9 are 0 to 90 percent and `f` is the far end, 100: the first such key answers the share, every further
  * one how sure. The left and right arrows move the answer given last by a step; Backspace takes it back.
- * With the setting `drag`, press on the bar at the first class, drag towards the second, and let go where the split is.
+ * With the setting `drag`, press on the bar at one class, drag towards the other, and let go where the split is.
  */
 import { Form } from '/static/form.js';
 
@@ -114,6 +114,7 @@ class Mixture extends Form {
       bar.style.setProperty(`--${side}`, `var(--class-${end.dataset.colour})`);
     }
     for (const each of this.all('.first-name')) each.textContent = this.#first;
+    for (const each of this.all('.second-name')) each.textContent = this.#second;
     const sure = this.one('.sure');
     if (sure) sure.textContent = confidence === null ? '' : `${confidence} %`;
   }
