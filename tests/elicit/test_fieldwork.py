@@ -170,10 +170,20 @@ def test_the_instructions_come_again_after_a_long_gap(serve: Serve) -> None:
 # --- answers ---
 
 
+def test_an_answer_is_never_older_than_its_trial(serve: Serve) -> None:
+    at = serve()
+    person = at.new()
+    shown = person.first()
+    at.clock.advance(10)
+    person.submit(sent(shown.handle, "dog", "k", elapsed_ms=2500, age_ms=60 * 24 * 3600 * 1000))
+    assert at.one("SELECT submitted_at FROM answers") == at.clock.now() - 10_000
+
+
 def test_an_answer_is_stored_with_its_times(serve: Serve) -> None:
     at = serve()
     person = at.new()
     shown = person.first()
+    at.clock.advance(10)
     outcome = person.submit(sent(shown.handle, "dog", "k", elapsed_ms=2500, age_ms=700))
     assert (outcome.again, outcome.code, outcome.standing.answered) == (False, None, 1)
     now = at.clock.now()

@@ -6,7 +6,9 @@ import time
 
 
 class Clock:
-    """The time of day for what is written down, and a clock that never jumps for leases."""
+    """The time of day for what is written down, and clocks that never jump for leases."""
+
+    _offset: float | None = None
 
     def now(self) -> int:
         """Milliseconds since 1970, UTC."""
@@ -15,3 +17,9 @@ class Clock:
     def monotonic(self) -> float:
         """Seconds since some moment."""
         return time.monotonic()
+
+    def steady(self) -> int:
+        """Milliseconds since 1970 as they were when first asked for, and from there on without a jump."""
+        if self._offset is None:
+            self._offset = self.now() - 1000 * self.monotonic()
+        return round(self._offset + 1000 * self.monotonic())

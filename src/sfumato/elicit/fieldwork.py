@@ -55,7 +55,6 @@ class Fieldwork:
         self._version = -1
         self._has_written = False
         self._known: Memory | None = None
-        self._ends: dict[int, float] = {}
 
     # --- groups of requests ---
 
@@ -71,8 +70,8 @@ class Fieldwork:
                 self.forget()
                 self._version = version
         if self._known is None:
-            now, at = self.clock.now(), self.clock.monotonic()
-            self._known = Memory(connection, self.study, self.number, now=now, at=at, ends=self._ends)
+            now, at = self.clock.steady(), self.clock.monotonic()
+            self._known = Memory(connection, self.study, self.number, now=now, at=at)
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
         self._written()
@@ -91,9 +90,6 @@ class Fieldwork:
     def forget(self) -> None:
         """Let go of everything that is only in memory; the next group reads the store anew."""
         self._changes.clear()
-        if self._known is not None:
-            # By the clock that never jumps; the store has only the time of day.
-            self._ends = {trial.id: trial.expires for trial in self._known.leases}
         self._known = None
 
     @property
@@ -120,7 +116,7 @@ class Fieldwork:
 
     def welcome(self, token: str) -> int:
         """Whoever opens a link: the person it belongs to, new if nobody opened it before. Returns their seed."""
-        person = self._memory.person(self._connection, hash_of(token), self.clock.now(), self.clock.monotonic())
+        person = self._memory.person(self._connection, hash_of(token), self.clock.steady(), self.clock.monotonic())
         if person is not None:
             return person.seed
         if not is_signed(token, self._memory.secret):
@@ -282,7 +278,8 @@ class Fieldwork:
 
     def _store(self, person: Person, trial: Trial, sent: Sent, payload: Any) -> None:
         now = self.clock.now()
-        submitted = now - sent.age_ms
+        # Whatever the browser's clock says, nobody answers what they have not been given.
+        submitted = max(now - sent.age_ms, trial.leased_at)
         trial.answer = secrets.token_hex(12)
         self._turns.answered(person, trial)
         person.note(sent.key, Receipt(sent.digest, trial.answer))
@@ -361,7 +358,7 @@ class Fieldwork:
     # --- small parts ---
 
     def _person(self, token_hash: str) -> Person:
-        person = self._memory.person(self._connection, token_hash, self.clock.now(), self.clock.monotonic())
+        person = self._memory.person(self._connection, token_hash, self.clock.steady(), self.clock.monotonic())
         if person is None:
             raise no_such_link()
         return person

@@ -6,9 +6,6 @@ another server of the same PostgreSQL database has written).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 import sqlalchemy as sa
 
 from sfumato.elicit import store
@@ -24,17 +21,7 @@ PEOPLE_AT_HAND = 2_000
 class Memory:
     """The items, the leases and the people of one study. `now` is in milliseconds, `at` on the clock of leases."""
 
-    def __init__(
-        self,
-        connection: sa.Connection,
-        study: Study,
-        number: int,
-        *,
-        now: int,
-        at: float,
-        ends: Mapping[int, float] = MappingProxyType({}),
-    ) -> None:
-        """From the store; `ends` are the leases' ends as known before, which a clock that jumped cannot shorten."""
+    def __init__(self, connection: sa.Connection, study: Study, number: int, *, now: int, at: float) -> None:
         known = store.stimuli(connection, number)
         taken = store.taken(connection, number)
         first = {stimulus.item: item for item, (stimulus, _) in reversed(known.items())}
@@ -52,9 +39,7 @@ class Memory:
         self._by_id: dict[int, Person] = {}
         for row in store.open_trials(connection, number):
             if row["purpose"] == "label":
-                trial = self._trial(row, now, at)
-                trial.expires = max(trial.expires, ends.get(trial.id, trial.expires))
-                self.leases.restore(trial)
+                self.leases.restore(self._trial(row, now, at))
 
     def person(self, connection: sa.Connection, token_hash: str, now: int, at: float) -> Person | None:
         """Who has this link, with everything they did; None if nobody has."""
@@ -109,6 +94,7 @@ class Memory:
             number=row["number"],
             purpose=row["purpose"],
             state=row["state"],
+            leased_at=row["leased_at"],
             expires=at + left,
             answer=row.get("answer"),
         )

@@ -20,7 +20,8 @@ RECEIPTS_AT_HAND = 8
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """One question put to one person. `expires` is on the monotonic clock; `answer` the handle of its answer."""
+    """One question put to one person. `expires` is on the monotonic clock, `leased_at` when it was first put (ms);
+    `answer` is the handle of its answer."""
 
     id: int
     handle: str
@@ -30,6 +31,7 @@ class Trial:
     purpose: str
     state: int
     expires: float
+    leased_at: int = 0
     answer: str | None = None
 
 

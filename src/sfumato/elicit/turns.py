@@ -19,6 +19,7 @@ from sfumato.study import Study
 
 LOOKAHEAD = 3
 """Trials held for a person at once: the one they look at, and the next, so that pictures are there in time."""
+COLUMNS = ("id", "annotator", "item", "number", "purpose", "handle", "state", "leased_at")
 
 
 @dataclass
@@ -118,14 +119,14 @@ class Turns:
             purpose=purpose,
             state=OPEN,
             expires=self.clock.monotonic() + self._lease,
+            leased_at=self.clock.now(),
         )
         person.add(trial)
         self.memory.leases.hold(trial)
         self.changes.new_trials.append(
-            {name: getattr(trial, name) for name in ("id", "annotator", "item", "number", "purpose", "handle", "state")}
-            | {"leased_at": self.clock.now(), "expires_at": self._expires_at()}
+            {name: getattr(trial, name) for name in COLUMNS} | {"expires_at": self._expires_at()}
         )
         return trial
 
     def _expires_at(self) -> int:
-        return self.clock.now() + round(1000 * self._lease)
+        return self.clock.steady() + round(1000 * self._lease)
