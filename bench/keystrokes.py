@@ -1,6 +1,6 @@
 """How long the published CIFAR-10S answers take to enter, by the keystroke-level model: as tokens and as published.
 
-    SFUMATO_DATA=... python bench/keystrokes.py
+    SFUMATO_DATA=... python bench/keystrokes.py [--write docs/elicit.md]
 
 Every one of the 6,200 first-pass answers is entered twice: in the form of the study (first and second class, their
 percents, a box for every class it is definitely not), and as the ten tokens nearest to the belief that `top-two-clamp`
@@ -11,11 +11,13 @@ in `sfumato.elicit.keystrokes`; two other ways to place it are printed below.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from pages import markdown, write
 from sfumato import Annotations
 from sfumato.elicit.keystrokes import BOXES, SECONDS, Event, nearest_tokens, operators, planned_tokens, planned_top_two
 from sfumato.imports import Cifar10S
@@ -68,13 +70,21 @@ def main() -> None:
         keys = np.array([sum(event[1] == "keydown" for event in events) for events in entered])
         points = np.array([operators(events).count("P") for events in entered])
         print(f"{name:8} keys {keys.mean():4.1f}, pointings {points.mean():4.1f} an answer on average")
-    print("\nkeystroke-level model, seconds    tokens median  mean   top_two median  mean   ratio of medians, means")
+    rows = []
     for placing, took in PLACINGS.items():
         ours, theirs = (np.array([took(events) for events in entered]) for entered in forms.values())
-        print(
-            f"{placing:32} {np.median(ours):14.2f} {ours.mean():5.2f} {np.median(theirs):16.2f} {theirs.mean():5.2f}"
-            f" {np.median(theirs) / np.median(ours):12.1f} {theirs.mean() / ours.mean():6.1f}"
+        rows.append(
+            [
+                placing,
+                *(f"{each:.2f}" for each in (np.median(ours), ours.mean(), np.median(theirs), theirs.mean())),
+                f"{np.median(theirs) / np.median(ours):.1f}",
+            ]
         )
+    head = ["seconds, where an M stands", "tokens: median", "mean", "top_two as published: median", "mean", "ratio"]
+    shown = markdown(head, rows)
+    print(f"\n{shown}")
+    if len(sys.argv) == 3 and sys.argv[1] == "--write":
+        write(Path(sys.argv[2]), "keystrokes", shown)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ ROOT = Path(sfumato.__file__).parent
 LAYERS = (
     {"errors"},
     {
-        "files", "strict_json", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities", "table",
-        "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "study", "study_file",
+        "files", "strict_json", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities",
+        "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "study", "study_file",
     },
     {"imports"},
     {"elicit"},

@@ -151,19 +151,18 @@ class Model:
             if person.asked[handle].expires - self.now < LEASE / 2:
                 person.asked[handle].expires = self.now + LEASE
         assert not (self.paused and set(shown) - before), "nothing new while paused"
-        # What lapsed comes before what is new, in the order in which it was first given.
-        for each in sorted(standing.trials, key=lambda each: (each.handle not in person.asked, each.number)):
-            if each.handle in before:
-                continue
-            item, due = each.stimulus.item, person.due()
-            assert item in self.choices(person), f"{item} is not for them now"
-            known = person.asked.get(each.handle)
-            if known is None:
-                assert due is not None
-                known = person.asked[each.handle] = Asked(item, due, 0.0)
-                assert (each.practice, each.number) == (due == "practice", len(person.asked))
-            assert known.item == item
-            known.state, known.expires = OPEN, self.now + LEASE
+        pending = [each for each in standing.trials if each.handle not in before]
+        while pending:
+            # What lapsed and what is new may come in turns, each allowed at its own.
+            due, choices = person.due(), self.choices(person)
+            each = next((each for each in pending if each.stimulus.item in choices), None)
+            assert each is not None, f"{[each.stimulus.item for each in pending]} given, {choices} are for them"
+            assert due is not None
+            pending.remove(each)
+            asked = person.asked.setdefault(each.handle, Asked(each.stimulus.item, due, 0.0, LAPSED))
+            assert (asked.item, asked.purpose, asked.state) == (each.stimulus.item, due, LAPSED)
+            assert (each.practice, each.number) == (due == "practice", 1 + list(person.asked).index(each.handle))
+            asked.state, asked.expires = OPEN, self.now + LEASE
         assert len(shown) <= MOST_AT_ONCE
         assert [each.number for each in standing.trials] == sorted(each.number for each in standing.trials)
         assert standing.answered == len(person.of("label", ANSWERED)) + len(person.of("repeat", ANSWERED))

@@ -48,6 +48,7 @@ class StorePlace:
             expected="the path of a file, or postgresql://user@host:port/database",
             fix="give a file for SQLite, or the URL of a PostgreSQL database",
             code="bad-store",
+            where=Where(text),
         )
 
     def __str__(self) -> str:
@@ -112,7 +113,11 @@ def only_server(place: StorePlace) -> Iterator[None]:
         yield
         return
     path = place.file.with_name(place.file.name + ".lock")
-    with open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+") as lock:
+    try:
+        opened = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise _unwritable(place.file, error) from error
+    with open(opened, "r+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -180,15 +185,11 @@ def make_private(file: Path) -> None:
     """Make the file readable by its owner alone, before anything is in it; -wal and -shm take its mode over."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
+        number = os.open(file, os.O_RDWR | os.O_CREAT, 0o600)
+        os.fchmod(number, 0o600)
+        os.close(number)
     except OSError as error:
-        raise BadSetting(
-            f"found a store that cannot be written ({error.strerror})",
-            expected="a file in a folder of yours",
-            fix="name another place with --store",
-            code="bad-store",
-            where=Where(str(file)),
-        ) from error
+        raise _unwritable(file, error) from error
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
@@ -198,6 +199,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
         "foreign_keys = ON",
         "busy_timeout = 5000",
         "trusted_schema = OFF",
+        "recursive_triggers = ON",  # a row that replaces another must pass the trigger that refuses deletions
     ):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -237,6 +239,16 @@ def _no_store(place: StorePlace) -> BadFile:
         fix="run sfumato serve, or name the store with --store",
         code="no-store",
         where=Where(str(place)),
+    )
+
+
+def _unwritable(file: Path, error: OSError) -> BadSetting:
+    return BadSetting(
+        f"found a store that cannot be written ({error.strerror})",
+        expected="a file in a folder of yours",
+        fix="name another place with --store",
+        code="bad-store",
+        where=Where(str(file)),
     )
 
 

@@ -7,6 +7,7 @@ Nobody hears of success before the commit has returned.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -122,7 +123,8 @@ def _deliver(group: list[Request]) -> None:
         else:
             loops.setdefault(request.future.get_loop(), []).append(request)
     for loop, requests in loops.items():
-        if not loop.is_closed():
+        # A loop that has ended has nobody left to tell.
+        with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve_all, requests)
 
 
