@@ -1,4 +1,4 @@
-"""For browser tests: one Chromium for the run, a fresh page a test, and small studies served by processes.
+"""For browser tests: one Chromium a module, a fresh page a test, and small studies served by processes.
 
 - `chromium`: the browser. `visitor(**context_options)`: a page in a context of its own, closed after the test; a page
   that logs an error, or throws one, fails the test unless `forgiving=True`.
@@ -40,7 +40,9 @@ def answering(server: StudyServer) -> StudyServer:
             time.sleep(0.02)
 
 
-@pytest.fixture(scope="session")
+# For a module and not for the run: while Playwright is at work its event loop runs in this thread, and tests elsewhere
+# that start one of their own would find it taken.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """Chromium as installed on this machine; where there is none the tests fail, and not in silence."""
     with sync_playwright() as playwright:
@@ -81,9 +83,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield start
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A maker of served studies that stay up for the run: who asks for the same gets the same."""
+    """A maker of served studies that stay up for the module: who asks for the same gets the same."""
     servers: dict[str, StudyServer] = {}
     with ExitStack() as stack:
 

@@ -1,10 +1,11 @@
 /**
  * A witness in the page, put there by the tests before anything else runs. It tells, in order: `submitted` (the page
- * took the answer to a trial), `stored` and `aside` (the server said so of a trial), `saved` (the line in the head
+ * took the answer to a trial), `born` (a page begins), `stored` and `aside` (the server said so of a trial), `saved` (the line in the head
  * changed), `code` (a completion code stands on the page).
  */
 (() => {
   const tell = (what, detail) => globalThis.tellTheTest(what, detail);
+  tell('born', '');
   const send = globalThis.fetch;
   globalThis.fetch = async (address, options) => {
     const reply = await send(address, options);

@@ -39,6 +39,8 @@ class Told:
     page: int
     what: str
     detail: str
+    stored: frozenset[str] = frozenset()
+    """For a claim that answers are safe: the trials whose answers the store had when it was made."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,15 @@ class Sitting:
 
     def watch(self, context: BrowserContext) -> BrowserContext:
         """Put the witness into every page of a context."""
-        context.expose_binding("tellTheTest", lambda source, *told: self.told.append(Told(id(source["page"]), *told)))
+        context.expose_binding("tellTheTest", lambda source, *told: self._hear(id(source["page"]), *told))
         context.add_init_script(path=WITNESS)
         context.on("weberror", lambda error: self.thrown.append(str(error.error)))
         return context
+
+    def _hear(self, page: int, what: str, detail: str) -> None:
+        is_claim = detail and (what == "code" or (what, detail) == ("saved", ALL_SAVED))
+        stored = frozenset(row["trial"] for row in self.stored()) if is_claim and self.person.link else frozenset()
+        self.told.append(Told(page, what, detail, stored))
 
     def joins(self) -> Sitting:
         """Come by the open door, up to the consent."""
@@ -194,8 +201,20 @@ class Sitting:
             # A line says something of the page it stands on, a code of the person.
             before = [told for told in self.told[:at] if claim.what == "code" or told.page == claim.page]
             known = {told.detail for told in self.told[:at] if told.what in ("stored", "aside")}
-            early |= {told.detail for told in before if told.what == "submitted"} - known
+            early |= {told.detail for told in before if told.what == "submitted"} - known - self._outlived(at)
         return early
+
+    def _outlived(self, at: int) -> set[str]:
+        """Trials whose page went away before it could tell of the reply: another learned from the server, and rightly,
+        that their answers are stored."""
+        claim = self.told[at]
+        births = [number for number, told in enumerate(self.told[:at]) if told.what == "born"]
+        gone = {
+            told.detail
+            for number, told in enumerate(self.told[:at])
+            if told.what == "submitted" and any(birth > number for birth in births)
+        }
+        return gone & claim.stored
 
     # --- what is stored ---
 
