@@ -14,7 +14,7 @@ test: system $(VENV)/.tested
 	@$(BIN)/ruff check src tests bench examples
 	@$(BIN)/ruff format --check src tests bench examples
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 3
 
 faults: system $(VENV)/.tested
 	@$(BIN)/python tests/faults/run.py

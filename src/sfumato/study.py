@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,6 @@ class Study:
     pay: Pay | None = None
     path: Path | None = None
 
-    @property
+    @cached_property
     def class_names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.classes)

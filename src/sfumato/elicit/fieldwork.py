@@ -72,6 +72,7 @@ class Fieldwork:
         if self._known is None:
             now, at = self.clock.steady(), self.clock.monotonic()
             self._known = Memory(connection, self.study, self.number, now=now, at=at)
+            self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng)
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
         self._written()
@@ -96,10 +97,6 @@ class Fieldwork:
     def _memory(self) -> Memory:
         assert self._known is not None, "a request outside of begin and end"
         return self._known
-
-    @property
-    def _turns(self) -> Turns:
-        return Turns(self.study, self._memory, self._changes, self.clock, self.rng)
 
     # --- requests ---
 

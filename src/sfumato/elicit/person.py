@@ -114,17 +114,20 @@ class Person:
 
     def due(self, people: People, practice: Iterable[int]) -> str | None:
         """The purpose of their next trial: practice first, then items, each full batch followed by its repeats."""
-        begun = self.answered + Counter(trial.purpose for trial in self.open.values())
         if not self.seen.issuperset(practice):
             return "practice"
-        if begun["repeat"] < people.repeats * (begun["label"] // people.batch_size):
+        n_labels = self._begun("label")
+        if people.repeats and self._begun("repeat") < people.repeats * (n_labels // people.batch_size):
             return "repeat"
-        return "label" if begun["label"] < people.batch_size * people.batches else None
+        return "label" if n_labels < people.batch_size * people.batches else None
+
+    def _begun(self, purpose: str) -> int:
+        """Trials answered or open for this purpose."""
+        return self.answered[purpose] + sum(trial.purpose == purpose for trial in self.open.values())
 
     def to_repeat(self, people: People, rng: random.Random) -> int | None:
         """An item of the latest batch to show again: not yet repeated, from its older half where that will do."""
-        n_begun = len(self._labels) + sum(trial.purpose == "label" for trial in self.open.values())
-        start = max(n_begun // people.batch_size - 1, 0) * people.batch_size
+        start = max(self._begun("label") // people.batch_size - 1, 0) * people.batch_size
         fresh = [item for item in self._labels[start:] if item not in self._repeated]
         old = fresh[: max(people.repeats, len(fresh) // 2)]
         return rng.choice(old) if old else None

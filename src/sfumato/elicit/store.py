@@ -20,6 +20,8 @@ Row = dict[str, Any]
 IDS_PER_STUDY = 2**40
 ADVISORY_LOCK = 0x5F0A70
 """A number that stands for our stores among the advisory locks of a PostgreSQL database."""
+ROWS_A_STATEMENT = 500
+"""Rows inserted by one statement; SQLite takes 32,766 values in all."""
 AT_ONCE = 5_000
 """Rows fetched together by an export."""
 
@@ -60,28 +62,43 @@ class Changes:
 
 
 def flush(connection: sa.Connection, changes: Changes) -> None:
-    """Write the changes, each table with as few statements as can be."""
-    if changes.new_annotators:
-        connection.execute(sa.insert(annotators), changes.new_annotators)
-    if changes.new_trials:
-        connection.execute(sa.insert(trials), changes.new_trials)
-    if changes.new_answers:
-        connection.execute(sa.insert(answers), changes.new_answers)
-    if changes.new_refused:
-        connection.execute(sa.insert(refused), changes.new_refused)
-    for table, rows in ((annotators, changes.annotators), (trials, changes.trials)):
-        _update(connection, table, rows)
+    """Write the changes, each table with as few statements as can be.
+
+    One statement for many rows, and not one run many times: between two steps of SQLite other threads take over, and
+    the writer would wait its turn once a row. The texts are made of our own names and of placeholders, nothing else.
+    """
+    _insert(connection, annotators, changes.new_annotators)
+    _insert(connection, trials, changes.new_trials)
+    _insert(connection, answers, changes.new_answers)
+    _insert(connection, refused, changes.new_refused)
+    _update(connection, annotators, changes.annotators)
+    _update(connection, trials, changes.trials)
+
+
+def _insert(connection: sa.Connection, table: sa.Table, rows: list[Row]) -> None:
+    names = table.c.keys()
+    for start in range(0, len(rows), ROWS_A_STATEMENT):
+        part = rows[start : start + ROWS_A_STATEMENT]
+        row = f"({', '.join([_mark(connection)] * len(names))})"
+        text = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * len(part))}"
+        connection.exec_driver_sql(text, tuple(each[name] for each in part for name in names))
 
 
 def _update(connection: sa.Connection, table: sa.Table, rows: dict[int, Row]) -> None:
-    """Set columns of rows by id; rows that set the same columns go together."""
-    alike: dict[tuple[str, ...], list[Row]] = {}
+    """Set columns of rows by id; rows that set the same columns to the same values go together."""
+    alike: dict[tuple[tuple[str, Any], ...], list[int]] = {}
     for number, values in rows.items():
-        bound = {f"new_{name}": value for name, value in values.items()}
-        alike.setdefault(tuple(values), []).append(bound | {"row": number})
-    for names, together in alike.items():
-        statement = sa.update(table).where(table.c.id == sa.bindparam("row"))
-        connection.execute(statement.values({name: sa.bindparam(f"new_{name}") for name in names}), together)
+        alike.setdefault(tuple(values.items()), []).append(number)
+    mark = _mark(connection)
+    for pairs, numbers in alike.items():
+        columns = ", ".join(f"{name} = {mark}" for name, _ in pairs)
+        text = f"UPDATE {table.name} SET {columns} WHERE id IN ({', '.join([mark] * len(numbers))})"
+        connection.exec_driver_sql(text, (*(value for _, value in pairs), *numbers))
+
+
+def _mark(connection: sa.Connection) -> str:
+    """A placeholder as the driver writes it."""
+    return "?" if connection.dialect.name == "sqlite" else "%s"
 
 
 # --- the study ---

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Annotated, Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.record import Record
@@ -78,25 +78,49 @@ async def comprehension(request: Request) -> Response:
     return Json(site.state(token, standing))
 
 
-async def answers(request: Request) -> Response:
-    """Take an answer. 201 only after it is on disk; 200 if it was there before; 409 if it came too late."""
-    token, site = request.path_params["token"], _site(request)
-    body = await _body(request)
-    submission = _decoded(SUBMISSION, body)
-    sent = Sent(
-        submission.key,
-        submission.trial,
-        submission.answer,
-        submission.record,
-        body.decode(),
-        hashlib.sha256(body).hexdigest(),
-        _age(request),
-    )
-    outcome = await site.writer.ask(partial(Fieldwork.submit, token_hash=hash_of(token), sent=sent))
-    state = site.state(token, outcome.standing)
-    if outcome.code:
-        return Json({"code": outcome.code, "state": state}, 409)
-    return Json({"answer": outcome.answer, "state": state}, 200 if outcome.again else 201)
+class Answers:
+    """Takes an answer. 201 only after it is on disk; 200 if it was there before; 409 if it came too late.
+
+    As an ASGI application of its own, without the request object and its wrappers that other routes can afford.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        site: Site = scope["app"].state.site
+        token, headers = scope["path_params"]["token"], dict(scope["headers"])
+        _check_json(headers.get(b"content-type", b"").decode("latin-1"))
+        body = await _whole(receive)
+        if body is None:
+            return
+        submission = _decoded(SUBMISSION, body)
+        sent = Sent(
+            submission.key,
+            submission.trial,
+            submission.answer,
+            submission.record,
+            body.decode(),
+            hashlib.sha256(body).hexdigest(),
+            _age(headers.get(b"x-sfumato-age", b"0").decode("latin-1")),
+        )
+        token_hash = hash_of(token)
+        outcome = await site.writer.ask(lambda work: work.submit(token_hash, sent))
+        state = site.state(token, outcome.standing)
+        if outcome.code:
+            reply = Json({"code": outcome.code, "state": state}, 409)
+        else:
+            reply = Json({"answer": outcome.answer, "state": state}, 200 if outcome.again else 201)
+        await reply(scope, receive, send)
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """The body; None if the client left before it was whole."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
 
 
 def _site(request: Request) -> Site:
@@ -105,7 +129,12 @@ def _site(request: Request) -> Site:
 
 
 async def _body(request: Request) -> bytes:
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip()
+    _check_json(request.headers.get("content-type", ""))
+    return await request.body()
+
+
+def _check_json(content_type: str) -> None:
+    media_type = content_type.partition(";")[0].strip()
     if media_type != "application/json":
         raise InvalidAnswer(
             f"found the content type {media_type[:60]!r}",
@@ -113,7 +142,6 @@ async def _body(request: Request) -> bytes:
             fix="send JSON, and say so in Content-Type",
             code="not-json",
         )
-    return await request.body()
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
@@ -129,7 +157,6 @@ def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         ) from None
 
 
-def _age(request: Request) -> int:
+def _age(text: str) -> int:
     """Milliseconds since the person pressed submit, as their browser's clock counted; nonsense counts as none."""
-    text = request.headers.get("x-sfumato-age", "0")
     return min(int(text), LONGEST_AGE_MS) if text.isascii() and text.isdigit() and len(text) < 16 else 0

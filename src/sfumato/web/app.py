@@ -36,7 +36,7 @@ def routes() -> list[Route | Mount]:
     """Every route. `/s/{token}` and what lies under it belongs to the person with the token; the rest is for all."""
     person = "/s/{token:str}"
     return [
-        Route(f"{person}/api/answers", answering.answers, methods=["POST"]),
+        Route(f"{person}/api/answers", answering.Answers(), methods=["POST"]),
         *(Route(f"{person}/api/{name}", answering.step(name), methods=["POST"]) for name in answering.STEPS),
         Route(f"{person}/api/comprehension", answering.comprehension, methods=["POST"]),
         Route(f"{person}/pictures/{{trial:str}}/{{n:str}}", pages.picture),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-import sys
 import threading
 import time
 from collections.abc import Collection, Iterator
@@ -33,8 +32,6 @@ from sfumato.web.app import application
 from sfumato.web.site import Site
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-SWITCH_SECONDS = 0.0005
-"""How long one thread may keep the others waiting: the writer and the event loop take turns all the time."""
 
 
 def store_beside(study: Study) -> Path:
@@ -121,7 +118,6 @@ def server_of(site: Site, hosts: Collection[str]) -> uvicorn.Server:
 
 def serve(site: Site, listener: socket.socket, hosts: Collection[str] = LOOPBACK) -> None:
     """Answer requests until the process is told to stop; what was acknowledged is safe whenever that is."""
-    sys.setswitchinterval(SWITCH_SECONDS)
     server_of(site, hosts).run([listener])
 
 
