@@ -25,8 +25,9 @@ WITNESS = Path(__file__).parents[1] / "browser" / "witness.js"
 ALL_SAVED = "All answers saved"
 ENDS = ("finished", "empty", "withdrawn", "gone")
 PATIENCE_MS = 15_000
-KINDS = ("tokens", "choice", "top_two")
 SEEDS = range(int(os.environ.get("SFUMATO_SEEDS", "1")))
+KINDS = ("tokens", "choice", "top_two") if len(SEEDS) > 1 else ("tokens", "choice")
+"""The forms that faults are tried with: where there is time, also the longest."""
 WANTED = 4
 """Trials a person, unless told otherwise."""
 ANSWERS = "**/api/answers"

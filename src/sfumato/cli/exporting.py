@@ -33,8 +33,8 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     from sfumato.study_file import read_study
 
     asked = read_study(study)
-    assert asked.path is not None
-    check_outputs(asked.path, output=output, records=records)
+    # The items' own file is the study's, whatever it is called.
+    check_outputs(asked.items.csv or study, output=output, records=records)
     written = export(StorePlace.of(store or store_beside(asked)), asked.name, output, records)
     say_written(output, f"{written.n_answers:,} answers ({written.kind})")
     if records is not None:

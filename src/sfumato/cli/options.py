@@ -57,8 +57,9 @@ def check_outputs(source: Path, **outputs: Path | None) -> None:
         kind_of(path, TABLE_KINDS)
         place = check_place(path).absolute()
         if place in seen:
+            other = f"--{seen[place]}" if seen[place] else "the source"
             raise BadSetting(
-                f"found the same file for {'--' + seen[place] if seen[place] else 'the source'} and --{option}",
+                f"found the same file, {show(path.name)}, for {other} and --{option}",
                 expected="a file of its own for each",
                 fix=f"choose another file for --{option}",
                 code="bad-setting",
