@@ -33,9 +33,10 @@ def command(study: Path, port: int, host: str | None, public: bool, store: str |
     from sfumato.elicit.checking import check_study
 
     check_public(host, public, LOOPBACK)
-    asked = check_study(study, pictures=False).study
+    checked = check_study(study, pictures=False)
+    asked = checked.study
     listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)
-    with listener, opened(asked, store) as site:
+    with listener, opened(asked, store, checked.items) as site:
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]
         click.echo(f"{printable(asked.title)}: open http://{name}:{listener.getsockname()[1]} (Ctrl-C stops)")
         if public:

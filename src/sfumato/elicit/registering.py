@@ -62,4 +62,5 @@ def _check_same_question(known: Mapping[str, Any], asked: Mapping[str, Any]) -> 
 
 def identity(stimulus: Stimulus) -> tuple[str, ...]:
     """What makes a stimulus the same one in the file and in the store."""
-    return (stimulus.item, *stimulus.others, json.dumps(dict(stimulus.told), sort_keys=True))
+    told = json.dumps(dict(stimulus.told), sort_keys=True) if stimulus.told else ""
+    return (stimulus.item, *stimulus.others, told)

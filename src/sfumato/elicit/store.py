@@ -328,6 +328,8 @@ def _count(connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnEle
 
 
 def _stimulus(row: sa.Row[Any]) -> Stimulus:
+    if row.others == "[]" and row.told == "{}":
+        return Stimulus(row.item)
     return Stimulus(row.item, tuple(json.loads(row.others)), json.loads(row.told))
 
 

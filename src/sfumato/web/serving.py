@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import socket
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import uvicorn
@@ -22,6 +23,7 @@ from sfumato.elicit.database import (
 )
 from sfumato.elicit.fieldwork import Fieldwork
 from sfumato.elicit.items import read_items
+from sfumato.elicit.kind import Item
 from sfumato.elicit.kinds import kind_of
 from sfumato.elicit.links import new_token
 from sfumato.elicit.store import secret_of
@@ -31,6 +33,8 @@ from sfumato.study import Study
 from sfumato.web.app import application
 from sfumato.web.site import Site
 
+GARBAGE_AFTER = 20_000
+"""New objects after which Python looks for garbage."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -41,11 +45,14 @@ def store_beside(study: Study) -> Path:
 
 
 @contextlib.contextmanager
-def opened(study: Study, store: str | Path | None = None) -> Iterator[Site]:
-    """The study ready to be served: store open, items known, writer at work. Everything is closed in the end."""
+def opened(study: Study, store: str | Path | None = None, items: Sequence[Item] = ()) -> Iterator[Site]:
+    """The study ready to be served: store open, items known, writer at work. Everything is closed in the end.
+
+    `items` are the study's, where they have been read already.
+    """
     place = StorePlace.of(store or store_beside(study))
     kind = kind_of(study)
-    items = read_items(study.items, study.class_names)
+    items = items or read_items(study.items, study.class_names)
     fieldwork = Fieldwork(study, kind, kind.stimuli(items, study))
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
@@ -118,6 +125,10 @@ def server_of(site: Site, hosts: Collection[str]) -> uvicorn.Server:
 
 def serve(site: Site, listener: socket.socket, hosts: Collection[str] = LOOPBACK) -> None:
     """Answer requests until the process is told to stop; what was acknowledged is safe whenever that is."""
+    # What is here now stays to the end: looking through it again and again for garbage would only make people wait.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GARBAGE_AFTER)
     server_of(site, hosts).run([listener])
 
 

@@ -102,9 +102,9 @@ class Site:
 
     def _trial(self, token: str, shown: Shown) -> dict[str, Any]:
         stimulus = shown.stimulus
-        # A mixed picture is one picture, made of those named in `of`.
-        items = [self.items[id] for id in stimulus.shown if id in self.items]
-        is_text = bool(items) and all(item.text is not None for item in items)
+        # A mixed picture is one picture, made of those named in `of`, and no item of its own.
+        first = self.items.get(stimulus.item)
+        is_text = first is not None and first.text is not None
         return {
             "trial": shown.handle,
             "number": shown.number,
@@ -113,8 +113,8 @@ class Site:
             "pictures": []
             if is_text
             else [f"/s/{token}/pictures/{shown.handle}/{n}" for n in range(len(stimulus.shown))],
-            "texts": [item.text for item in items] if is_text else [],
-            "told": {name: value for name, value in stimulus.told.items() if name in ("class", "classes")},
+            "texts": [self.items[id].text for id in stimulus.shown] if is_text else [],
+            "told": {name: stimulus.told[name] for name in ("class", "classes") if name in stimulus.told},
         }
 
     def _study_config(self) -> dict[str, Any]:
