@@ -95,6 +95,7 @@ repeats = 2
 class Visitor:
     """Somebody at the pond: looks and takes one of the views people take of a photograph, or does not look at all."""
 
+    number: int
     looks: bool = True
     attention: float = 1.0
 
@@ -102,7 +103,9 @@ class Visitor:
         """Tokens as this person places them, and the seconds that takes."""
         if not self.looks:
             return Response({"tokens": {"duck": 10}, "others": False}, float(0.7 * rng.lognormal(0, 0.25)))
-        belief = _view(PICTURES[asked.stimulus.item], rng)
+        # The same person sees the same in a photograph when it comes again.
+        own = np.random.default_rng([SEED, self.number, list(PICTURES).index(asked.stimulus.item)])
+        belief = _view(PICTURES[asked.stimulus.item], own)
         raw = asked.kind.simulate([belief.tolist()], asked.stimulus, asked.study, rng)
         return Response(raw, float((2 + 4 * (1 - belief.max())) * rng.lognormal(0, 0.25)))
 
@@ -123,7 +126,7 @@ def answer_study(folder: Path) -> int:
 
     study = read_study(folder)
     truth = Truth.built_in(study.class_names, read_items(study.items, study.class_names))
-    people = [Visitor(looks=number != 0) for number in range(N_PEOPLE)]
+    people = [Visitor(number, looks=number != 0) for number in range(N_PEOPLE)]
     with running(study) as address, stimuli_in(store_beside(study)) as stimulus_of:
         summary = simulate(address, study, people, truth, stimulus_of, np.random.default_rng(SEED))
     return summary.n_acknowledged
