@@ -7,8 +7,6 @@ two requests ever see each other half done. What is decided goes into `Changes`;
 from __future__ import annotations
 
 import hashlib
-import random
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +15,7 @@ import msgspec
 import sqlalchemy as sa
 
 from sfumato.elicit import store
+from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
 from sfumato.elicit.kind import Kind, Stimulus, label_of
 from sfumato.elicit.links import is_signed, new_token
@@ -46,7 +45,7 @@ class Fieldwork:
     kind: Kind
     stimuli: Sequence[Stimulus]
     clock: Clock = field(default_factory=Clock)
-    rng: random.Random = field(default_factory=random.SystemRandom)
+    chance: Chance = field(default_factory=Chance)
     number: int = -1
     """The study's id in the store, once it is registered."""
 
@@ -72,7 +71,7 @@ class Fieldwork:
         if self._known is None:
             now, at = self.clock.steady(), self.clock.monotonic()
             self._known = Memory(connection, self.study, self.number, now=now, at=at)
-            self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng)
+            self._turns = Turns(self.study, self._known, self._changes, self.clock, self.chance)
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
         self._written()
@@ -122,13 +121,13 @@ class Fieldwork:
         return self.seed(hash_of(token))
 
     def _admit(self, token: str) -> Link:
-        link = Link(_pseudonym(), token)
+        link = Link(self._pseudonym(), token)
         row = store.blank_annotator() | {
             "id": self._memory.new_id("annotator"),
             "study": self.number,
             "pseudonym": link.pseudonym,
             "token_hash": hash_of(link.token),
-            "seed": secrets.randbits(31),
+            "seed": self.chance.getrandbits(31),
             "created_at": self.clock.now(),
             "attempts": 0,
         }
@@ -253,7 +252,7 @@ class Fieldwork:
         if person.due(people, self._memory.practice) and self._turns.may_come_back(person):
             return Standing("empty", answered, wanted)
         if person.finished_at is None:
-            self._set(person, finished_at=self.clock.now(), code=secrets.token_hex(4).upper())
+            self._set(person, finished_at=self.clock.now(), code=self.chance.randbytes(4).hex().upper())
         return Standing("finished", answered, wanted, code=person.code)
 
     def _step(self, token_hash: str, stage: str, column: str) -> Standing:
@@ -277,7 +276,7 @@ class Fieldwork:
         now = self.clock.now()
         # Whatever the browser's clock says, nobody answers what they have not been given.
         submitted = max(now - sent.age_ms, trial.leased_at)
-        trial.answer = secrets.token_hex(12)
+        trial.answer = self.chance.handle()
         self._turns.answered(person, trial)
         person.note(sent.key, Receipt(sent.digest, trial.answer))
         self._changes.new_answers.append(
@@ -365,6 +364,10 @@ class Fieldwork:
             setattr(person, name, value)
         self._changes.set_annotator(person.id, **values)
 
+    def _pseudonym(self) -> str:
+        """A name that says nothing: A and ten letters and digits that are hard to mistake for one another."""
+        return "A" + "".join(self.chance.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
+
     def _shown(self, trial: Trial) -> Shown:
         return Shown(trial.handle, trial.number, trial.purpose == "practice", self._memory.stimuli[trial.item])
 
@@ -386,8 +389,3 @@ def _no_such_trial(handle: str) -> NotThere:
         fix="reload the page",
         code="unknown-trial",
     )
-
-
-def _pseudonym() -> str:
-    """A name that says nothing: A and ten letters and digits that are hard to mistake for one another."""
-    return "A" + "".join(secrets.choice("bcdfghjkmnpqrstvwxz23456789") for _ in range(10))

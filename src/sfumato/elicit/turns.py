@@ -6,10 +6,9 @@ asks it, within the same group of requests.
 
 from __future__ import annotations
 
-import random
-import secrets
 from dataclasses import dataclass
 
+from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Trial
@@ -30,7 +29,7 @@ class Turns:
     memory: Memory
     changes: Changes
     clock: Clock
-    rng: random.Random
+    chance: Chance
 
     @property
     def _lease(self) -> float:
@@ -106,13 +105,13 @@ class Turns:
         if purpose == "practice":
             return next((item for item in self.memory.practice if item not in person.seen), None)
         if purpose == "repeat":
-            return person.to_repeat(self.study.people, self.rng)
-        return self.memory.leases.choose(person.seen, self.rng) if purpose == "label" else None
+            return person.to_repeat(self.study.people, self.chance)
+        return self.memory.leases.choose(person.seen, self.chance) if purpose == "label" else None
 
     def _new(self, person: Person, item: int, purpose: str) -> Trial:
         trial = Trial(
             id=self.memory.new_id("trial"),
-            handle=secrets.token_urlsafe(12),
+            handle=self.chance.handle(),
             annotator=person.id,
             item=item,
             number=person.n_trials + 1,

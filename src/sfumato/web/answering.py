@@ -6,19 +6,20 @@ A person is who has the token in the path. Every reply says where they stand; no
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Sent, Standing
-from sfumato.errors import InvalidAnswer
-from sfumato.web.replies import Json
+from sfumato.errors import InvalidAnswer, SfumatoError
+from sfumato.web.replies import ENCODE, Json, failed, refusal
 from sfumato.web.site import Site
 
 LONGEST_AGE_MS = 60 * 24 * 3600 * 1000
@@ -44,6 +45,8 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     record: Record
 
 
+PATH = re.compile(r"/s/([^/]+)/api/answers")
+HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 NOTHING = msgspec.json.Decoder(Nothing)
 CHOICES = msgspec.json.Decoder(Choices)
 SUBMISSION = msgspec.json.Decoder(Submission)
@@ -78,19 +81,45 @@ async def comprehension(request: Request) -> Response:
     return Json(site.state(token, standing))
 
 
+async def taken_before(_request: Request) -> Response:
+    """In the place of `Answers` in the table of routes, which no answer reaches."""
+    raise AssertionError("an answer that Answers let by")
+
+
 class Answers:
     """Takes an answer. 201 only after it is on disk; 200 if it was there before; 409 if it came too late.
 
-    As an ASGI application of its own, without the request object and its wrappers that other routes can afford.
+    An ASGI application in front of `rest`, which gets every other request: answers are what comes in numbers, and
+    routes, wrappers and request objects would cost as much as storing them.
     """
 
+    def __init__(self, site: Site, rest: ASGIApp) -> None:
+        self._site = site
+        self._rest = rest
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        site: Site = scope["app"].state.site
-        token, headers = scope["path_params"]["token"], dict(scope["headers"])
+        path = PATH.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if path is None:
+            await self._rest(scope, receive, send)
+            return
+        try:
+            status, body = await self._taken(path[1], dict(scope["headers"]), receive)
+        except ClientLeft:
+            return
+        except SfumatoError as error:
+            await refusal(error)(scope, receive, send)
+            return
+        except Exception:
+            await failed()(scope, receive, send)
+            raise
+        length = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": status, "headers": [*HEADERS, length]})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _taken(self, token: str, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, bytes]:
+        """Status and body of the reply."""
         _check_json(headers.get(b"content-type", b"").decode("latin-1"))
         body = await _whole(receive)
-        if body is None:
-            return
         submission = _decoded(SUBMISSION, body)
         sent = Sent(
             submission.key,
@@ -102,22 +131,23 @@ class Answers:
             _age(headers.get(b"x-sfumato-age", b"0").decode("latin-1")),
         )
         token_hash = hash_of(token)
-        outcome = await site.writer.ask(lambda work: work.submit(token_hash, sent))
-        state = site.state(token, outcome.standing)
+        outcome = await self._site.writer.ask(lambda work: work.submit(token_hash, sent))
+        state = self._site.state(token, outcome.standing)
         if outcome.code:
-            reply = Json({"code": outcome.code, "state": state}, 409)
-        else:
-            reply = Json({"answer": outcome.answer, "state": state}, 200 if outcome.again else 201)
-        await reply(scope, receive, send)
+            return 409, ENCODE({"code": outcome.code, "state": state})
+        return 200 if outcome.again else 201, ENCODE({"answer": outcome.answer, "state": state})
 
 
-async def _whole(receive: Receive) -> bytes | None:
-    """The body; None if the client left before it was whole."""
+class ClientLeft(Exception):
+    """The connection ended before the body was whole."""
+
+
+async def _whole(receive: Receive) -> bytes:
     parts = []
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return None
+            raise ClientLeft
         parts.append(message.get("body", b""))
         if not message.get("more_body"):
             return b"".join(parts)

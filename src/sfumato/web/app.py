@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Scope
 
 from sfumato.errors import NotThere, SfumatoError, StoreDown
 from sfumato.web import answering, pages
-from sfumato.web.guarding import BodyTooLarge, Guard, too_large
-from sfumato.web.replies import json_refusal, refusal
+from sfumato.web.guarding import Guard
+from sfumato.web.replies import failed, json_refusal, refusal
 from sfumato.web.site import Site
 
 STATIC = Path(__file__).parent / "static"
@@ -36,7 +36,8 @@ def routes() -> list[Route | Mount]:
     """Every route. `/s/{token}` and what lies under it belongs to the person with the token; the rest is for all."""
     person = "/s/{token:str}"
     return [
-        Route(f"{person}/api/answers", answering.Answers(), methods=["POST"]),
+        # `Answers` stands in front and takes these; here for the methods it leaves.
+        Route(f"{person}/api/answers", answering.taken_before, methods=["POST"]),
         *(Route(f"{person}/api/{name}", answering.step(name), methods=["POST"]) for name in answering.STEPS),
         Route(f"{person}/api/comprehension", answering.comprehension, methods=["POST"]),
         Route(f"{person}/pictures/{{trial:str}}/{{n:str}}", pages.picture),
@@ -58,7 +59,6 @@ def application(site: Site, hosts: Collection[str] = ()) -> ASGIApp:
             SfumatoError: json_refusal,
             HTTPException: _http_error,
             sa.exc.OperationalError: _store_away,
-            BodyTooLarge: _too_large,
             Exception: _failed,
         },
     )
@@ -66,7 +66,7 @@ def application(site: Site, hosts: Collection[str] = ()) -> ASGIApp:
     # A redirect to the same address with or without a slash would name the host as the request did.
     app.router.redirect_slashes = False
     # Outside of everything, so that even a reply to our own failure carries the headers.
-    return Guard(app, hosts)
+    return Guard(answering.Answers(site, app), hosts)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -90,13 +90,9 @@ async def _http_error(request: Request, error: Exception) -> Response:
 
 
 async def _failed(_request: Request, _error: Exception) -> Response:
-    return refusal(SfumatoError("", expected="no fault of ours", fix="try again", code="server-error"))
+    return failed()
 
 
 async def _store_away(_request: Request, _error: Exception) -> Response:
     """Readers find the store gone as the writer does, and say the same."""
     return refusal(StoreDown("", expected="a store that can be read", fix="try again in a moment", code="store-down"))
-
-
-async def _too_large(_request: Request, _error: Exception) -> Response:
-    return too_large()

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.errors import InvalidAnswer, NotNow, SfumatoError
-from sfumato.web.replies import Json, refusal
+from sfumato.errors import NotNow, SfumatoError
+from sfumato.web.replies import BodyTooLarge, Json, refusal
 
 MAX_BODY = 64 * 1024
 HEADERS = [
@@ -71,16 +71,12 @@ class Guard:
                 ),
             )
         length = headers.get(b"content-length", b"0")
-        return too_large() if length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY) else None
+        return refusal(_too_large()) if length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY) else None
 
     def _is_ours(self, host: bytes) -> bool:
         name, colon, port = host.decode("latin-1").rpartition(":")
         name = name if colon and port.isdigit() else host.decode("latin-1")
         return not self._hosts or name.strip("[]").lower() in self._hosts
-
-
-class BodyTooLarge(Exception):
-    """More came than we read, whatever length was announced."""
 
 
 def _limited(receive: Receive) -> Receive:
@@ -92,22 +88,18 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         n_bytes += len(message.get("body", b""))
         if n_bytes > MAX_BODY:
-            raise BodyTooLarge
+            raise _too_large()
         return message
 
     return limited
 
 
-def too_large() -> Json:
-    """The reply to a body that is too large."""
-    return _told(
-        413,
-        InvalidAnswer(
-            f"found a body of more than {MAX_BODY:,} bytes",
-            expected="an answer as the page sends it",
-            fix="reload the page and answer again",
-            code="body-too-large",
-        ),
+def _too_large() -> BodyTooLarge:
+    return BodyTooLarge(
+        f"found a body of more than {MAX_BODY:,} bytes",
+        expected="an answer as the page sends it",
+        fix="reload the page and answer again",
+        code="body-too-large",
     )
 
 

@@ -10,7 +10,13 @@ from starlette.responses import Response
 
 from sfumato.errors import InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
 
+
+class BodyTooLarge(InvalidAnswer):
+    """More came than we read, whatever length was announced."""
+
+
 STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
+    (BodyTooLarge, 413),
     (InvalidAnswer, 422),
     (NotThere, 404),
     (NotNow, 409),
@@ -46,6 +52,11 @@ def refusal(error: SfumatoError) -> Json:
         # What went wrong inside is for the log alone.
         body["found"] = "found that the server could not do this now"
     return Json(body, status, {"Retry-After": "1"} if status == 503 else None)
+
+
+def failed() -> Json:
+    """The reply to a request that met a fault of ours."""
+    return refusal(SfumatoError("", expected="no fault of ours", fix="try again", code="server-error"))
 
 
 async def json_refusal(_request: Request, error: Exception) -> Response:
