@@ -6,6 +6,7 @@ asks it, within the same group of requests.
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 from sfumato.elicit.chance import Chance
@@ -29,6 +30,7 @@ class Turns:
     memory: Memory
     changes: Changes
     clock: Clock
+    rng: random.Random
     chance: Chance
 
     @property
@@ -105,8 +107,8 @@ class Turns:
         if purpose == "practice":
             return next((item for item in self.memory.practice if item not in person.seen), None)
         if purpose == "repeat":
-            return person.to_repeat(self.study.people, self.chance)
-        return self.memory.leases.choose(person.seen, self.chance) if purpose == "label" else None
+            return person.to_repeat(self.study.people, self.rng)
+        return self.memory.leases.choose(person.seen, self.rng) if purpose == "label" else None
 
     def _new(self, person: Person, item: int, purpose: str) -> Trial:
         trial = Trial(
