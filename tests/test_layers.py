@@ -15,7 +15,7 @@ LAYERS = (
     {"errors"},
     {
         "files", "strict_json", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities",
-        "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "study", "study_file",
+        "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "inputs", "study", "study_file",
     },
     {"imports"},
     {"elicit"},
@@ -23,6 +23,7 @@ LAYERS = (
     {"transform"},
     {"agreement"},
     {"aggregate"},
+    {"learn"},
     {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {"torch": "learn", "starlette": "web", "uvicorn": "web", "sqlalchemy": "elicit"}

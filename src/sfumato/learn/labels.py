@@ -1,0 +1,124 @@
+"""Labels: what a target makes of a lesson, and which distribution one access to an item gets.
+
+Chance comes in from outside, one number an access, so that every target of a comparison meets the same luck.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from sfumato.probabilities import check_probs
+
+
+class Labels(Protocol):
+    """A distribution for every item at every access."""
+
+    def at(
+        self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
+    ) -> Float[Tensor, "accesses classes"]:
+        """The labels of the items `index`; `chance`, even in 0..1, is what luck each access has."""
+        ...
+
+    def mean(self) -> Float[np.ndarray, "items classes"]:
+        """What an item's labels are on average."""
+        ...
+
+    def to(self, device: torch.device) -> Labels:
+        """The same on a device."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLabels:
+    """The same distribution at every access."""
+
+    probs: Float[Tensor, "items classes"]
+
+    @classmethod
+    def of(cls, probs: Float[np.ndarray, "items classes"]) -> FixedLabels:
+        check_probs(np.asarray(probs, np.float64))
+        return cls(_copied(probs))
+
+    def at(
+        self,
+        index: Int[Tensor, "accesses"],
+        chance: Float[Tensor, "accesses"],  # noqa: ARG002
+    ) -> Float[Tensor, "accesses classes"]:
+        return self.probs.index_select(0, index)
+
+    def mean(self) -> Float[np.ndarray, "items classes"]:
+        return self.probs.cpu().numpy().copy()
+
+    def to(self, device: torch.device) -> FixedLabels:
+        return FixedLabels(self.probs.to(device))
+
+
+@dataclass(frozen=True, eq=False)
+class VotedLabels:
+    """One class, drawn anew at every access from the item's distribution."""
+
+    probs: Float[Tensor, "items classes"]
+    cumulative: Float[Tensor, "items classes"]
+
+    @classmethod
+    def of(cls, probs: Float[np.ndarray, "items classes"]) -> VotedLabels:
+        probs = np.asarray(probs, np.float64)
+        check_probs(probs)
+        cumulative = np.cumsum(probs, axis=1)
+        # From the last class anybody chose on, everything is below: no rounding may lead to a class without a vote.
+        cumulative[cumulative >= cumulative[:, -1:]] = np.inf
+        return cls(_copied(probs), torch.from_numpy(cumulative))
+
+    def at(
+        self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
+    ) -> Float[Tensor, "accesses classes"]:
+        chosen = (self.cumulative.index_select(0, index) <= chance.to(self.cumulative.dtype)[:, None]).sum(1)
+        return torch.nn.functional.one_hot(chosen, self.probs.shape[1]).to(torch.float32)
+
+    def mean(self) -> Float[np.ndarray, "items classes"]:
+        return self.probs.cpu().numpy().copy()
+
+    def to(self, device: torch.device) -> VotedLabels:
+        return VotedLabels(self.probs.to(device), self.cumulative.to(device))
+
+
+@dataclass(frozen=True, eq=False)
+class PooledLabels:
+    """One row of the item's own pool, drawn anew at every access; the rows of item i begin at `starts[i]`."""
+
+    rows: Float[Tensor, "rows classes"]
+    starts: Int[Tensor, "bounds"]
+
+    @classmethod
+    def of(cls, rows: Float[np.ndarray, "rows classes"], starts: Int[np.ndarray, "bounds"]) -> PooledLabels:
+        check_probs(np.asarray(rows, np.float64))
+        assert starts[0] == 0, "the first item begins at the first row"
+        assert starts[-1] == len(rows), "the last item ends with the last row"
+        assert (np.diff(starts) > 0).all(), "an item without a row has nothing to be drawn"
+        return cls(_copied(rows), torch.from_numpy(starts.astype(np.int64)))
+
+    def at(
+        self, index: Int[Tensor, "accesses"], chance: Float[Tensor, "accesses"]
+    ) -> Float[Tensor, "accesses classes"]:
+        start, stop = self.starts[index], self.starts[index + 1]
+        drawn = (chance.to(torch.float64) * (stop - start)).to(torch.int64)
+        return self.rows.index_select(0, torch.minimum(start + drawn, stop - 1))
+
+    def mean(self) -> Float[np.ndarray, "items classes"]:
+        rows, starts = self.rows.cpu().numpy().astype(np.float64), self.starts.cpu().numpy()
+        means = np.add.reduceat(rows, starts[:-1]) / np.diff(starts)[:, None]
+        return means.astype(np.float32)
+
+    def to(self, device: torch.device) -> PooledLabels:
+        return PooledLabels(self.rows.to(device), self.starts.to(device))
+
+
+def _copied(probs: Float[np.ndarray, "rows classes"]) -> Float[Tensor, "rows classes"]:
+    """Distributions as a tensor that shares no memory with the lesson they came from."""
+    return torch.from_numpy(np.array(probs, np.float32, order="C"))

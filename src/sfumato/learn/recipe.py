@@ -1,0 +1,66 @@
+"""Recipe: how networks are trained. Every setting that is not the target, the network or the seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sfumato.errors import BadSetting
+from sfumato.learn.augmenting import CropAndFlip
+from sfumato.learn.mixing import Mixing, Plain
+from sfumato.learn.optimisers import Adam, Sgd
+from sfumato.learn.schedules import Constant, Schedule
+
+DYNAMICS = ("none", "online", "end", "both")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train. The defaults suit small pictures on a laptop."""
+
+    epochs: int = 30
+    batch_size: int = 64
+    optimiser: Sgd | Adam = field(default_factory=Adam)
+    schedule: Schedule = field(default_factory=Constant)
+    mixing: Mixing = field(default_factory=Plain)
+    augmentation: CropAndFlip | None = None
+    clip: float | None = None
+    """The longest a network's gradient may be."""
+    validation: float = 0.0
+    """The share of training items held out to watch the loss on."""
+    patience: int | None = None
+    """Stop after so many epochs without a better validation loss, and go back to the best."""
+    dynamics: str = "online"
+    """When to note how each training item is predicted: while it is learnt from (`online`, for free), at the `end` of
+    each epoch, `both` or `none`."""
+    predictions_each_epoch: bool = False
+    """Keep what is predicted for the test items after every epoch, not only the last."""
+    stacked: bool = True
+    """Train as one wide network what can be."""
+    precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("epochs", self.epochs, 1), ("batch_size", self.batch_size, 1)):
+            if value < least:
+                raise _bad(name, value, f"at least {least}")
+        if self.clip is not None and not 0 < self.clip < float("inf"):
+            raise _bad("clip", self.clip, "a length above 0")
+        if not 0 <= self.validation < 1:
+            raise _bad("validation", self.validation, "a share from 0 to below 1")
+        if self.patience is not None and self.patience < 1:
+            raise _bad("patience", self.patience, "at least 1 epoch")
+        if self.dynamics not in DYNAMICS:
+            raise _bad("dynamics", self.dynamics, " or ".join(DYNAMICS))
+        if self.precision not in ("float32", "bfloat16", "float16"):
+            raise _bad("precision", self.precision, "float32, bfloat16 or float16")
+        if (self.patience or self.schedule.needs_validation) and not self.validation:
+            watcher = "patience" if self.patience else f"the schedule {self.schedule.name}"
+            raise BadSetting(
+                f"found {watcher} without validation items",
+                expected="a share of the items to watch the loss on",
+                fix="give validation, for example 0.1",
+                code="bad-setting",
+            )
+
+
+def _bad(name: str, value: object, expected: str) -> BadSetting:
+    return BadSetting(f"found {name} = {value}", expected=expected, fix=f"choose another {name}", code="bad-setting")

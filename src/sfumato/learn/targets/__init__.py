@@ -1,0 +1,67 @@
+"""Lesson -> Labels: what a network is to learn. One target a file; `TARGETS` lists them all.
+
+Those people's doubt is in: soft, sampled, deaggregated, tempered, class-level. Those it is not in: hard, majority,
+smoothing, distilled. Controls: uniform and random teach nothing, shuffled takes item-level doubt away,
+entropy-matched leaves how much doubt there is and takes away between which classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.learn.targets.class_level import ClassLevel
+from sfumato.learn.targets.deaggregated import Deaggregated
+from sfumato.learn.targets.distilled import Distilled
+from sfumato.learn.targets.entropy_matched import EntropyMatched
+from sfumato.learn.targets.hard import Hard
+from sfumato.learn.targets.majority import Majority
+from sfumato.learn.targets.random import Random
+from sfumato.learn.targets.sampled import Sampled
+from sfumato.learn.targets.shuffled import Shuffled
+from sfumato.learn.targets.smoothing import Smoothing
+from sfumato.learn.targets.soft import Soft
+from sfumato.learn.targets.target import Target
+from sfumato.learn.targets.tempered import Tempered
+from sfumato.learn.targets.uniform import Uniform
+from sfumato.strategies import strategy_named
+
+TARGETS: tuple[Any, ...] = (
+    Hard,
+    Majority,
+    Soft,
+    Sampled,
+    Deaggregated,
+    Smoothing,
+    ClassLevel,
+    Distilled,
+    Tempered,
+    Shuffled,
+    EntropyMatched,
+    Uniform,
+    Random,
+)
+
+__all__ = [
+    "TARGETS",
+    "ClassLevel",
+    "Deaggregated",
+    "Distilled",
+    "EntropyMatched",
+    "Hard",
+    "Majority",
+    "Random",
+    "Sampled",
+    "Shuffled",
+    "Smoothing",
+    "Soft",
+    "Target",
+    "Tempered",
+    "Uniform",
+    "target_named",
+]
+
+
+def target_named(name: str, settings: Mapping[str, Any]) -> Target:
+    """The target called `name` with `settings`; the one place where a name becomes an object."""
+    return strategy_named("target", TARGETS, name, settings)  # type: ignore[no-any-return]

@@ -1,0 +1,461 @@
+"""What every target must do. A target is tested by standing in `TARGETS`; each contract rejects a wrong one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import BadSetting, UnknownName
+from sfumato.learn.labels import FixedLabels, Labels, VotedLabels
+from sfumato.learn.lesson import Lesson, Pool, one_hot
+from sfumato.learn.targets import (
+    TARGETS,
+    ClassLevel,
+    Deaggregated,
+    Distilled,
+    EntropyMatched,
+    Random,
+    Shuffled,
+    Smoothing,
+    Target,
+    Tempered,
+    target_named,
+)
+
+OPTIONS = {"original": "--original", "people": "--labels", "beliefs": "--beliefs", "predicted": "--teacher"}
+NEEDS: dict[str, set[str]] = {
+    "hard": {"original"},
+    "majority": {"people"},
+    "soft": {"people"},
+    "sampled": {"people"},
+    "deaggregated": {"beliefs"},
+    "smoothing": {"original"},
+    "class-level": {"original", "people"},
+    "distilled": {"predicted"},
+    "tempered": {"people"},
+    "shuffled": {"original", "people"},
+    "entropy-matched": {"original", "people"},
+    "uniform": set(),
+    "random": set(),
+}
+"""The sources each needs as it is by default; what else there is must not matter."""
+
+MADE: tuple[Target, ...] = (
+    *(target() for target in TARGETS),
+    ClassLevel(by="majority"),
+    Shuffled(by="majority"),
+    Deaggregated(annotators=2),
+    Random(form="soft"),
+    Distilled(temperature=3.0, share=0.6),
+    Tempered(temperature=0.3),
+    EntropyMatched(level="mean"),
+    Smoothing(share=0.0),
+    Smoothing(share=1.0),
+)
+DOUBTS_ANYWAY = ("smoothing", "uniform", "random")
+"""Those that are unsure of an item nobody is unsure of."""
+
+
+def drawn(n_items: int, n_classes: int, seed: int, doubt: float = 0.5) -> Lesson:
+    """A lesson with every source: people lean to the original class, mostly; one to six beliefs an item."""
+    rng = np.random.default_rng(seed)
+    original = rng.integers(n_classes, size=n_items)
+    lean = 0.6 * one_hot(original, n_classes)
+    people = lean + 0.4 * rng.dirichlet(np.full(n_classes, doubt), n_items)
+    people[::4] = rng.dirichlet(np.full(n_classes, doubt), len(people[::4]))
+    people[people < 0.01] = 0
+    people /= people.sum(axis=1, keepdims=True)
+    counts = rng.integers(1, 7, n_items)
+    rows = rng.dirichlet(np.full(n_classes, doubt), int(counts.sum()))
+    pool = Pool(rows, np.concatenate(([0], np.cumsum(counts))), rng.integers(9, size=len(rows)), 9)
+    return Lesson(
+        tuple(f"item-{i}" for i in range(n_items)),
+        tuple(f"class-{k}" for k in range(n_classes)),
+        original,
+        people,
+        pool,
+        rng.dirichlet(np.ones(n_classes), n_items),
+    )
+
+
+LESSON = drawn(200, 5, seed=1)
+
+
+def made_by(target: Target, lesson: Lesson, seed: int = 7) -> Labels:
+    return target.labels(lesson, np.random.default_rng(seed))
+
+
+def at(labels: Labels, index: np.ndarray, chance: np.ndarray) -> np.ndarray:
+    got = labels.at(torch.from_numpy(index), torch.from_numpy(chance))
+    assert got.dtype == torch.float32
+    return got.numpy()
+
+
+def accesses(lesson: Lesson, each: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Every item `each` times in no order, with luck from the first number there is to the last below one."""
+    rng = np.random.default_rng(3)
+    index = rng.permutation(np.repeat(np.arange(lesson.n_items), each))
+    chance = rng.random(len(index), dtype=np.float32)
+    chance[:2] = 0.0, np.nextafter(np.float32(1), np.float32(0))
+    return index, chance
+
+
+# The contracts: each takes a target and a lesson with every source, and fails for a target that breaks it.
+
+
+def gives_a_distribution_at_every_access(target: Target, lesson: Lesson) -> None:
+    labels = made_by(target, lesson)
+    index, chance = accesses(lesson)
+    for got in (at(labels, index, chance), labels.mean()):
+        assert got.dtype == np.float32
+        assert np.isfinite(got).all()
+        assert (got >= 0).all()
+        np.testing.assert_allclose(got.sum(axis=1, dtype=np.float64), 1, rtol=0, atol=1e-6)
+    assert at(labels, index, chance).shape == (len(index), lesson.n_classes)
+    assert labels.mean().shape == (lesson.n_items, lesson.n_classes)
+
+
+def answers_each_access_by_itself(target: Target, lesson: Lesson) -> None:
+    labels = made_by(target, lesson)
+    index, chance = accesses(lesson)
+    got = at(labels, index, chance)
+    np.testing.assert_array_equal(at(labels, index[::-1].copy(), chance[::-1].copy()), got[::-1])
+    np.testing.assert_array_equal(at(labels, index[5:6], chance[5:6]), got[5:6])
+    np.testing.assert_array_equal(at(labels.to(torch.device("cpu")), index, chance), got)
+
+
+def means_what_it_gives(target: Target, lesson: Lesson) -> None:
+    """The mean over a fine grid of chance, which 1 to 6 rows divide evenly, so that only drawn votes are rounded."""
+    labels = made_by(target, lesson)
+    n = 480
+    sums = np.zeros((lesson.n_items, lesson.n_classes))
+    for step in range(n):
+        sums += at(labels, np.arange(lesson.n_items), np.full(lesson.n_items, (step + 0.5) / n))
+    tolerance = 1 / n if isinstance(labels, VotedLabels) else 1e-6
+    np.testing.assert_allclose(labels.mean(), sums / n, rtol=0, atol=tolerance)
+
+
+def repeats_by_seed(target: Target, lesson: Lesson) -> None:
+    one, other = made_by(target, lesson, 5), made_by(target, lesson, 5)
+    np.testing.assert_array_equal(one.mean(), other.mean())
+    np.testing.assert_array_equal(at(one, *accesses(lesson)), at(other, *accesses(lesson)))
+
+
+def arrays_of(lesson: Lesson) -> list[np.ndarray]:
+    assert lesson.original is not None
+    assert lesson.people is not None
+    assert lesson.beliefs is not None
+    assert lesson.predicted is not None
+    pool = lesson.beliefs
+    return [lesson.original, lesson.people, lesson.predicted, pool.rows, pool.starts, pool.annotators]
+
+
+def in_single_precision(lesson: Lesson) -> Lesson:
+    original, people, predicted, rows, starts, annotators = arrays_of(lesson)
+    assert lesson.beliefs is not None
+    pool = Pool(rows.astype(np.float32), starts, annotators, lesson.beliefs.n_annotators)
+    return Lesson(lesson.items, lesson.classes, original, people.astype(np.float32), pool, predicted.astype(np.float32))
+
+
+def leaves_the_lesson_alone(target: Target, lesson: Lesson) -> None:
+    """Neither making labels nor writing into them reaches the lesson; single precision could be shared unseen."""
+    for each in (lesson, in_single_precision(lesson)):
+        # A copy, so that a target that does write spoils nothing for the next test.
+        own = each.take(np.arange(each.n_items))
+        before = [array.tobytes() for array in arrays_of(own)]
+        labels = made_by(target, own)
+        at(labels, *accesses(own))[:] = 7
+        labels.mean()[:] = 7
+        assert [array.tobytes() for array in arrays_of(own)] == before
+
+
+def is_sure_where_everybody_is(target: Target, lesson: Lesson) -> None:
+    """Where all sources say the same without doubt, the labels are the hard ones, exactly, whatever the luck."""
+    if target.name in DOUBTS_ANYWAY:
+        return
+    assert lesson.original is not None
+    assert lesson.beliefs is not None
+    hard = one_hot(lesson.original, lesson.n_classes)
+    pool = replace(lesson.beliefs, rows=np.repeat(hard, np.diff(lesson.beliefs.starts), axis=0))
+    sure = replace(lesson, people=hard, beliefs=pool, predicted=hard)
+    labels = made_by(target, sure)
+    index, chance = accesses(sure)
+    np.testing.assert_array_equal(at(labels, index, chance), hard[index])
+    np.testing.assert_array_equal(labels.mean(), hard)
+
+
+def treats_classes_alike(target: Target, lesson: Lesson) -> None:
+    """Classes in another order give the same labels with the columns in that order."""
+    if target.name == "random":
+        return
+    order = np.random.default_rng(11).permutation(lesson.n_classes)
+    original, people, predicted, rows, starts, annotators = arrays_of(lesson)
+    assert lesson.beliefs is not None
+    other = Lesson(
+        lesson.items,
+        tuple(lesson.classes[k] for k in order),
+        np.argsort(order)[original],
+        people[:, order],
+        Pool(rows[:, order], starts, annotators, lesson.beliefs.n_annotators),
+        predicted[:, order],
+    )
+    got, plain = made_by(target, other).mean(), made_by(target, lesson).mean()
+    np.testing.assert_allclose(got, plain[:, order], rtol=0, atol=1e-6)
+
+
+def ignores_the_order_of_items(target: Target, lesson: Lesson) -> None:
+    if target.name in ("random", "shuffled") or getattr(target, "annotators", None) is not None:
+        return
+    order = np.random.default_rng(13).permutation(lesson.n_items)
+    plain, other = made_by(target, lesson), made_by(target, lesson.take(order))
+    index, chance = accesses(lesson)
+    np.testing.assert_allclose(at(other, index, chance), at(plain, order[index], chance), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(other.mean(), plain.mean()[order], rtol=0, atol=1e-6)
+
+
+CONTRACTS = (
+    gives_a_distribution_at_every_access,
+    answers_each_access_by_itself,
+    means_what_it_gives,
+    repeats_by_seed,
+    leaves_the_lesson_alone,
+    is_sure_where_everybody_is,
+    treats_classes_alike,
+    ignores_the_order_of_items,
+)
+
+
+@pytest.mark.parametrize("target", MADE, ids=repr)
+@pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
+def test_contract(contract: Callable[[Target, Lesson], None], target: Target) -> None:
+    contract(target, LESSON)
+
+
+@pytest.mark.parametrize("target", MADE, ids=repr)
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.differing_executors])
+@given(
+    n_items=st.integers(1, 30),
+    n_classes=st.integers(2, 7),
+    seed=st.integers(0, 10**6),
+    doubt=st.sampled_from([0.02, 0.5, 50.0]),
+)
+def test_contracts_of_lessons_of_all_sizes(
+    target: Target, n_items: int, n_classes: int, seed: int, doubt: float
+) -> None:
+    lesson = drawn(n_items, n_classes, seed, doubt)
+    for contract in CONTRACTS:
+        if contract is not means_what_it_gives:
+            contract(target, lesson)
+
+
+def asks_for_what_it_needs(target: Target, needed: set[str]) -> None:
+    """Without a source it needs: an error that names the target and the option. Without the others: the same labels."""
+    full = made_by(target, LESSON).mean()
+    bare = replace(LESSON, **{source: None for source in OPTIONS if source not in needed})
+    np.testing.assert_array_equal(made_by(target, bare).mean(), full)
+    for source in needed:
+        with pytest.raises(BadSetting, match=target.name) as caught:
+            made_by(target, replace(LESSON, **{source: None}))
+        assert caught.value.code == "missing-source"
+        assert OPTIONS[source] in caught.value.fix
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_sources(target: Any) -> None:
+    asks_for_what_it_needs(target(), NEEDS[target.name])
+
+
+def test_sources_that_depend_on_settings() -> None:
+    asks_for_what_it_needs(Distilled(share=0.5), {"predicted", "original"})
+    asks_for_what_it_needs(ClassLevel(by="majority"), {"people"})
+    asks_for_what_it_needs(Shuffled(by="majority"), {"people"})
+
+
+def test_names_are_distinct_and_found() -> None:
+    names = [target.name for target in TARGETS]
+    assert len(set(names)) == len(names) == 13
+    for target in TARGETS:
+        assert target_named(target.name, {}) == target()
+        assert isinstance(target(), Target)
+    with pytest.raises(UnknownName, match="did you mean") as caught:
+        target_named("sofd", {})
+    assert caught.value.code == "unknown-target"
+
+
+BAD: dict[str, tuple[Any, ...]] = {
+    "annotators": (0, -1, 2.5),
+    "share": (-0.1, 1.1, float("nan")),
+    "temperature": (0.0, -1.0, float("nan"), float("inf")),
+    "by": ("perhaps", ""),
+    "form": ("perhaps",),
+    "level": ("perhaps",),
+}
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_settings_that_mean_nothing_are_refused(target: Any) -> None:
+    with pytest.raises(BadSetting, match="found the setting magic"):
+        target_named(target.name, {"magic": 1})
+    for field in fields(target):
+        for value in BAD[field.name]:
+            with pytest.raises(BadSetting, match=field.name) as caught:
+                target_named(target.name, {field.name: value})
+            assert caught.value.code == "bad-setting"
+
+
+# A wrong target for each contract: people's labels, with one thing not as it should be.
+
+
+@dataclass(frozen=True)
+class _Wrong:
+    name: ClassVar[str] = "wrong"
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+        return FixedLabels.of(self.spoilt(lesson.need_people(self.name), lesson, rng))
+
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return people
+
+
+class _Unchecked(_Wrong):
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+        return FixedLabels(torch.from_numpy(self.spoilt(lesson.need_people(self.name), lesson, rng)))
+
+
+class SumsToTwo(_Unchecked):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return (2 * people).astype(np.float32)
+
+
+class OwesMass(_Unchecked):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return (1.5 * people - 0.5 / lesson.n_classes).astype(np.float32)
+
+
+class GivesNothing(_Unchecked):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return np.where(people > 0, people, np.nan).astype(np.float32)
+
+
+class GivesDoubles(_Unchecked):
+    pass
+
+
+class SharesMemory(_Unchecked):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return np.asarray(people, np.float32)
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+        probs = torch.from_numpy(self.spoilt(lesson.need_people(self.name), lesson, rng))
+        return _Windows(probs)
+
+
+class _Windows(FixedLabels):
+    def mean(self) -> np.ndarray:
+        return self.probs.numpy()
+
+
+class _ShiftedMean(FixedLabels):
+    def mean(self) -> np.ndarray:
+        return np.roll(super().mean(), 1, axis=1)
+
+
+class SaysAnotherMean(_Wrong):
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+        return _ShiftedMean(FixedLabels.of(lesson.need_people(self.name)).probs)
+
+
+class _OneLuckForAll(VotedLabels):
+    def at(self, index: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
+        return super().at(index, chance[:1].expand(len(chance)))
+
+
+class DrawsOnceForTheBatch(_Wrong):
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+        right = VotedLabels.of(lesson.need_people(self.name))
+        return _OneLuckForAll(right.probs, right.cumulative)
+
+
+class SeedsItself(_Wrong):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return people[np.random.default_rng().permutation(len(people))]
+
+
+class WritesIntoTheLesson(_Wrong):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        people *= 0.5
+        people += 0.5 / lesson.n_classes
+        return people
+
+
+class AlwaysDoubtsALittle(_Wrong):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return 0.999 * people + 0.001 / lesson.n_classes
+
+
+class LikesTheFirstClass(_Wrong):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return 0.999 * people + 0.001 * one_hot([0], lesson.n_classes)
+
+
+class LooksAtTheNextItem(_Wrong):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return np.roll(people, 1, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("contract", "wrong"),
+    [
+        (gives_a_distribution_at_every_access, SumsToTwo()),
+        (gives_a_distribution_at_every_access, OwesMass()),
+        (gives_a_distribution_at_every_access, GivesNothing()),
+        (gives_a_distribution_at_every_access, GivesDoubles()),
+        (answers_each_access_by_itself, DrawsOnceForTheBatch()),
+        (means_what_it_gives, SaysAnotherMean()),
+        (repeats_by_seed, SeedsItself()),
+        (leaves_the_lesson_alone, WritesIntoTheLesson()),
+        (leaves_the_lesson_alone, SharesMemory()),
+        (is_sure_where_everybody_is, AlwaysDoubtsALittle()),
+        (treats_classes_alike, LikesTheFirstClass()),
+        (ignores_the_order_of_items, LooksAtTheNextItem()),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_contract_rejects_a_wrong_target(contract: Callable[[Target, Lesson], None], wrong: Target) -> None:
+    with pytest.raises(AssertionError):
+        contract(wrong, LESSON)
+
+
+def test_every_contract_holds_for_the_sound_part_of_the_wrong_ones() -> None:
+    """What they share is no reason for a rejection."""
+    for contract in CONTRACTS:
+        contract(_Wrong(), LESSON)
+    asks_for_what_it_needs(_Wrong(), {"people"})
+
+
+class MakesDo(_Wrong):
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+        known = lesson.people is not None
+        return super().labels(lesson if known else replace(lesson, people=lesson.predicted), rng)
+
+
+class PeeksAtTheTeacher(_Wrong):
+    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+        return people if lesson.predicted is None else (people + lesson.predicted) / 2
+
+
+def test_a_target_that_makes_do_without_its_source_is_rejected() -> None:
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        asks_for_what_it_needs(MakesDo(), {"people"})
+
+
+def test_a_target_that_uses_more_than_it_says_is_rejected() -> None:
+    with pytest.raises(AssertionError):
+        asks_for_what_it_needs(PeeksAtTheTeacher(), {"people"})
