@@ -28,6 +28,7 @@ from database_kill_trial import backend_kill_trial, postmaster_kill_trial  # noq
 from kill_trial import KillReport, kill_trial  # noqa: E402
 from postgres_cluster import Cluster, cluster  # noqa: E402
 from quota_trial import LEASE_SECONDS, QuotaReport, quota_trial, write_quota_study  # noqa: E402
+from resume_trial import resume_trial  # noqa: E402
 from study_server import StudyServer  # noqa: E402
 
 STATE_MACHINE = HERE.parent / "elicit" / "test_state_machine.py"
@@ -35,6 +36,7 @@ N_EXAMPLES = 20_000
 ANSWERS_A_KILL = 1_000
 """More than a crowd gives between two kills."""
 RECOVERY_SECONDS = 10
+N_RESUME_KILLS = 20
 CUT_SHORT = "**cut short, the time was up:** "
 """Before what a trial found that did not come to its end."""
 
@@ -123,6 +125,29 @@ class Trials:
             print(said)
         return Row("", asked, said.strip().splitlines()[-1] if said.strip() else "nothing said", not process.returncode)
 
+    def resume(self, until: float) -> Row:
+        """Trainings killed and taken up, each job at one thread and at two; and two that forget, to be found out."""
+        cases = [(job, threads) for job in ("conv", "ffn") for threads in (1, 2)]
+        reports = []
+        for i, (job, threads) in enumerate(cases):
+            now = time.monotonic()
+            ends_at = now + max(until - now, 0) / (len(cases) - i)
+            place = self._new_folder()
+            reports.append(resume_trial(job, place, N_RESUME_KILLS, seed=i, threads=threads, until=ends_at))
+        forgetful = [
+            resume_trial("conv", self._new_folder(), 2, seed=9, fault=fault)
+            for fault in ("restart-draws", "forget-optimiser")
+        ]
+        n_done, n_asked = sum(report.kills for report in reports), N_RESUME_KILLS * len(cases)
+        found_out = sum(bool(report.different) for report in forgetful)
+        said = f"{'; '.join(map(str, reports))}; {found_out} of {len(forgetful)} that forget found out"
+        return Row(
+            "",
+            f"{N_RESUME_KILLS} kills of each training, at 1 and at 2 threads, also during a save: the same to the bit",
+            _found(said, n_done, n_asked),
+            all(report.clean and report.during_a_save for report in reports) and found_out == len(forgetful),
+        )
+
     def controls(self, until: float) -> Row:
         """Servers with a fault put in: each trial must find its own."""
         found = {
@@ -204,6 +229,7 @@ SHARES = {
     "quota_10": 8,
     "quota_3_postgresql": 5,
     "quota_3_kills": 4,
+    "resume": 3,
     "controls": 1,
     "state_machine": 10,
 }

@@ -13,10 +13,7 @@ from scipy.optimize import curve_fit
 from sfumato import Annotations, Beliefs
 from sfumato.imports import HMix
 from sfumato.label import Mixture
-
-pytest.importorskip("torch")
-
-from sfumato.learn.mixing import CurveFit, HumanMixtures, Judgments, Smoothing, blends_of  # noqa: E402
+from sfumato.learn.mixing import CurveFit, HumanMixtures, Judgments, Smoothing, blends_of
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +46,7 @@ def test_the_pooled_curve_is_the_published_one(judgments: Judgments) -> None:
 
 
 def test_the_curve_of_every_pair_is_that_of_plain_least_squares(judgments: Judgments) -> None:
-    curves = CurveFit(prior=0).fit(judgments)
+    curves = CurveFit(prior=0.0).fit(judgments)
     assert len(curves.pairs) == 45
     assert sum(curves.n_judgments) == 4_950
     item = judgments.item_of_rows()
@@ -62,7 +59,7 @@ def test_the_curve_of_every_pair_is_that_of_plain_least_squares(judgments: Judgm
 
 
 def test_shrinkage_brings_pairs_together(judgments: Judgments) -> None:
-    own, shrunk = CurveFit(prior=0).fit(judgments), CurveFit(prior=100).fit(judgments)
+    own, shrunk = CurveFit(prior=0.0).fit(judgments), CurveFit(prior=100.0).fit(judgments)
     spread = [np.std([pair.curve.x0 for pair in curves.pairs]) for curves in (own, shrunk)]
     assert 0.3 * spread[0] < spread[1] < 0.8 * spread[0]
     assert own.pooled == shrunk.pooled
@@ -117,4 +114,4 @@ def test_beliefs_about_a_hundred_of_the_mixtures(published: Path, mixtures: Huma
     rows = np.arange(100)
     named = mean[rows, chosen.judgments.first] + mean[rows, chosen.judgments.second]
     # People put 38.3% of their mass on classes that were not mixed (thesis, section 5.1.2).
-    assert 1 - named.mean() == pytest.approx(0.383, abs=0.02)
+    assert round(1 - float(named.mean()), 3) == 0.383

@@ -98,6 +98,14 @@ def test_a_pool_gives_every_row_equally_often(n_rows: int) -> None:
     np.testing.assert_allclose(ends[:, 0], [first[0], first[-1], first[-1]], rtol=0, atol=1e-7)
 
 
+def test_luck_of_exactly_one_is_the_last_there_is() -> None:
+    """Some generators, and rounding to single precision, give it."""
+    labels, rows = pooled()
+    one = torch.tensor([1.0, 1.0, 1.0])
+    assert labels.at(torch.tensor([0, 1, 2]), one).tolist() == rows[[2, 3, 4]].tolist()
+    assert classes_at(VotedLabels.of(np.array([[0.1, 0.9, 0.0]])), 0, [1.0]) == [1]
+
+
 def test_pools_that_do_not_fit_their_rows_are_refused() -> None:
     rows = np.array([[1.0, 0.0], [0.5, 0.5]])
     for starts in ([0, 1, 1, 2], [0, 1], [1, 2], [0, 3]):

@@ -30,6 +30,7 @@ COMMANDS = {
     "agreement": ("sfumato.cli.agreeing", "Show how far people agree, with intervals."),
     "transform": ("sfumato.cli.transforming", "Smooth, sharpen, sparsify, average or fill in labels."),
     "aggregate": ("sfumato.cli.aggregating", "Say what people together say: beliefs into soft labels."),
+    "learn": ("sfumato.cli.learning", "Train networks on labels that doubt, any target against any other."),
     "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),
     "serve": ("sfumato.cli.serving", "Open a study to people, in their browser."),
     "export": ("sfumato.cli.exporting", "Write a study's answers as a table."),

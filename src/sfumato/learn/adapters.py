@@ -6,7 +6,7 @@ import copy
 import inspect
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from sfumato.learn.labels import Labels, VotedLabels
 from sfumato.probabilities import check_probs
 
 
+@runtime_checkable
 class Estimator(Protocol):
     """As scikit-learn's classifiers are: `classes_` names the columns of `predict_proba`."""
 

@@ -9,6 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from sfumato.learn.ranks import Ranks
+
 
 @dataclass(frozen=True, eq=False)
 class Moment:
@@ -60,6 +62,14 @@ class Noted:
         self.gold[:, place] = probs[:, torch.arange(len(index), device=right.device), right].cpu()
         self.agreement[:, place] = torch.einsum("gbk,bk->gb", probs, reference[index]).cpu()
         self.correct[:, place] = (probs.argmax(-1) == right).cpu()
+
+    def gather(self, ranks: Ranks) -> None:
+        """Take in what other ranks noted of their items."""
+        if ranks.world > 1:
+            # An item is noted by one rank, or by all alike.
+            for noted in (self.gold, self.agreement):
+                ranks.largest(noted.nan_to_num_(0.0))
+            self.correct.copy_(ranks.largest(self.correct.to(torch.uint8)).to(torch.bool))
 
     @property
     def has_any(self) -> bool:

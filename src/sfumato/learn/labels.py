@@ -6,7 +6,7 @@ Chance comes in from outside, one number an access, so that every target of a co
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -16,6 +16,7 @@ from torch import Tensor
 from sfumato.probabilities import check_probs
 
 
+@runtime_checkable
 class Labels(Protocol):
     """A distribution for every item at every access."""
 

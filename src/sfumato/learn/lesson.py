@@ -133,7 +133,17 @@ class Lesson:
         return _needed(self.people, target, "people's label of every item", "--labels")
 
     def need_beliefs(self, target: str) -> Pool:
-        return _needed(self.beliefs, target, "every annotator's belief", "--beliefs")
+        """Every annotator's belief, at least one about each item."""
+        pool = _needed(self.beliefs, target, "every annotator's belief", "--beliefs")
+        empty = np.flatnonzero(np.diff(pool.starts) == 0)
+        if len(empty):
+            raise BadTable(
+                f"found no belief about item {show(self.items[empty[0]])} ({len(empty):,} such items)",
+                expected="at least one belief about every item",
+                fix=f"leave these items out, or leave out the target {target}",
+                code="missing-belief",
+            )
+        return pool
 
     def need_predicted(self, target: str) -> Float[np.ndarray, "items classes"]:
         return _needed(self.predicted, target, "a teacher's predictions", "--teacher")

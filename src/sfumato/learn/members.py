@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from sfumato.learn.optimisers import Adam, Sgd
-from sfumato.learn.stacking import Stack, can_stack, of_members
+from sfumato.learn.stacking import Stack, agrees, can_stack, of_members
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,9 @@ def shares_of(members: Stack | Apart) -> list[Share]:
 def side_by_side(networks: Sequence[nn.Module], example: Tensor, *, stacked: bool) -> Stack | Apart:
     """The networks as one where they can be and `stacked` asks for it."""
     if stacked and len(networks) > 1 and can_stack(networks[0]):
-        return Stack(networks, example)
+        stack = Stack(networks, example)
+        if agrees(stack, networks, example):
+            return stack
     return Apart(networks)
 
 
@@ -116,7 +118,7 @@ class Mover:
         for key, value in state.items():
             number, _, name = key.partition(".")
             parameter = self.shares[int(number)].parameter
-            at = value if value.dim() == 0 else torch.empty_like(parameter).copy_(value)
+            at = value if value.dim() == 0 else torch.empty_like(parameter).copy_(value.reshape(parameter.shape))
             self._optimiser.state[parameter][name] = at
 
     def of_members(self, members: Sequence[int]) -> dict[str, Tensor]:

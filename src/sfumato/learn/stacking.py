@@ -31,7 +31,9 @@ class StackedLinear(nn.Module):
         super().__init__()
         self.members, self.n_in, self.n_out = members, layer.in_features, layer.out_features
         self.weight = nn.Parameter(_repeated(layer.weight[None], members))
-        self.bias = None if layer.bias is None else nn.Parameter(_repeated(layer.bias[None], members))
+        self.bias: nn.Parameter | None = None
+        if layer.bias is not None:
+            self.bias = nn.Parameter(_repeated(layer.bias[None], members))
 
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() == 2 and x.shape[1] == self.n_in:
@@ -159,15 +161,30 @@ class Stack(nn.Module):
 
 def of_members(tensor: Tensor, members: int) -> Tensor:
     """A wide tensor with the members as its first axis: a view."""
-    return tensor.unflatten(0, (members, -1))
+    return tensor.view(members, len(tensor) // members, *tensor.shape[1:])
 
 
 def can_stack(network: nn.Module) -> bool:
-    """Whether every layer has a wide twin."""
+    """Whether every layer has a wide twin, and none is used in two places."""
+    layers = list(network.named_modules(remove_duplicate=False))
+    if len({id(layer) for _, layer in layers}) < len(layers):
+        return False
     return all(
         _twin_of(layer) or (not any(True for _ in layer.parameters(recurse=False)) and not _is_random(layer))
-        for layer in network.modules()
+        for _, layer in layers
     )
+
+
+def agrees(stack: Stack, networks: Sequence[nn.Module], example: Tensor) -> bool:
+    """Whether members say what their networks say: layers cannot tell what a network does between them."""
+    with torch.no_grad():
+        try:
+            wide = stack.eval()(example)
+        except RuntimeError:
+            return False
+        alone = torch.stack([copy.deepcopy(network).eval()(example) for network in networks])
+    stack.train(networks[0].training)
+    return wide.shape == alone.shape and torch.allclose(wide, alone, rtol=1e-3, atol=1e-3 * float(alone.abs().max()))
 
 
 def _twin_of(layer: nn.Module) -> bool:
@@ -181,7 +198,7 @@ def _is_random(layer: nn.Module) -> bool:
 def _widened(network: nn.Module, members: int) -> nn.Module:
     """The network with every layer in place of which there is a wide twin replaced by it."""
     if hasattr(network, "stacked"):
-        twin: nn.Module = network.stacked(members)
+        twin: nn.Module = network.stacked(members)  # type: ignore[operator]
         return twin
     if type(network) is nn.Linear:
         return StackedLinear(network, members)

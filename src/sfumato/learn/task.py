@@ -10,9 +10,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sfumato.errors import BadSetting
+from sfumato.learn.crowds import CrowdLabels
 from sfumato.learn.draws import generator_of
 from sfumato.learn.labels import Labels
 from sfumato.learn.lesson import Lesson
+from sfumato.learn.mixing import Plain
 from sfumato.learn.networks import Network
 from sfumato.learn.recipe import Recipe
 
@@ -42,6 +44,13 @@ class Task:
     def __post_init__(self) -> None:
         assert len(self.names) == len(self.labels) == len(set(self.names)), "one name and one set of labels a member"
         assert len(self.pictures) == self.lesson.n_items, "one picture an item"
+        if not isinstance(self.recipe.mixing, Plain) and any(isinstance(each, CrowdLabels) for each in self.labels):
+            raise BadSetting(
+                f"found the mixing {self.recipe.mixing.name} for a target that learns from a crowd",
+                expected="pictures as people saw them",
+                fix="leave the mixing or the target out",
+                code="bad-setting",
+            )
         if self.n_validation >= self.lesson.n_items:
             raise BadSetting(
                 f"found {self.lesson.n_items} items of which {self.n_validation} would be held out",
@@ -73,7 +82,8 @@ class Task:
             network = self.network.build((channels, height, width), self.lesson.n_classes)
         if self.start is not None:
             network.load_state_dict(self.start)
-        return network.to(self.device).to(memory_format=torch.channels_last)
+        network = network.to(self.device)
+        return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
     def gold(self) -> Int[np.ndarray, "items"]:
         """The class that counts as right in training dynamics: the original one, or else people's first choice."""

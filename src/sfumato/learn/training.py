@@ -12,11 +12,14 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from sfumato.learn.crowds import CrowdLabels
 from sfumato.learn.draws import Draws
 from sfumato.learn.dynamics import Dynamics, Noted
 from sfumato.learn.labels import FixedLabels
-from sfumato.learn.members import Apart, Mover, shares_of, side_by_side
+from sfumato.learn.members import Apart, Mover, Share, shares_of, side_by_side
+from sfumato.learn.memory import keep_memory
 from sfumato.learn.mixing.mixed import cross_entropies
+from sfumato.learn.ranks import Ranks
 from sfumato.learn.stacking import Stack
 from sfumato.learn.task import Task
 
@@ -62,14 +65,18 @@ class Training:
     """A task being carried out. `advance` trains one epoch; `finished` says when no member learns any more."""
 
     def __init__(self, task: Task) -> None:
+        keep_memory()
         self.task = task
         self.epoch = 0
+        self._ranks = Ranks.here()
         self.members = [Member(name, g) for g, name in enumerate(task.names)]
         self._learnt, self._held_out = task.split()
         self._pictures = task.pictures.to(task.device)
         self._labels = [labels.to(task.device) for labels in task.labels]
         self._gold = torch.from_numpy(np.asarray(task.gold())).to(task.device)
         self._reference = torch.from_numpy(np.asarray(task.reference(), np.float32)).to(task.device)
+        self._crowds = {g: labels for g, labels in enumerate(self._labels) if isinstance(labels, CrowdLabels)}
+        self._heads = {g: labels.head().to(task.device) for g, labels in self._crowds.items()}
         self._networks: Stack | Apart
         network = task.new_network()
         self._set_up([network] * task.members, self.members)
@@ -129,7 +136,12 @@ class Training:
             for g, member in enumerate(self._standing)
             for name, tensor in self._networks.state_of(g).items()
         }
-        return weights | {f"optimiser.{name}": tensor for name, tensor in self._mover.state().items()}
+        heads = {
+            f"head.{number}.{name}": tensor.detach().clone()
+            for number, head in self._heads.items()
+            for name, tensor in head.state_dict().items()
+        }
+        return weights | heads | {f"optimiser.{name}": tensor for name, tensor in self._mover.state().items()}
 
     def take_up(self, epoch: int, members: Sequence[Member], state: dict[str, Tensor]) -> None:
         """Go on where `epoch`, `members` and `state` were left."""
@@ -137,6 +149,8 @@ class Training:
         learning = self.learning
         if not learning:
             return
+        for number, head in self._heads.items():
+            head.load_state_dict(within(state, f"head.{number}."))
         networks = [_loaded(self.task, within(state, f"weights.{member.number}.")) for member in learning]
         self._set_up(networks, learning)
         self._mover.load(within(state, "optimiser."))
@@ -148,17 +162,22 @@ class Training:
         recipe = self.task.recipe
         order = self._learnt[draws.order(len(self._learnt))]
         chance = draws.chance(self.task.lesson.n_items)
-        augmenting, mixing = draws.generator("augmentation"), draws.generator("mixing")
+        # Ranks see different items, and each has luck of its own with them.
+        own = "" if self._ranks.world == 1 else f" {self._ranks.rank}"
+        augmenting, mixing = draws.generator(f"augmentation{own}"), draws.generator(f"mixing{own}")
         for layer in self._networks.modules():
             if hasattr(layer, "generator"):
-                setattr(layer, "generator", draws.generator("units"))  # noqa: B010
+                setattr(layer, "generator", draws.generator(f"units{own}"))  # noqa: B010
         noted = Noted.empty(self._networks.members, self._learnt) if recipe.dynamics in ("online", "both") else None
         total = torch.zeros(self._networks.members, device=self.task.device)
         factors = self._factors(float(self.epoch))
         is_smooth = recipe.schedule.name == "one-cycle"
         self._networks.train()
         n_seen = 0
-        for index, y in self._batches(order, chance):
+        for batch, labels in self._batches(order, chance):
+            part = self._ranks.part(len(batch))
+            index, y = batch[part], labels[:, part]
+            weight = self._ranks.weight(len(index), len(batch))
             x = self._pictures.index_select(0, index)
             if recipe.augmentation is not None:
                 x = recipe.augmentation.augmented(x, augmenting)
@@ -167,15 +186,36 @@ class Training:
             mixed = recipe.mixing.mixed(x, y, mixing)
             self._mover.clear()
             with self._precision():
-                logits = self._networks(mixed.x)
-                losses = recipe.mixing.losses(logits.float(), mixed)
-            losses.sum().backward()  # type: ignore[no-untyped-call]
+                logits = self._joined(mixed.x)
+                losses = self._through_heads(recipe.mixing.losses(logits.float(), mixed), logits.float(), index)
+            (losses.sum() * weight).backward()  # type: ignore[no-untyped-call]
+            for head in self._heads.values():
+                self._ranks.average(head)
             self._mover.step(factors)
-            total += losses.detach() * len(index)
-            n_seen += len(index)
+            total += losses.detach() * (weight * len(batch) / self._ranks.world)
+            n_seen += len(batch)
             if noted is not None and mixed.x is x:
                 noted.note(logits.detach(), index, self._gold, self._reference)
-        return (total / len(order)).tolist(), noted if noted is not None and noted.has_any else None
+        if noted is not None and noted.has_any:
+            noted.gather(self._ranks)
+        else:
+            noted = None
+        return (self._ranks.summed(total) / len(order)).tolist(), noted
+
+    def _through_heads(
+        self, losses: Float[Tensor, "members"], logits: Float[Tensor, "members batch classes"], index: Tensor
+    ) -> Float[Tensor, "members"]:
+        """The losses, with those of members that learn from a crowd taken through their heads."""
+        if not self._heads:
+            return losses
+        return torch.stack(
+            [
+                self._crowds[member.number].loss(self._heads[member.number], logits[g], index)
+                if member.number in self._heads
+                else losses[g]
+                for g, member in enumerate(self._standing)
+            ]
+        )
 
     def _batches(
         self, order: Int[Tensor, "items"], chance: Float[Tensor, "all_items"]
@@ -282,9 +322,17 @@ class Training:
         example = self._pictures[:2]
         self._networks = side_by_side(networks, example, stacked=self.task.recipe.stacked)
         self._networks.to(self.task.device)
+        self._joined = self._ranks.joined(self._networks)
         self._standing = list(standing)
         recipe = self.task.recipe
-        self._mover = Mover(shares_of(self._networks), self._networks.members, recipe.optimiser, recipe.clip)
+        heads = [
+            Share(parameter, g, 1)
+            for g, member in enumerate(standing)
+            if member.number in self._heads
+            for parameter in self._heads[member.number].parameters()
+        ]
+        shares = [*shares_of(self._networks), *heads]
+        self._mover = Mover(shares, self._networks.members, recipe.optimiser, recipe.clip)
 
 
 def within(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ from sfumato.learn.crowds.annotator_confusion import AnnotatorConfusion
 from sfumato.learn.crowds.annotator_heads import AnnotatorHeads
 from sfumato.learn.crowds.crowd_layer import CrowdLayer
 from sfumato.learn.crowds.head import Crowd, CrowdHead, CrowdRows, gather
+from sfumato.learn.crowds.labels import CrowdLabels
 from sfumato.strategies import strategy_named
 
 CROWDS: tuple[Any, ...] = (CrowdLayer, AnnotatorHeads, AnnotatorConfusion)
@@ -23,6 +24,7 @@ __all__ = [
     "AnnotatorHeads",
     "Crowd",
     "CrowdHead",
+    "CrowdLabels",
     "CrowdLayer",
     "CrowdRows",
     "crowd_named",

@@ -6,12 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.learn.crowds.head import CrowdHead, check_sizes
+from sfumato.learn.crowds.labels import CrowdLabels
+from sfumato.learn.lesson import Lesson
 from sfumato.learn.settings import not_negative
 from sfumato.strategies import between_0_and_1
 
@@ -33,6 +36,9 @@ class AnnotatorConfusion:
     def __post_init__(self) -> None:
         not_negative("trace", self.trace)
         between_0_and_1("diagonal", self.diagonal)
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
+        return CrowdLabels.of(self, lesson)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
         check_sizes(n_annotators, n_classes)

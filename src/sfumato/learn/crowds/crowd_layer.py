@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
 from sfumato.learn.crowds.head import CrowdHead, check_sizes
+from sfumato.learn.crowds.labels import CrowdLabels
+from sfumato.learn.lesson import Lesson
 from sfumato.learn.settings import not_negative
 
 
@@ -20,8 +23,8 @@ class CrowdLayer:
     Pereira 2018).
 
     Soft beliefs are learnt as they are. `decay` adds decay * ||W_a - I||^2, the mean over annotators: raise it where
-    people gave few answers. Because p lies in 0..1, a fresh layer is less sure than the network; prefer
-    `annotator-confusion` where matrices should be read as probabilities.
+    people gave few answers; a little (.01) also steadies the start. Because p lies in 0..1, a fresh layer is less sure
+    than the network; prefer `annotator-confusion` where matrices should be read as probabilities.
     """
 
     decay: float = 0.0
@@ -30,6 +33,9 @@ class CrowdLayer:
 
     def __post_init__(self) -> None:
         not_negative("decay", self.decay)
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
+        return CrowdLabels.of(self, lesson)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
         check_sizes(n_annotators, n_classes)

@@ -18,6 +18,16 @@ def conv(n_in: int, n_out: int, size: int = 3, *, stride: int = 1, groups: int =
     return nn.Conv2d(n_in, n_out, size, stride=stride, padding=size // 2, groups=groups, bias=bias)
 
 
+def projection(n_in: int, n_out: int, stride: int, *, bias: bool = False) -> nn.Module:
+    """A 1 x 1 convolution of every `stride`-th pixel.
+
+    The stride is taken first, which is the same. With both at once, below one vector of channels in channels_last,
+    the gradient of the weights is written out of bounds on CPUs (oneDNN issue 6035): wrong numbers, or a crash.
+    """
+    layer = conv(n_in, n_out, 1, bias=bias)
+    return layer if stride == 1 else nn.Sequential(Strided(stride), layer)
+
+
 def relu() -> nn.ReLU:
     """ReLU in place. What comes before (batch norm, pooling, addition) never needs its own output again."""
     return nn.ReLU(inplace=True)
@@ -64,7 +74,7 @@ def preactivated(n_in: int, n_out: int, stride: int, body: nn.Module) -> nn.Sequ
     first = nn.Sequential(nn.BatchNorm2d(n_in), relu())
     if n_in == n_out and stride == 1:
         return nn.Sequential(Residual(nn.Sequential(first, body), nn.Identity()))
-    return nn.Sequential(first, Residual(body, conv(n_in, n_out, 1, stride=stride)))
+    return nn.Sequential(first, Residual(body, projection(n_in, n_out, stride)))
 
 
 class Strided(nn.Module):

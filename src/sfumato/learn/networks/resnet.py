@@ -7,7 +7,17 @@ from typing import ClassVar, Literal
 
 from torch import nn
 
-from sfumato.learn.networks.layers import PaddedChannels, Residual, Strided, conv, he_normal, mean_head, named, relu
+from sfumato.learn.networks.layers import (
+    PaddedChannels,
+    Residual,
+    Strided,
+    conv,
+    he_normal,
+    mean_head,
+    named,
+    projection,
+    relu,
+)
 from sfumato.learn.networks.network import Shape, at_least, blocks_each, check_shape, one_of
 
 BOTTLENECKS = {50: (3, 4, 6, 3)}
@@ -94,4 +104,4 @@ class ResNet:
             return nn.Identity()
         if self.shortcut == "pad":
             return nn.Sequential(Strided(stride), PaddedChannels(n_out - n_in))
-        return nn.Sequential(conv(n_in, n_out, 1, stride=stride, bias=self.bias), nn.BatchNorm2d(n_out))
+        return nn.Sequential(projection(n_in, n_out, stride, bias=self.bias), nn.BatchNorm2d(n_out))

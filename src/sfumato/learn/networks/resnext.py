@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from sfumato.learn.networks.layers import Residual, conv, he_normal, mean_head, named, relu
+from sfumato.learn.networks.layers import Residual, conv, he_normal, mean_head, named, projection, relu
 from sfumato.learn.networks.network import Shape, at_least, blocks_each, check_shape
 
 
@@ -42,7 +42,7 @@ class ResNeXt:
             blocks: list[nn.Module] = []
             for k in range(blocks_each(self.depth, layers_a_block=3, others=2)):
                 stride = 2 if i > 0 and k == 0 else 1
-                shortcut = nn.Identity() if n_in == n_out else _projection(n_in, n_out, stride)
+                shortcut = self._shortcut(n_in, n_out, stride)
                 blocks += [Residual(self._body(n_in, self.path_width * 2**i, n_out, stride), shortcut), relu()]
                 n_in = n_out
             stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
@@ -57,6 +57,7 @@ class ResNeXt:
             conv(inner, n_out, 1), nn.BatchNorm2d(n_out),
         )  # fmt: skip
 
-
-def _projection(n_in: int, n_out: int, stride: int) -> nn.Sequential:
-    return nn.Sequential(conv(n_in, n_out, 1, stride=stride), nn.BatchNorm2d(n_out))
+    def _shortcut(self, n_in: int, n_out: int, stride: int) -> nn.Module:
+        if n_in == n_out:
+            return nn.Identity()
+        return nn.Sequential(projection(n_in, n_out, stride), nn.BatchNorm2d(n_out))

@@ -1,8 +1,8 @@
 """Lesson -> Labels: what a network is to learn. One target a file; `TARGETS` lists them all.
 
-Those people's doubt is in: soft, sampled, deaggregated, tempered, class-level. Those it is not in: hard, majority,
-smoothing, distilled. Controls: uniform and random teach nothing, shuffled takes item-level doubt away,
-entropy-matched leaves how much doubt there is and takes away between which classes.
+With people's doubt: soft, sampled, deaggregated, tempered, class-level. Without: hard, majority, smoothing, distilled.
+Controls: uniform and random can teach nothing; shuffled keeps the doubt of a class and loses whose it was;
+entropy-matched keeps how much doubt an item has and loses between which classes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sfumato.learn.crowds import CROWDS
 from sfumato.learn.targets.class_level import ClassLevel
 from sfumato.learn.targets.deaggregated import Deaggregated
 from sfumato.learn.targets.distilled import Distilled
@@ -63,5 +64,8 @@ __all__ = [
 
 
 def target_named(name: str, settings: Mapping[str, Any]) -> Target:
-    """The target called `name` with `settings`; the one place where a name becomes an object."""
-    return strategy_named("target", TARGETS, name, settings)  # type: ignore[no-any-return]
+    """The target called `name` with `settings`; the one place where a name becomes an object.
+
+    The ways to learn from a crowd directly (`CROWDS`) are targets like the others.
+    """
+    return strategy_named("target", (*TARGETS, *CROWDS), name, settings)  # type: ignore[no-any-return]

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.errors import BadSetting, BadTable, show
+from sfumato.errors import BadSetting
 from sfumato.learn.labels import PooledLabels
-from sfumato.learn.lesson import Lesson, Pool
+from sfumato.learn.lesson import Lesson
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,6 @@ class Deaggregated:
 
     def labels(self, lesson: Lesson, rng: np.random.Generator) -> PooledLabels:
         pool = lesson.need_beliefs(self.name)
-        _refuse_empty(lesson, pool)
         if self.annotators is None:
             return PooledLabels.of(pool.rows, pool.starts)
         kept = _drawn(pool.starts, self.annotators, rng)
@@ -52,14 +51,3 @@ def _drawn(starts: Int[np.ndarray, "bounds"], at_most: int, rng: np.random.Gener
     # Sorted by item first, so that a row's place within its item is its place less where the item begins.
     place = np.arange(len(item)) - starts[:-1][item]
     return np.sort(shuffled[place < at_most])
-
-
-def _refuse_empty(lesson: Lesson, pool: Pool) -> None:
-    empty = np.flatnonzero(np.diff(pool.starts) == 0)
-    if len(empty):
-        raise BadTable(
-            f"found no belief about item {show(lesson.items[empty[0]])} ({len(empty):,} such items)",
-            expected="at least one belief about every item",
-            fix="leave these items out, or leave out the target deaggregated",
-            code="missing-belief",
-        )

@@ -1,0 +1,271 @@
+"""Training side by side: how much faster than apart, and what human doubt is worth.
+
+    SFUMATO_DATA=/path/to/data python bench/learn.py [stacked] [protocol] [cifar] [fashion] [--write docs/learn.md]
+
+stacked   8 networks on 2,131 pictures of 28 px, batches of 64, one epoch: as one stack, against a loop with
+          TensorDataset and DataLoader for each. CPU seconds of one thread, the two in turn, each in its process.
+protocol  the soft-digits protocol: 8 targets x 3 networks x 6 seeds, 100 epochs each, with dynamics and predictions.
+          On pictures of Fashion-MNIST: soft-digits itself is not public. Some 15 minutes of CPU.
+cifar     CIFAR-10H, 7,000 / 3,000 pictures, the small network, 12 epochs, 8 targets x 5 paired seeds.
+fashion   Fashion-MNIST-H likewise with LeNet, 6 paired seeds.
+
+Without a name: all. Run it alone; two processes work at a time, each with one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy import stats
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from pages import markdown, write
+from sfumato.learn.draws import Draws
+from sfumato.learn.lesson import Lesson
+from sfumato.learn.networks import network_named
+from sfumato.learn.pictures import Scale
+from sfumato.learn.recipe import Recipe
+from sfumato.learn.targets import target_named
+from sfumato.learn.task import Task
+from sfumato.learn.training import Training
+
+DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
+TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "shuffled", "entropy-matched")
+N_PICTURES, ROUNDS = 2131, 7
+ASKED = {"simple-ffn": 3.4, "deeper-ffn": 2.7, "lenet": 2.8}
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Pictures with their original labels and people's, and which of them are learnt from."""
+
+    images: np.ndarray
+    lesson: Lesson
+    learnt: np.ndarray
+    tested: np.ndarray
+
+    def task(
+        self, network: str, recipe: Recipe, seed: int, targets: Sequence[str] = TARGETS, *, with_tested: bool = True
+    ) -> Task:
+        lesson = self.lesson.take(self.learnt)
+        scale = Scale.of(self.images[self.learnt])
+        labels = [target_named(name, {}).labels(lesson, np.random.default_rng(seed)) for name in targets]
+        return Task(
+            tuple(targets),
+            network_named(network),
+            tuple(labels),
+            lesson,
+            scale.applied(self.images[self.learnt]),
+            recipe,
+            seed,
+            tested=scale.applied(self.images[self.tested]) if with_tested else None,
+        )
+
+
+def cifar10h() -> Data:
+    images = np.load(DATA / "cifar10-test" / "images.npz")["images"]
+    split = DATA / "cifar10s"
+    return _data(images, "cifar10h", np.load(split / "train_indices.npy"), np.load(split / "test_indices.npy"))
+
+
+def fashion_mnist_h(n_learnt: int = 7000) -> Data:
+    images = np.load(DATA / "fashion-mnist" / "test.npz")["images"]
+    return _data(images, "fashion-mnist-h", np.arange(n_learnt), np.arange(7000, 10_000))
+
+
+def _data(images: np.ndarray, name: str, learnt: np.ndarray, tested: np.ndarray) -> Data:
+    with np.load(DATA / name / "counts.npz") as file:
+        counts, original = file["counts"].astype(float), file["labels"].astype(np.int64)
+    people = counts / counts.sum(1, keepdims=True)
+    classes = tuple(f"class {k}" for k in range(counts.shape[1]))
+    items = tuple(map(str, range(len(images))))
+    return Data(images, Lesson(items, classes, original, people), learnt, tested)
+
+
+# --- how much faster ---
+
+
+def stacked_task(network: str) -> Task:
+    targets = [name for name in TARGETS if name != "sampled"] + ["uniform"]
+    recipe = Recipe(epochs=1, dynamics="none")
+    return fashion_mnist_h(N_PICTURES).task(network, recipe, 0, targets, with_tested=False)
+
+
+def train_apart(task: Task) -> list[dict[str, torch.Tensor]]:
+    """One epoch of each network by itself, in the loop that everybody writes."""
+    trained = []
+    order = Draws(task.seed, 0).order(len(task.pictures)).tolist()
+    pictures = task.pictures.contiguous()
+    for labels in task.labels:
+        network = task.new_network().to(memory_format=torch.contiguous_format)
+        optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+        batches = DataLoader(TensorDataset(pictures, labels.probs), batch_size=64, sampler=order)
+        network.train()
+        for x, y in batches:
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(network(x), y).backward()
+            optimiser.step()
+        trained.append(network.state_dict())
+    return trained
+
+
+def train_stacked(task: Task) -> list[dict[str, torch.Tensor]]:
+    """The same epoch by all of them together."""
+    training = Training(task)
+    training.advance()
+    return [member.best for member in training.members if member.best is not None]
+
+
+def timed(train: Callable[[Task], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
+    """In a process of its own: one epoch whenever told to, its CPU seconds, and the weights in the end."""
+    torch.set_num_threads(1)
+    task = stacked_task(network)
+    train(task)
+    while turn.recv():
+        begun = time.thread_time()
+        trained = train(task)
+        turn.send(time.thread_time() - begun)
+    turn.send([{name: tensor.numpy() for name, tensor in state.items()} for state in trained])
+
+
+def stacked() -> list[list[str]]:
+    """The ratio of CPU seconds, and how far the weights are from those learnt apart."""
+    context = get_context("spawn")
+    rows = []
+    for network, asked in ASKED.items():
+        seconds: dict[str, list[float]] = {}
+        turns = {}
+        for name, train in (("apart", train_apart), ("stacked", train_stacked)):
+            turns[name], theirs = context.Pipe()
+            context.Process(target=timed, args=(train, network, theirs), daemon=True).start()
+        for _ in range(ROUNDS):
+            for name, turn in turns.items():
+                turn.send(True)
+                seconds.setdefault(name, []).append(turn.recv())
+        weights = []
+        for turn in turns.values():
+            turn.send(False)
+            weights.append(turn.recv())
+        off = [max(np.abs(one[name] - other[name]).max() for name in one) for one, other in zip(*weights, strict=True)]
+        alone, together = (float(np.median(seconds[name])) for name in ("apart", "stacked"))
+        rows.append(
+            [
+                f"8 x {network}, one epoch: stacked against DataLoader",
+                f"{alone / together:.2f}x ({alone:.2f} to {together:.2f} CPU-s); weights apart by {max(off):.1e} at "
+                f"most, {np.median(off):.1e} in the middle",
+                f">= {asked}x, 1e-5",
+            ]
+        )
+    return rows
+
+
+def protocol() -> list[list[str]]:
+    """CPU minutes for all of it."""
+    recipe = Recipe(epochs=100, dynamics="both", predictions_each_epoch=True)
+    jobs = [(network, recipe, seed, "protocol") for network in reversed(ASKED) for seed in range(6)]
+    outcomes = in_two_processes(jobs)
+    minutes = sum(outcome.cpu_seconds for outcome in outcomes) / 60
+    n_models = sum(len(outcome.probs) for outcome in outcomes)
+    by_network = {
+        name: sum(o.cpu_seconds for o, job in zip(outcomes, jobs, strict=True) if job[0] == name) / 60 for name in ASKED
+    }
+    parts = ", ".join(f"{name} {value:.1f}" for name, value in by_network.items())
+    return [
+        [
+            f"soft-digits protocol, {n_models} models x 100 epochs, with dynamics and predictions of every epoch",
+            f"{minutes:.1f} CPU-minutes ({parts})",
+            "<= 15 (authors: 8 to 10 hours on 20 threads)",
+        ]
+    ]
+
+
+# --- what doubt is worth ---
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What the networks of one seed predict, and what it took."""
+
+    probs: np.ndarray
+    cpu_seconds: float
+
+
+def carried_out(job: tuple[str, Recipe, int, str]) -> Outcome:
+    torch.set_num_threads(1)
+    network, recipe, seed, name = job
+    data = {"protocol": lambda: fashion_mnist_h(N_PICTURES), "cifar": cifar10h, "fashion": fashion_mnist_h}[name]()
+    begun = time.process_time()
+    training = Training(data.task(network, recipe, seed))
+    while not training.finished:
+        training.advance()
+    return Outcome(np.stack([m.predictions[-1] for m in training.members]), time.process_time() - begun)
+
+
+def in_two_processes(jobs: Sequence[tuple[str, Recipe, int, str]]) -> list[Outcome]:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        return list(pool.map(carried_out, jobs, chunksize=1))
+
+
+def worth(name: str, network: str, recipe: Recipe, n_seeds: int) -> list[list[str]]:
+    """Every target against hard, paired by seed: the difference in cross-entropy with its t interval."""
+    data = {"cifar": cifar10h, "fashion": fashion_mnist_h}[name]()
+    outcomes = in_two_processes([(network, recipe, seed, name) for seed in range(n_seeds)])
+    people, original = data.lesson.people[data.tested], data.lesson.original[data.tested]
+    rows = []
+    losses = np.array(
+        [[-(people * np.log(np.maximum(p, 1e-30))).sum(1).mean() for p in o.probs] for o in outcomes]
+    )  # seeds, targets
+    right = np.array([[(p.argmax(1) == original).mean() for p in o.probs] for o in outcomes])
+    seconds = np.array([o.cpu_seconds for o in outcomes]) / len(TARGETS)
+    for k, target in enumerate(TARGETS):
+        gain = losses[:, 0] - losses[:, k]
+        half = stats.t.ppf(0.975, n_seeds - 1) * gain.std(ddof=1) / np.sqrt(n_seeds)
+        better = "" if k == 0 else f"{gain.mean():+.3f} ± {half:.3f}"
+        asked = ">= .10, clear of 0" if target == "soft" else ""
+        rows.append([target, f"{right[:, k].mean():.3f}", f"{losses[:, k].mean():.3f}", better, asked])
+    print(f"{name}: {seconds.mean():.1f} CPU-s a run (at most {seconds.max():.1f}), two at once")
+    return rows
+
+
+def cifar() -> list[list[str]]:
+    return worth("cifar", "small", Recipe(epochs=12), 5)
+
+
+def fashion() -> list[list[str]]:
+    return worth("fashion", "lenet", Recipe(epochs=15), 6)
+
+
+PARTS = {"stacked": stacked, "protocol": protocol, "cifar": cifar, "fashion": fashion}
+HEADS = {
+    "stacked": ["what", "measured", "held to"],
+    "protocol": ["what", "measured", "held to"],
+    "cifar": ["target", "accuracy", "cross-entropy", "better than hard by (95% over seeds)", "held to"],
+    "fashion": ["target", "accuracy", "cross-entropy", "better than hard by (95% over seeds)", "held to"],
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--write", type=Path)
+    options = parser.parse_args()
+    for name in options.parts or PARTS:
+        table = markdown(HEADS[name], PARTS[name]())
+        print(f"{table}\n", flush=True)
+        if options.write:
+            write(options.write, f"learn-{name}", table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""A small training, by however many ranks torchrun starts; rank 0 writes the weights and what was noted.
+
+    torchrun --nproc-per-node 2 ranks_job.py OUT NETWORK
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from sfumato.learn.lesson import Lesson
+from sfumato.learn.networks import network_named
+from sfumato.learn.optimisers import Sgd
+from sfumato.learn.ranks import together
+from sfumato.learn.recipe import Recipe
+from sfumato.learn.targets import target_named
+from sfumato.learn.task import Task
+from sfumato.learn.training import Training
+
+N_ITEMS, N_CLASSES = 53, 3
+
+
+def ranks_task(network: str) -> Task:
+    """53 items in batches of 13: the last has one item, fewer than there are ranks."""
+    rng = np.random.default_rng(0)
+    people = rng.dirichlet([0.5] * N_CLASSES, N_ITEMS)
+    lesson = Lesson(tuple(map(str, range(N_ITEMS))), ("a", "b", "c"), people.argmax(1), people)
+    labels = tuple(target_named(name, {}).labels(lesson, rng) for name in ("hard", "soft"))
+    pictures = torch.from_numpy(rng.normal(size=(N_ITEMS, 1, 12, 12)).astype(np.float32))
+    recipe = Recipe(epochs=2, batch_size=13, optimiser=Sgd(rate=0.1), dynamics="both")
+    return Task(("hard", "soft"), network_named(network), labels, lesson, pictures, recipe, 3, tested=pictures[:7])
+
+
+def carry_out(network: str) -> dict[str, np.ndarray]:
+    """Everything that comes out, by name."""
+    training = Training(ranks_task(network))
+    while not training.finished:
+        training.advance()
+    found: dict[str, np.ndarray] = {}
+    for member in training.members:
+        assert member.best is not None
+        found |= {f"{member.name}/{name}": tensor.numpy() for name, tensor in member.best.items()}
+        found[f"{member.name}/predicted"] = member.predictions[-1]
+        found[f"{member.name}/losses"] = np.array([row.loss for row in member.rows])
+        for (when, epoch), moment in member.dynamics.moments.items():
+            found[f"{member.name}/{when}/{epoch}"] = moment.gold
+    return found
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with together() as ranks:
+        outcome = carry_out(sys.argv[2])
+        if ranks.writes:
+            np.savez(Path(sys.argv[1]), **outcome)

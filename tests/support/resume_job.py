@@ -1,0 +1,158 @@
+"""A training for resume trials: small, and with everything in it that going on could lose."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from sfumato.learn import carrying_out, training
+from sfumato.learn.augmenting import CropAndFlip
+from sfumato.learn.checkpoints import Checkpoints
+from sfumato.learn.draws import Draws
+from sfumato.learn.fingerprint import Fingerprint
+from sfumato.learn.lesson import Lesson
+from sfumato.learn.mixing import Mixup
+from sfumato.learn.networks import SimpleFfn, Small
+from sfumato.learn.optimisers import Adam, Sgd
+from sfumato.learn.recipe import Recipe
+from sfumato.learn.saved import Saved
+from sfumato.learn.schedules import OneCycle, Plateau
+from sfumato.learn.targets import Hard, Sampled, Soft
+from sfumato.learn.task import Task
+from sfumato.learn.training import Member
+
+N_ITEMS, N_TESTED, N_CLASSES, SIZE = 240, 40, 3, 12
+CLASSES = ("cat", "dog", "ship")
+
+CONV = Recipe(
+    epochs=24,
+    batch_size=32,
+    optimiser=Adam(rate=0.01),
+    schedule=Plateau(by=0.5, patience=1),
+    mixing=Mixup(alpha=0.4),
+    augmentation=CropAndFlip(pad=1),
+    validation=0.2,
+    patience=3,
+    dynamics="both",
+    predictions_each_epoch=True,
+)
+"""Batch norm, augmentation, mixup, Adam, a rate that falls on a plateau, members that leave early."""
+FFN = Recipe(epochs=24, batch_size=16, optimiser=Sgd(rate=0.05), schedule=OneCycle(), clip=1.0, dynamics="online")
+"""Momentum, a rate that changes with every batch, gradients cut, dynamics noted on the way."""
+JOBS = {"conv": (Small(width=4), CONV), "ffn": (SimpleFfn(hidden=32), FFN)}
+
+
+def lesson_and_pictures(n_items: int, size: int, seed: int) -> tuple[Lesson, torch.Tensor]:
+    """Pictures of three patterns in noise, and people who doubt about them."""
+    rng = np.random.default_rng(seed)
+    original = rng.integers(0, N_CLASSES, n_items)
+    patterns = rng.normal(size=(N_CLASSES, 1, size, size))
+    pictures = patterns[original] + 2 * rng.normal(size=(n_items, 1, size, size))
+    people = rng.dirichlet(np.ones(N_CLASSES), n_items) * 0.6 + 0.4 * np.eye(N_CLASSES)[original]
+    lesson = Lesson(tuple(map(str, range(n_items))), CLASSES, original=original, people=people)
+    return lesson, torch.from_numpy(pictures.astype(np.float32)).contiguous(memory_format=torch.channels_last)
+
+
+def small_task(job: str = "conv", **changes: Any) -> Task:
+    """Three targets of one network, as `job` says, its recipe changed."""
+    network, recipe = JOBS[job]
+    lesson, pictures = lesson_and_pictures(N_ITEMS, SIZE, seed=1)
+    _, tested = lesson_and_pictures(N_TESTED, SIZE, seed=2)
+    rng = np.random.default_rng(3)
+    targets = (Hard(), Soft(), Sampled())
+    labels = tuple(target.labels(lesson, rng) for target in targets)
+    names = tuple(target.name for target in targets)
+    return Task(names, network, labels, lesson, pictures, replace(recipe, **changes), seed=7, tested=tested)
+
+
+def fingerprint(**changes: Any) -> Fingerprint:
+    return replace(Fingerprint.now(settings={"job": 1}, data="0" * 64, device=torch.device("cpu")), **changes)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """SHA-256 of each part of what a training came to."""
+
+    weights: str
+    history: str
+    dynamics: str
+    predictions: str
+
+
+def outcome_of(members: Iterable[Member]) -> Outcome:
+    parts: dict[str, Any] = {name: hashlib.sha256() for name in ("weights", "history", "dynamics", "predictions")}
+    for member in members:
+        for part in parts.values():
+            part.update(f"member {member.number} {member.name}\n".encode())
+        for name, tensor in (member.best or {}).items():
+            parts["weights"].update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode() + tensor.numpy().tobytes())
+        parts["history"].update(f"{member.ended} {member.rows}".encode())
+        for key, moment in member.dynamics.moments.items():
+            parts["dynamics"].update(f"{key}".encode())
+            for values in asdict(moment).values():
+                parts["dynamics"].update(f"{values.dtype} {values.shape}".encode() + values.tobytes())
+        for probs in member.predictions:
+            parts["predictions"].update(f"{probs.dtype} {probs.shape}".encode() + probs.tobytes())
+    return Outcome(**{name: part.hexdigest() for name, part in parts.items()})
+
+
+# --- in a process of its own ---
+
+
+def work(say: Connection, job: str, folder: Path, threads: int, fault: str | None, spacing: float) -> None:
+    """Carry a job out and say how it goes: `began`, `saving`, `saved`, each with its epoch; in the end the outcome."""
+    torch.set_num_threads(threads)
+    if fault is not None:
+        FAULTS[fault]()
+
+    class Telling(Checkpoints):
+        def load(self) -> Saved | None:
+            found = super().load()
+            say.send(("began", found.epoch if found else 0))
+            return found
+
+        def save(self, saved: Saved) -> None:
+            say.send(("saving", saved.epoch))
+            super().save(saved)
+            say.send(("saved", saved.epoch))
+
+    carrying_out.Checkpoints = Telling  # type: ignore[misc]
+    members = carrying_out.carry_out(
+        small_task(job),
+        folder=folder,
+        fingerprint=fingerprint(),
+        spacing=spacing,
+        on_epoch=lambda epoch, _: say.send(("epoch", epoch)),
+    )
+    say.send(("done", outcome_of(members)))
+
+
+def _restart_draws() -> None:
+    """Luck begins anew with every process: the epoch number of the draws is dropped."""
+    first: list[int] = []
+
+    def draws(seed: int, epoch: int) -> Draws:
+        first.append(epoch)
+        return Draws(seed, epoch - first[0])
+
+    training.Draws = draws  # type: ignore[misc, assignment]
+
+
+def _forget_optimiser() -> None:
+    """Only the weights are taken up."""
+    go_on = Saved.go_on
+
+    def forgetful(self: Saved, onto: training.Training) -> None:
+        go_on(replace(self, state={k: v for k, v in self.state.items() if not k.startswith("optimiser.")}), onto)
+
+    Saved.go_on = forgetful  # type: ignore[method-assign]
+
+
+FAULTS: dict[str, Callable[[], None]] = {"restart-draws": _restart_draws, "forget-optimiser": _forget_optimiser}
