@@ -15,7 +15,8 @@ LAYERS = (
     {"errors"},
     {
         "files", "strict_json", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities",
-        "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "inputs", "study", "study_file",
+        "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "inputs", "study",
+        "study_file", "cluster",
     },
     {"imports"},
     {"elicit"},

@@ -21,7 +21,8 @@ from sfumato.aggregate import Aggregation, Answers, Beside, DawidSkene, Mace, Me
 from sfumato.aggregate import ray_engine as module
 from sfumato.aggregate.engine import Sums, quiet
 from sfumato.aggregate.passes import VotePass
-from sfumato.aggregate.ray_engine import RayEngine, RayParts, local_cluster
+from sfumato.aggregate.ray_engine import RayEngine, RayParts
+from sfumato.cluster import connection, local_cluster
 from sfumato.errors import BadSetting, MissingExtra
 
 # Asked for, not imported: a local cluster has settings to make before Ray is imported.
@@ -232,7 +233,7 @@ def test_more_workers_than_the_cluster_has_are_refused(cluster: Any) -> None:
 @needs_ray
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999", "ray://127.0.0.1:1"])
 def test_a_cluster_that_is_not_there(cluster: Any, address: str) -> None:
-    with pytest.raises(BadSetting, match="no Ray cluster") as caught, module._connection(address):
+    with pytest.raises(BadSetting, match="no Ray cluster") as caught, connection(address):
         pass
     assert caught.value.code == "no-cluster"
 
@@ -247,7 +248,7 @@ def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_ray(name: str) -> object:
         return None if name == "ray" else find_spec(name)
 
-    monkeypatch.setattr(module, "find_spec", without_ray)
+    monkeypatch.setattr("sfumato.cluster.find_spec", without_ray)
     with pytest.raises(MissingExtra, match=r'--engine ray.*pip install "sfumato\[scale\]"'):
         RayEngine(2)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
 import subprocess
 import sys
@@ -31,14 +32,19 @@ def saved_after(n_epochs: int, job: str = "conv") -> Saved:
     return Saved.of(training)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def saves() -> list[Saved]:
     """One training after 1, 2 and 3 epochs."""
+    return list(three_saves())
+
+
+@functools.cache
+def three_saves() -> tuple[Saved, ...]:
     training, found = Training(small_task()), []
     for _ in range(3):
         training.advance()
         found.append(Saved.of(training))
-    return found
+    return tuple(found)
 
 
 @pytest.fixture

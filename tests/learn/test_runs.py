@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 import torch
 
-from sfumato.errors import BadFile, BadSetting, BadTable, SfumatoWarning
+from sfumato.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.inputs import Inputs
-from sfumato.learn.experiment import STACK, UNFINISHED, Experiment
+from sfumato.learn.experiment import STACK, UNFINISHED, Experiment, _luck
 from sfumato.learn.grid import Grid, Stack
 from sfumato.learn.networks import LeNet, SimpleFfn
 from sfumato.learn.optimisers import Adam, Sgd
@@ -99,6 +99,27 @@ def test_a_predictor_takes_pictures_of_its_size_alone(tmp_path: Path) -> None:
         predictor.predict(Inputs(("a",), np.zeros((1, 14, 28), np.uint8)))
     with pytest.raises(BadTable, match="found texts"):
         predictor.predict(Inputs(("a",), texts=("cat",)))
+
+
+class Own:
+    """A network of somebody else's, without settings we could know."""
+
+    name = "own"
+
+    def build(self, shape: tuple[int, int, int], n_classes: int) -> torch.nn.Module:
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(shape[0] * shape[1] * shape[2], n_classes))
+
+
+def test_a_network_of_ones_own(tmp_path: Path) -> None:
+    grid = replace(GRID, networks={"mine": Own()})
+    made = done(tmp_path, grid)
+    run = Run.read(tmp_path / "soft.mine.seed-0.fold-0")
+    again = run.predictor(Own()).predict(learning.inputs().take(made.folds[0].test))
+    np.testing.assert_allclose(run.predictions.probs, again.probs, atol=1e-6)
+    with pytest.raises(UnknownName):
+        run.predictor()
+    # Another object of the same kind is the same network.
+    assert experiment(tmp_path, replace(GRID, networks={"mine": Own()})).missing(grid.stacks(1)) == []
 
 
 def test_history_and_dynamics(tmp_path: Path) -> None:
@@ -193,7 +214,7 @@ def test_a_further_target_leaves_the_others_alone(tmp_path: Path) -> None:
 def test_other_settings_in_the_same_folder_are_refused(tmp_path: Path) -> None:
     done(tmp_path)
     other = replace(GRID, recipe=replace(GRID.recipe, epochs=3, optimiser=Sgd()))
-    with pytest.raises(BadSetting, match="settings.recipe.epochs was 2 and is 3") as caught:
+    with pytest.raises(BadSetting, match=r"settings\.recipe\.epochs was 2 and is 3") as caught:
         done(tmp_path, other)
     assert caught.value.code == "drift"
     assert "optimiser.name was 'adam' and is 'sgd'" in str(caught.value)
@@ -209,13 +230,13 @@ def test_other_data_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     changed[0, 0, 0] += 1
     inputs = replace(learning.inputs(), images=changed)
     data = prepared(inputs, people=learning.people(), beliefs=learning.beliefs())
-    with pytest.raises(BadSetting, match="data.images was"):
+    with pytest.raises(BadSetting, match=r"data\.images was"):
         done(tmp_path, data=data)
-    with pytest.raises(BadSetting, match="data.train was"):
+    with pytest.raises(BadSetting, match=r"data\.train was"):
         done(tmp_path, split=Share(seed=1))
     # Sources that no run used may come and go.
     done(tmp_path, data=prepared(learning.inputs(), people=learning.people()))
-    with pytest.raises(BadSetting, match="data.people was"):
+    with pytest.raises(BadSetting, match=r"data\.people was"):
         done(tmp_path, replace(GRID, targets={"hard": Hard()}), data=prepared(learning.inputs()))
 
 
@@ -231,9 +252,8 @@ def test_targets_of_a_seed_meet_the_same_luck(tmp_path: Path) -> None:
     made = experiment(tmp_path, replace(GRID, targets={"shuffled": Shuffled(), "again": Shuffled()}))
     task = made.task(made.stacks()[0])
     np.testing.assert_array_equal(task.labels[0].mean(), task.labels[1].mean())
-    assert not np.array_equal(task.labels[0].mean(), task.lesson.people) or True
-    other = made.task(replace(made.stacks()[0], seed=1))
-    assert other.seed == 1
+    # All of a class are judged alike here, and a shuffle within it changes nothing: so look at the draws themselves.
+    assert _luck(0).random() == _luck(0).random() != _luck(1).random()
 
 
 def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
@@ -256,7 +276,7 @@ def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
     assert run.said["scale"]["mean"] == pytest.approx([before.images.mean() / 255])
     assert run.predictions is not None
     assert len(run.predictions) == 60
-    with pytest.raises(BadSetting, match="pretraining.images was"):
+    with pytest.raises(BadSetting, match=r"pretraining\.images was"):
         done(tmp_path, grid, before=replace(before, images=before.images + 1))
 
 

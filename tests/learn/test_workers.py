@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,16 @@ import pytest
 import torch
 
 from sfumato.errors import BadSetting, NotNow, SfumatoWarning
-from sfumato.inputs import Inputs
 from sfumato.learn.experiment import Experiment
 from sfumato.learn.grid import Grid
 from sfumato.learn.networks import LeNet, SimpleFfn
 from sfumato.learn.preparing import prepared
+from sfumato.learn.progress import Count, Progress, costs_of
 from sfumato.learn.recipe import Recipe
 from sfumato.learn.runs import Run
 from sfumato.learn.splits import Share
 from sfumato.learn.targets import Hard, Soft
-from sfumato.learn.workers import Progress, _alone_in, _costs, carry_out_all
+from sfumato.learn.workers import _alone_in, _Crew, carry_out_all
 
 GRID = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 
@@ -32,11 +33,12 @@ def experiment(folder: Path, grid: Grid = GRID, data: Any = None) -> Experiment:
 
 
 def test_progress_counts_work() -> None:
-    progress = Progress(n_stacks=2, total=10.0, done=6.0, taken_up=4.0, begun_at=0.0)
+    progress = Progress(n_stacks=2, total=10.0, done=6.0, taken_up=4.0, begun_at=-500.0, paced_at=0.0)
     assert progress.share == 0.6
     assert progress.seconds_left is not None
-    # Two of ten in all that time: four are left, twice as long.
-    assert progress.seconds_left / progress.seconds == pytest.approx(2.0, rel=1e-3)
+    # Two of ten since the clock was looked at, at 0: four are left, twice as long.
+    assert progress.seconds_left / time.monotonic() == pytest.approx(2.0, rel=1e-3)
+    assert progress.seconds == pytest.approx(time.monotonic() + 500, abs=1)
     assert Progress(2, 10.0).seconds_left is None
 
 
@@ -56,7 +58,7 @@ def test_threads_are_as_before(tmp_path: Path) -> None:
 
 def test_larger_networks_cost_more(tmp_path: Path) -> None:
     made = experiment(tmp_path, replace(GRID, networks={"ffn": SimpleFfn(), "lenet": LeNet()}))
-    cost = _costs(made)
+    cost = costs_of(made)
     ffn, lenet = (next(stack for stack in made.stacks() if stack.network == name) for name in ("ffn", "lenet"))
     assert cost(lenet) > cost(ffn) > 0
     assert cost(replace(lenet, targets=("hard",))) == cost(lenet) / 2
@@ -69,37 +71,40 @@ def test_a_folder_has_one_command_at_a_time(tmp_path: Path) -> None:
         pass
 
 
-def test_processes_make_the_same_runs(tmp_path: Path) -> None:
-    carry_out_all(experiment(tmp_path / "one"), processes=1)
-    carry_out_all(experiment(tmp_path / "two"), processes=2)
+def crew(made: Experiment) -> _Crew:
+    """One worker for all that is missing."""
+    stacks = made.missing(made.stacks())
+    return _Crew(made, stacks, 1, Count(made, stacks, costs_of(made), None))
+
+
+def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path) -> None:
+    # Deadly in workers alone, and only once.
+    grid = replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 1)})
+    carry_out_all(experiment(tmp_path / "one", grid), processes=1)
+    with pytest.warns(SfumatoWarning, match=r"died .exit code -9.; another one goes on"):
+        carry_out_all(experiment(tmp_path / "two", grid), processes=2)
+    assert len(list(tmp_path.glob("death-*"))) == 1
     assert multiprocessing.active_children() == []
-    for key in (key for stack in GRID.stacks(1) for key in stack.runs):
+    for key in (key for stack in grid.stacks(1) for key in stack.runs):
         one, two = (Run.read(tmp_path / folder / key.name) for folder in ("one", "two"))
         assert one.settings == two.settings
         assert all(torch.equal(tensor, two.weights()[name]) for name, tensor in one.weights().items())
 
 
-def test_who_dies_is_replaced_once(tmp_path: Path) -> None:
-    made = experiment(tmp_path / "runs", replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 1)}))
-    with pytest.warns(SfumatoWarning, match="died .exit code -9.; another one goes on"):
-        carry_out_all(made, processes=2)
-    assert [row.status for row in made.write_table()] == ["done"] * 4
-    assert len(list(tmp_path.glob("death-*"))) == 1
-
-
 @pytest.mark.filterwarnings("ignore:the process which trains")
-def test_who_dies_again_is_not(tmp_path: Path) -> None:
+def test_who_dies_again_is_not_replaced(tmp_path: Path) -> None:
     made = experiment(tmp_path / "runs", replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 99)}))
+    made.folder.mkdir()
     with pytest.raises(NotNow, match="died 2 times") as caught:
-        carry_out_all(made, processes=2)
+        crew(made).work()
     assert caught.value.code == "worker-died"
     assert multiprocessing.active_children() == []
 
 
 def test_errors_of_workers_are_ours(tmp_path: Path) -> None:
-    small = Inputs(learning.ITEMS, learning.images()[:, :4, :4].copy())
+    small = replace(learning.inputs(), images=learning.images()[:, :4, :4].copy())
     made = experiment(tmp_path, replace(GRID, networks={"lenet": LeNet()}), prepared(small, people=learning.people()))
     with pytest.raises(BadSetting, match="4 x 4 pixels") as caught:
-        carry_out_all(made, processes=2)
+        crew(made).work()
     assert caught.value.code == "image-too-small"
     assert multiprocessing.active_children() == []

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import logging
-import os
-import secrets
-import socket
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,11 +13,11 @@ import pyarrow as pa
 from sfumato.aggregate.answers import Answers
 from sfumato.aggregate.em import at_least_one
 from sfumato.aggregate.engine import LocalEngine, Parts, Pass, Sums, quiet
-from sfumato.errors import BadSetting, MissingExtra, show
+from sfumato.cluster import check_cpus, cluster, need_ray
+from sfumato.errors import BadSetting
 
 MOST_RETRIES = 20
 """So often a worker may die in one and the same pass; who dies more often will not live to end it."""
-CONNECTION_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -44,28 +37,15 @@ class RayEngine:
 
     def __post_init__(self) -> None:
         at_least_one("workers", self.n_workers)
-        if find_spec("ray") is None:
-            raise MissingExtra(
-                "found no ray",
-                expected="ray, for --engine ray",
-                fix='pip install "sfumato[scale]", or use the local engine',
-                code="missing-extra",
-            )
+        need_ray()
 
     def open(self, answers: Answers) -> RayParts:
         ranges = answers.blocks(-(-len(answers.key) // self.n_workers))
         with ExitStack() as stack:
-            stack.enter_context(self._cluster())
-            _check_cpus(len(ranges))
+            stack.enter_context(cluster(self.n_workers, self.address))
+            check_cpus(len(ranges))
             held = [_held(answers.part(first, last), first, stack) for first, last in ranges]
             return RayParts(held, answers.n_items, answers.n_classes, stack.pop_all())
-
-    def _cluster(self) -> AbstractContextManager[None]:
-        # Not imported to find out: `local_cluster` has settings to make before Ray is.
-        if "ray" in sys.modules and sys.modules["ray"].is_initialized():
-            return nullcontext()
-        address = self.address or os.environ.get("RAY_ADDRESS")
-        return _connection(address) if address else local_cluster(self.n_workers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,81 +102,6 @@ class PartHolder:
             answers: Answers = ray.get(stored[0])
             self._parts = answers.engine.open(answers)
         return self._parts.run(work, kept=kept, counted=counted)
-
-
-@contextmanager
-def local_cluster(n_cpus: int, store_bytes: int | None = None) -> Iterator[None]:
-    """A cluster of this machine alone, gone with all its files at the end; every `RayEngine` opened within uses it.
-
-    It listens on the loopback interface, asks for a secret that only this program and its workers know, and reports
-    to nobody. `store_bytes` limits the memory that workers share (Ray's own limit: 30% of the machine's).
-    """
-    for name, value in {
-        "RAY_USAGE_STATS_ENABLED": "0",
-        # What Ray does on laptops: servers listen on 127.0.0.1, and not on every interface.
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-        # Else Ray leaves a secret behind in the home folder.
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
-        "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    }.items():
-        os.environ.setdefault(name, value)
-    import ray
-
-    # Paths of sockets may not be long, which folders for temporary files can be.
-    short = "/tmp" if os.path.isdir("/tmp") else None
-    with TemporaryDirectory(prefix="sfumato-", dir=short, ignore_cleanup_errors=True) as place:
-        ray.init(
-            address="local",
-            num_cpus=n_cpus,
-            num_gpus=0,
-            object_store_memory=store_bytes,
-            include_dashboard=False,
-            log_to_driver=False,
-            logging_level=logging.ERROR,
-            _node_ip_address="127.0.0.1",
-            _temp_dir=place,
-        )
-        try:
-            yield
-        finally:
-            ray.shutdown()
-
-
-@contextmanager
-def _connection(address: str) -> Iterator[None]:
-    import ray
-
-    try:
-        host, _, port = address.removeprefix("ray://").rpartition(":")
-        if port.isdecimal():
-            # Ray itself would try for minutes.
-            socket.create_connection((host, int(port)), CONNECTION_SECONDS).close()
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except (OSError, OverflowError, ValueError) as error:
-        raise BadSetting(
-            f"found no Ray cluster at {show(address)}",
-            expected="the address of a running cluster",
-            fix="start one with ray start --head, or leave the address (and RAY_ADDRESS) out",
-            code="no-cluster",
-        ) from error
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def _check_cpus(n_parts: int) -> None:
-    """Raise if the cluster can never run `n_parts` processes at once; they would wait for ever."""
-    import ray
-
-    n_cpus = int(ray.cluster_resources().get("CPU", 0))
-    if n_cpus < n_parts:
-        raise BadSetting(
-            f"found a Ray cluster of {n_cpus} CPUs for {n_parts} workers",
-            expected="a CPU a worker",
-            fix="use fewer workers, or a larger cluster",
-            code="bad-setting",
-        )
 
 
 def _held(part: Answers, first: int, stack: ExitStack) -> Held:

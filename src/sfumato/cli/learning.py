@@ -18,7 +18,7 @@ from sfumato.cli.showing import LOG_SECONDS, PATIENCE_SECONDS, bar, printable, s
 if TYPE_CHECKING:
     from sfumato.learn.experiment import Experiment
     from sfumato.learn.grid import RunRow
-    from sfumato.learn.workers import Progress
+    from sfumato.learn.progress import Progress
 
 TARGET_LINES = """\b
 With people's doubt:
@@ -26,17 +26,21 @@ With people's doubt:
   sampled          a vote drawn anew at every access
   deaggregated     one annotator's belief at every access; annotators
   tempered         people's label, sharper or flatter; temperature
-  class-level      the mean label of an item's class
+  class-level      the mean label of an item's class; by
 Without:
   hard             the original class
   majority         the class most people chose
   smoothing        the original class and some of all others; share
   distilled        what a teacher predicts; temperature, share
 Controls:
-  shuffled         people's labels, dealt out anew within a class
-  entropy-matched  smoothing with as much doubt as people have
-  uniform          nothing
-  random           a random distribution an item"""
+  shuffled         people's labels, dealt out anew within a class; by
+  entropy-matched  smoothing with as much doubt as people have; level
+  uniform          every class alike
+  random           a label drawn once an item; form
+From beliefs directly, the annotators learnt beside the network:
+  crowd-layer          a matrix an annotator on what is predicted; decay
+  annotator-heads      a linear layer an annotator on the logits; shrinkage
+  annotator-confusion  a confusion an annotator; trace, diagonal"""
 
 CHOICE_LINES = """\b
 A choice has its settings behind it: smoothing:share=0.2 sgd:momentum=0.9:weight-decay=1e-4 steps:after=[50,55]:by=0.1
@@ -240,9 +244,8 @@ def _show(experiment: Experiment, rows: list[RunRow]) -> None:
         click.echo(f"{'target':{width}}  {'network':{networks}}  accuracy  cross-entropy   (against {against})")
         for score in scores:
             named = f"{printable(score.target):{width}}  {printable(score.network):{networks}}"
-            click.echo(
-                f"{named}  {score.accuracy:8.4f}  {score.cross_entropy:13.4f}   {score.n_seeds} seed{'s' * (score.n_seeds != 1)}"
-            )
+            seeds = f"{score.n_seeds} seed{'s' * (score.n_seeds != 1)}"
+            click.echo(f"{named}  {score.accuracy:8.4f}  {score.cross_entropy:13.4f}   {seeds}")
     say_written(output := experiment.folder, f"{len(rows):,} runs; runs.csv lists them")
     diverged = [row.key.name for row in rows if row.ended == "diverged"]
     if diverged:

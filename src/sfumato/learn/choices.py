@@ -77,7 +77,11 @@ def described(thing: Any) -> Any:
         return {str(key): described(value) for key, value in thing.items()}
     if isinstance(thing, (list, tuple)):
         return [described(each) for each in thing]
-    return thing if isinstance(thing, (str, int, float, bool, type(None))) else repr(thing)
+    if isinstance(thing, (str, int, float, bool, type(None))):
+        return thing
+    # Where an object lies in memory is no setting.
+    kind = type(thing)
+    return repr(thing) if "__repr__" in vars(kind) else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _value(text: str) -> Any:

@@ -34,6 +34,7 @@ from sfumato.learn.grid import (
 from sfumato.learn.lesson import Lesson
 from sfumato.learn.pictures import Scale
 from sfumato.learn.preparing import Prepared, digest_of
+from sfumato.learn.recipe import Recipe
 from sfumato.learn.runs import RUN, Run, shape_of, write_run
 from sfumato.learn.splits import Fold, names_of
 from sfumato.learn.targets import Hard
@@ -113,19 +114,20 @@ class Experiment:
 
     def task(self, stack: Stack) -> Task:
         """The networks of `stack`, ready to be trained."""
-        data, tested, recipe = self._data_of(stack)
-        scale = self._scale(stack)
-        lesson = data.lesson
+        return self._task(stack, self._parts(stack))
+
+    def _task(self, stack: Stack, parts: _Parts) -> Task:
+        lesson = parts.learnt.lesson
         targets = [Hard() if name == PRETRAINED else self.grid.targets[name] for name in stack.targets]
         return Task(
             names=stack.targets,
             network=self.grid.networks[stack.network],
             labels=tuple(target.labels(lesson, _luck(stack.seed)) for target in targets),
             lesson=lesson,
-            pictures=scale.applied(data.images),
-            recipe=recipe,
+            pictures=parts.scale.applied(parts.learnt.images),
+            recipe=parts.recipe,
             seed=stack.seed,
-            tested=scale.applied(tested.images),
+            tested=parts.scale.applied(parts.tested.images),
             start=self._start(stack),
             device=torch.device(self.grid.device),
         )
@@ -137,7 +139,8 @@ class Experiment:
         unfinished.mkdir(parents=True, exist_ok=True)
         with replacing(unfinished / STACK) as part:
             part.write_text(json.dumps(list(stack.targets)), "utf-8")
-        task = self.task(stack)
+        parts = self._parts(stack)
+        task = self._task(stack, parts)
         hashes = self._data_hashes(stack, self._hashes())
         fingerprint = Fingerprint.now(
             settings={"runs": [self.grid.settings_of(key) for key in stack.runs]},
@@ -153,7 +156,6 @@ class Experiment:
             "cpu": (time.process_time() - cpu_at) / len(members),
             "side_by_side": len(members),
         }
-        scale, tested = self._scale(stack), self._data_of(stack)[1].lesson.items
         for key, member in zip(stack.runs, members, strict=True):
             folder = self.folder / key.name
             if (folder / RUN).is_file():
@@ -167,11 +169,11 @@ class Experiment:
                 "settings": self.grid.settings_of(key),
                 "classes": list(task.lesson.classes),
                 "shape": list(shape_of(self.data.images)),
-                "scale": {"mean": list(scale.mean), "std": list(scale.std)},
+                "scale": {"mean": list(parts.scale.mean), "std": list(parts.scale.std)},
                 "data": hashes,
                 "seconds": seconds,
             }
-            write_run(folder, member, task, tested, said)
+            write_run(folder, member, task, parts.tested.lesson.items, said)
         forget(unfinished)
         # Last: as long as it stands, a stack that was cut off here is known to be one.
         (unfinished / STACK).unlink(missing_ok=True)
@@ -180,17 +182,16 @@ class Experiment:
 
     # --- parts ---
 
-    def _data_of(self, stack: Stack) -> tuple[Prepared, Prepared, Any]:
-        """What is learnt from, what is predicted, and by which recipe."""
+    def _parts(self, stack: Stack) -> _Parts:
         if stack.fold is None:
             assert self.before is not None
-            return self.before, self.data, self.grid.pretraining
+            assert self.grid.pretraining is not None
+            return _Parts(self.before, self.data, self.grid.pretraining, Scale.of(self.before.images))
         fold = self.folds[stack.fold]
-        return self.data.take(fold.train), self.data.take(fold.test), self.grid.recipe
-
-    def _scale(self, stack: Stack) -> Scale:
-        """That of the pictures learnt from first: weights go with the scale they were found on."""
-        return Scale.of(self._data_of(stack)[0].images if self.before is None else self.before.images)
+        learnt = self.data.take(fold.train)
+        # Weights go with the scale they were found on.
+        scale = Scale.of(learnt.images if self.before is None else self.before.images)
+        return _Parts(learnt, self.data.take(fold.test), self.grid.recipe, scale)
 
     def _start(self, stack: Stack) -> dict[str, torch.Tensor] | None:
         if self.before is None or stack.fold is None:
@@ -267,6 +268,16 @@ class Experiment:
             if set(targets) <= set(members) <= set(stack.targets):
                 return members
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """What a stack learns from, what it predicts, and how."""
+
+    learnt: Prepared
+    tested: Prepared
+    recipe: Recipe
+    scale: Scale
 
 
 def _luck(seed: int) -> np.random.Generator:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,17 +168,22 @@ class GridFile:
 
     def grid(self) -> Grid:
         """What is compared, and how."""
+        from sfumato.learn.crowds import CROWDS
         from sfumato.learn.grid import Grid
         from sfumato.learn.networks import NETWORKS, network_named
-        from sfumato.learn.targets import TARGETS, target_named
+        from sfumato.learn.targets import TARGETS
 
+        # What learns a network and its annotators at once is a target, too.
+        targets = (*TARGETS, *CROWDS)
         section = self.document.get("grid", {})
         before = self.document.get("pretraining")
         device = section.get("device", "cpu")
         if not isinstance(device, str):
             raise self._bad(("grid", "device"), device, "the name of a device")
         return Grid(
-            self._chosen("targets", section.get("targets", ["hard", "soft"]), TARGETS, target_named),
+            self._chosen(
+                "targets", section.get("targets", ["hard", "soft"]), targets, partial(strategy_named, "target", targets)
+            ),
             self._chosen("networks", section.get("networks", ["lenet"]), NETWORKS, network_named),
             self._seeds(section.get("seeds", 1)),
             self._recipe((), self.document, self.document.get("recipe", {})),

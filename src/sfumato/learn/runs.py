@@ -19,7 +19,8 @@ import pyarrow as pa
 import torch
 from jaxtyping import Float
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+from safetensors.torch import save as safetensors_of
 from torch import Tensor, nn
 
 import sfumato
@@ -28,7 +29,7 @@ from sfumato.files import classes_metadata, read_document, read_rows, write_rows
 from sfumato.files.replacing import replacing
 from sfumato.inputs import Inputs
 from sfumato.learn.members import Apart
-from sfumato.learn.networks import network_named
+from sfumato.learn.networks import Network, network_named
 from sfumato.learn.pictures import Scale
 from sfumato.learn.task import Task
 from sfumato.learn.training import EVALUATED_AT_ONCE, Member
@@ -123,17 +124,21 @@ class Run:
             ) from error
         return weights
 
-    def predictor(self) -> Predictor:
-        """The network itself, to predict other inputs with."""
+    def predictor(self, network: Network | None = None) -> Predictor:
+        """The network itself, to predict other inputs with; one of your own has no name, so hand it in."""
         scale = Scale(tuple(self.said["scale"]["mean"]), tuple(self.said["scale"]["std"]))
-        settings = dict(self.settings["network"])
-        name = settings.pop("name", "")
-        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
         channels, height, width = self.said["shape"]
         with torch.random.fork_rng(devices=[]):
-            network = network_named(name, settings).build((channels, height, width), len(self.classes))
-        network.load_state_dict(self.weights())
-        return Predictor(network.eval(), scale, (channels, height, width), self.classes)
+            built = (network or self._network()).build((channels, height, width), len(self.classes))
+        built.load_state_dict(self.weights())
+        return Predictor(built.eval(), scale, (channels, height, width), self.classes)
+
+    def _network(self) -> Network:
+        said = self.settings["network"]
+        settings = dict(said) if isinstance(said, dict) else {"name": str(said)}
+        name = settings.pop("name", "")
+        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+        return network_named(name, settings)
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +195,7 @@ def write_run(folder: Path, member: Member, task: Task, tested: tuple[str, ...],
     (folder / RUN).unlink(missing_ok=True)
     state = member.best if member.best is not None else task.new_network().state_dict()
     with replacing(folder / MODEL) as part:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}, part)
+        part.write_bytes(safetensors_of({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}))
     _write_history(folder / HISTORY, member, task.recipe.optimiser.rate)
     _write_dynamics(folder / DYNAMICS, member, task)
     predictions = [probs for probs in member.predictions if np.isfinite(probs).all()]

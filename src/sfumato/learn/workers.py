@@ -16,8 +16,8 @@ import time
 import traceback
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -25,13 +25,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
 
 from sfumato.errors import NotNow, SfumatoError, SfumatoWarning, Where
 from sfumato.learn.carrying_out import LEFT
 from sfumato.learn.experiment import UNFINISHED, Experiment
 from sfumato.learn.grid import Stack
-from sfumato.learn.runs import shape_of
+from sfumato.learn.progress import Count, Told, costs_of
 
 LOCK = ".lock"
 HELD_BACK = {signal.SIGINT, signal.SIGTERM}
@@ -40,36 +39,6 @@ SAVING_SECONDS = 15.0
 """So long workers may take to save when they are asked to leave."""
 DEATHS = 2
 """So often the worker of a stack may die: then it will not live to end it."""
-
-
-@dataclass
-class Progress:
-    """How far the work has come, counted in work and not in stacks."""
-
-    n_stacks: int
-    total: float
-    n_done: int = 0
-    done: float = 0.0
-    taken_up: float = 0.0
-    """Work that was done before, and is only gone on with."""
-    begun_at: float = field(default_factory=time.monotonic)
-
-    @property
-    def share(self) -> float:
-        return min(self.done / self.total, 1.0) if self.total else 1.0
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self.begun_at
-
-    @property
-    def seconds_left(self) -> float | None:
-        """At the pace so far; unknown before anything was done."""
-        own = self.done - self.taken_up
-        return self.seconds * (self.total - self.done) / own if own > 0 else None
-
-
-Told = Callable[[Progress], None]
 
 
 def carry_out_all(experiment: Experiment, *, processes: int = 0, on_progress: Told | None = None) -> None:
@@ -87,8 +56,8 @@ def _carry_out(experiment: Experiment, processes: int, on_progress: Told | None)
     # All of it looked at before any of it is done: a run made otherwise must not be found hours later.
     todo = [experiment.missing(phase) for phase in phases]
     experiment.write_table()
-    cost = _costs(experiment)
-    count = _Count(experiment, [stack for phase in todo for stack in phase], cost, on_progress)
+    cost = costs_of(experiment)
+    count = Count(experiment, [stack for phase in todo for stack in phase], cost, on_progress)
     for phase in todo:
         longest_first = sorted(phase, key=lambda stack: -cost(stack))
         if processes == 1 or len(phase) == 1:
@@ -123,7 +92,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 # --- in this process ---
 
 
-def _here(experiment: Experiment, stacks: list[Stack], count: _Count) -> None:
+def _here(experiment: Experiment, stacks: list[Stack], count: Count) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -159,19 +128,21 @@ class _Done:
     pass
 
 
-def _work(connection: Connection, experiment: Experiment) -> None:
-    """What a worker does: one stack after the other, until there are no more."""
+def _work(connection: Connection) -> None:
+    """What a worker does: hears what it is all about, then one stack after the other, until there are no more."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     torch.set_num_threads(1)
     warnings.showwarning = lambda message, *_, **__: connection.send(_Warned(str(message)))
+    # Whoever started it is gone: so goes the worker, and leaves its checkpoints.
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
+        experiment: Experiment = connection.recv()
         while (stack := connection.recv()) is not None:
             try:
                 experiment.carry_out(stack, lambda epoch, n: connection.send(_Epoch(epoch, n)))
             except (BrokenPipeError, ConnectionResetError):
                 raise
             except Exception as error:  # noqa: BLE001
-                kept = error if isinstance(error, SfumatoError) else RuntimeError(repr(error))
+                kept = error if isinstance(error, (SfumatoError, OSError, MemoryError)) else RuntimeError(repr(error))
                 connection.send(_Failed(kept, traceback.format_exc()))
             else:
                 connection.send(_Done())
@@ -187,7 +158,7 @@ class _Worker:
 class _Crew:
     """Workers at work: hands out stacks, hears of them, and replaces who dies."""
 
-    def __init__(self, experiment: Experiment, stacks: list[Stack], n_workers: int, count: _Count) -> None:
+    def __init__(self, experiment: Experiment, stacks: list[Stack], n_workers: int, count: Count) -> None:
         self._experiment, self._waiting, self._count = experiment, deque(stacks), count
         self._n_workers = n_workers
         self._workers: list[_Worker] = []
@@ -196,8 +167,9 @@ class _Crew:
 
     def work(self) -> None:
         try:
-            for _ in range(self._n_workers):
-                self._hire()
+            # All are started before the first is told of the data: that waits until it has loaded torch.
+            for worker in [self._hired() for _ in range(self._n_workers)]:
+                self._begin(worker)
             while self._workers:
                 by_connection = {worker.connection: worker for worker in self._workers}
                 for ready in wait(list(by_connection)):
@@ -206,9 +178,9 @@ class _Crew:
             self._send_home()
             raise
 
-    def _hire(self) -> None:
+    def _hired(self) -> _Worker:
         ours, theirs = self._context.Pipe()
-        process = self._context.Process(target=_work, args=(theirs, self._experiment), daemon=True)
+        process = self._context.Process(target=_work, args=(theirs,), daemon=True)
         # An interrupt from the keyboard goes to every process: workers inherit that it is blocked, and are asked by us.
         resource_tracker.ensure_running()
         signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
@@ -220,6 +192,12 @@ class _Crew:
         theirs.close()
         worker = _Worker(process, ours)
         self._workers.append(worker)
+        return worker
+
+    def _begin(self, worker: _Worker) -> None:
+        # If it is dead already, that is heard of when it should answer.
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            worker.connection.send(self._experiment)
         self._hand_out(worker)
 
     def _hand_out(self, worker: _Worker) -> None:
@@ -243,7 +221,7 @@ class _Crew:
         elif isinstance(said, _Warned):
             warnings.warn(said.text, SfumatoWarning, stacklevel=2)
         elif isinstance(said, _Failed):
-            if not isinstance(said.error, SfumatoError):
+            if isinstance(said.error, RuntimeError):
                 said.error.add_note(said.text)
             raise said.error
         elif isinstance(said, _Done):
@@ -269,7 +247,7 @@ class _Crew:
             stacklevel=2,
         )
         self._waiting.appendleft(stack)
-        self._hire()
+        self._begin(self._hired())
 
     def _send_home(self) -> None:
         """Ask every worker to save and leave, and wait for it."""
@@ -299,62 +277,3 @@ def _asked_to_leave() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-# --- how much there is, and how far it has come ---
-
-
-class _Count:
-    """Keeps the progress of every stack, and the table of runs up to date."""
-
-    def __init__(
-        self, experiment: Experiment, stacks: list[Stack], cost: Callable[[Stack], float], told: Told | None
-    ) -> None:
-        self._experiment, self._cost, self._told = experiment, cost, told
-        self._progress = Progress(len(stacks), sum(map(cost, stacks)))
-        self._share: dict[Stack, float] = {}
-
-    def epoch(self, stack: Stack, number: int, of: int) -> None:
-        before, now = self._share.get(stack), number / of
-        if before is None and number > 1:
-            self._progress.taken_up += now * self._cost(stack)
-        self._add(stack, now - (before or 0.0))
-
-    def stack_done(self, stack: Stack) -> None:
-        self._progress.n_done += 1
-        self._add(stack, 1.0 - self._share.get(stack, 0.0))
-        self._experiment.write_table()
-
-    def _add(self, stack: Stack, share: float) -> None:
-        self._share[stack] = self._share.get(stack, 0.0) + share
-        self._progress.done += share * self._cost(stack)
-        if self._told is not None:
-            self._told(self._progress)
-
-
-def _costs(experiment: Experiment) -> Callable[[Stack], float]:
-    """How much work a stack is: multiplications of a picture, times pictures, epochs and members."""
-    shape = shape_of(experiment.data.images)
-    n_classes = experiment.data.lesson.n_classes
-    networks = experiment.grid.networks
-    per_picture = {
-        name: 1.0 if len(networks) == 1 else _operations(network, shape, n_classes)
-        for name, network in networks.items()
-    }
-
-    def cost(stack: Stack) -> float:
-        if stack.fold is None:
-            assert experiment.before is not None
-            assert experiment.grid.pretraining is not None
-            n_seen = experiment.before.lesson.n_items * experiment.grid.pretraining.epochs
-        else:
-            n_seen = len(experiment.folds[stack.fold].train) * experiment.grid.recipe.epochs
-        return per_picture[stack.network] * len(stack.targets) * n_seen
-
-    return cost
-
-
-def _operations(network: Any, shape: tuple[int, int, int], n_classes: int) -> float:
-    with torch.random.fork_rng(devices=[]), torch.no_grad(), FlopCounterMode(display=False) as counter:
-        network.build(shape, n_classes).eval()(torch.zeros(1, *shape))
-    return float(counter.get_total_flops())

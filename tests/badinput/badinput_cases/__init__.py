@@ -9,6 +9,7 @@ from badinput_cases import (
     csv_shape,
     csv_text,
     documents,
+    learn,
     parquet,
     payloads,
     places,
@@ -32,5 +33,6 @@ CASES: tuple[Case, ...] = (
     *settings.CASES,
     *places.CASES,
     *aggregate.CASES,
+    *learn.CASES,
     *studies.CASES,
 )
