@@ -36,6 +36,6 @@ def test_parts_make_up_the_batch_and_weigh_as_much() -> None:
         weights = [each.weight(len(part), n) for each, part in zip(ranks, parts, strict=True)]
         assert sum(weights) / 3 == pytest.approx(1)
         if n >= 3:
-            assert sorted(sum(parts, [])) == list(range(n))
+            assert sorted(i for part in parts for i in part) == list(range(n))
         else:
             assert parts == [list(range(n))] * 3

@@ -1,6 +1,6 @@
 """A small training, by however many ranks torchrun starts; rank 0 writes the weights and what was noted.
 
-    torchrun --nproc-per-node 2 ranks_job.py OUT NETWORK
+torchrun --nproc-per-node 2 ranks_job.py OUT NETWORK
 """
 
 from __future__ import annotations

@@ -87,9 +87,12 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 @click.option("--precision", metavar="NAME", help="float32, bfloat16 or float16.  [default: float32]")
 @click.option("--device", metavar="NAME", help="Where to train.  [default: cpu]")
 @click.option("--processes", type=int, default=0, help="How many at once.  [default: one a core]")
+@click.option("--engine", default="local", show_default=True, metavar="NAME", help="local, or ray for a cluster.")
 @click.option("--allow-drift", is_flag=True, help="Keep what was made with other settings, data or versions.")
 @click.option("-o", "--output", type=PATH, required=True, help="The folder the runs go to, a folder each.")
-def command(grid_path: Path | None, output: Path, processes: int, allow_drift: bool, **options: Any) -> None:
+def command(
+    grid_path: Path | None, output: Path, processes: int, engine: str, allow_drift: bool, **options: Any
+) -> None:
     from sfumato.cli.options import check_not_negative
     from sfumato.learn.grid_file import GridFile
 
@@ -101,14 +104,19 @@ def command(grid_path: Path | None, output: Path, processes: int, allow_drift: b
     _check_folder(output)
     loaded = file.load()
     _check_installed()
+    from sfumato.learn.ranks import together
     from sfumato.learn.workers import carry_out_all
 
     experiment = file.experiment(output, loaded, allow_drift=allow_drift)
     for note in loaded.notes:
         click.echo(f"  - {note}")
-    with _progress() as progress:
-        carry_out_all(experiment, processes=processes, on_progress=progress)
-    _show(experiment, experiment.write_table())
+    with together() as ranks:
+        with _progress() as progress:
+            carry_out_all(
+                experiment, processes=processes, engine=engine, on_progress=progress if ranks.writes else None
+            )
+        if ranks.writes:
+            _show(experiment, experiment.write_table())
 
 
 def _document(asked: dict[str, Any]) -> dict[str, Any]:

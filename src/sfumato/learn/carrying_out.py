@@ -13,6 +13,7 @@ from types import FrameType
 
 from sfumato.learn.checkpoints import Checkpoints
 from sfumato.learn.fingerprint import Fingerprint
+from sfumato.learn.ranks import Ranks
 from sfumato.learn.saved import Saved
 from sfumato.learn.task import Task
 from sfumato.learn.training import Member, Training
@@ -50,7 +51,10 @@ def carry_out(
     them. `spacing` 0 saves every epoch.
     """
     checkpoints = Checkpoints(folder, fingerprint, allow_drift=allow_drift)
-    checkpoints.prepare()
+    ranks = Ranks.here()
+    if ranks.writes:
+        checkpoints.prepare()
+    ranks.wait()
     saving, keeping = _Cadence(spacing, FIRST_SAVE_SECONDS), _Cadence(KEEPING, 0.0)
     kept: Saved | None = None
     with _Request() as request:
@@ -61,6 +65,8 @@ def carry_out(
             while not training.finished and not request.made:
                 request.advance(training)
                 _tell(on_epoch, training)
+                if not ranks.writes:
+                    continue
                 if saving.is_due:
                     with saving.timed():
                         checkpoints.save(Saved.of(training))
@@ -71,7 +77,7 @@ def carry_out(
                     if kept.n_bytes > KEPT_BYTES:
                         kept, keeping.seconds = None, math.inf
             if request.made:
-                kept = Saved.of(training)
+                kept = Saved.of(training) if ranks.writes else None
                 raise SystemExit(LEFT)
         except (SystemExit, KeyboardInterrupt):
             if kept is not None and saving.seconds <= LONGEST_SAVE_SECONDS:

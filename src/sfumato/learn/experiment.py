@@ -34,11 +34,13 @@ from sfumato.learn.grid import (
 from sfumato.learn.lesson import Lesson
 from sfumato.learn.pictures import Scale
 from sfumato.learn.preparing import Prepared, digest_of
+from sfumato.learn.ranks import Ranks
 from sfumato.learn.recipe import Recipe
 from sfumato.learn.runs import RUN, Run, shape_of, write_run
 from sfumato.learn.splits import Fold, names_of
 from sfumato.learn.targets import Hard
 from sfumato.learn.task import Task
+from sfumato.learn.training import Member
 
 UNFINISHED = "unfinished"
 """The folder inside that of the runs where trainings stand that were cut off."""
@@ -135,10 +137,11 @@ class Experiment:
     def carry_out(self, stack: Stack, on_epoch: Callable[[int, int], None] | None = None) -> None:
         """Train `stack`, from where it was left, and write its runs."""
         begun_at, cpu_at = time.perf_counter(), time.process_time()
-        unfinished = self._unfinished(stack)
-        unfinished.mkdir(parents=True, exist_ok=True)
-        with replacing(unfinished / STACK) as part:
-            part.write_text(json.dumps(list(stack.targets)), "utf-8")
+        ranks, unfinished = Ranks.here(), self._unfinished(stack)
+        if ranks.writes:
+            unfinished.mkdir(parents=True, exist_ok=True)
+            with replacing(unfinished / STACK) as part:
+                part.write_text(json.dumps(list(stack.targets)), "utf-8")
         parts = self._parts(stack)
         task = self._task(stack, parts)
         hashes = self._data_hashes(stack, self._hashes())
@@ -156,6 +159,13 @@ class Experiment:
             "cpu": (time.process_time() - cpu_at) / len(members),
             "side_by_side": len(members),
         }
+        if ranks.writes:
+            self._write(stack, members, task, parts, {"data": hashes, "seconds": seconds})
+        ranks.wait()
+
+    def _write(self, stack: Stack, members: list[Member], task: Task, parts: _Parts, said_too: dict[str, Any]) -> None:
+        """Write the runs of a stack, then forget how it came to them."""
+        unfinished = self._unfinished(stack)
         for key, member in zip(stack.runs, members, strict=True):
             folder = self.folder / key.name
             if (folder / RUN).is_file():
@@ -170,8 +180,7 @@ class Experiment:
                 "classes": list(task.lesson.classes),
                 "shape": list(shape_of(self.data.images)),
                 "scale": {"mean": list(parts.scale.mean), "std": list(parts.scale.std)},
-                "data": hashes,
-                "seconds": seconds,
+                **said_too,
             }
             write_run(folder, member, task, parts.tested.lesson.items, said)
         forget(unfinished)

@@ -34,6 +34,11 @@ class Ranks:
         """Whether this process is the one that writes."""
         return self.rank == 0
 
+    def wait(self) -> None:
+        """Go on when every rank has come here."""
+        if self.world > 1:
+            dist.barrier()
+
     def part(self, n_batch: int) -> slice:
         """This process's part of a batch; of one too small to be shared, all of it."""
         return slice(self.rank, None, self.world) if n_batch >= self.world else slice(None)

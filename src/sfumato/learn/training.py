@@ -71,7 +71,8 @@ class Training:
         self._ranks = Ranks.here()
         self.members = [Member(name, g) for g, name in enumerate(task.names)]
         self._learnt, self._held_out = task.split()
-        self._pictures = task.pictures.to(task.device)
+        # Channels last in memory, also where there is only one and torch would not know.
+        self._pixels = task.pictures.permute(0, 2, 3, 1).contiguous().to(task.device)
         self._labels = [labels.to(task.device) for labels in task.labels]
         self._gold = torch.from_numpy(np.asarray(task.gold())).to(task.device)
         self._reference = torch.from_numpy(np.asarray(task.reference(), np.float32)).to(task.device)
@@ -178,7 +179,7 @@ class Training:
             part = self._ranks.part(len(batch))
             index, y = batch[part], labels[:, part]
             weight = self._ranks.weight(len(index), len(batch))
-            x = self._pictures.index_select(0, index)
+            x = self._shown(index)
             if recipe.augmentation is not None:
                 x = recipe.augmentation.augmented(x, augmenting)
             if is_smooth:
@@ -217,6 +218,9 @@ class Training:
             ]
         )
 
+    def _shown(self, index: Int[Tensor, "some"]) -> Float[Tensor, "some channels height width"]:
+        return self._pixels.index_select(0, index).permute(0, 3, 1, 2)
+
     def _batches(
         self, order: Int[Tensor, "items"], chance: Float[Tensor, "all_items"]
     ) -> Iterator[tuple[Int[Tensor, "batch"], Float[Tensor, "members batch classes"]]]:
@@ -247,7 +251,7 @@ class Training:
         y = torch.stack([self._mean_labels(member.number)[index] for member in self.learning])
         losses = [
             cross_entropies(logits, y[:, start : start + logits.shape[1]]).sum(1)
-            for start, logits in self._logits(self._pictures[index])
+            for start, logits in self._logits(self._shown(index))
         ]
         return [float(loss) for loss in torch.stack(losses).sum(0) / len(index)]
 
@@ -260,7 +264,7 @@ class Training:
     def _noted_at_end(self) -> Noted:
         noted = Noted.empty(self._networks.members, self._learnt)
         index = self._learnt.to(self.task.device)
-        for start, logits in self._logits(self._pictures[index]):
+        for start, logits in self._logits(self._shown(index)):
             noted.note(logits, index[start : start + logits.shape[1]], self._gold, self._reference)
         return noted
 
@@ -319,7 +323,7 @@ class Training:
                 member.predictions = [probs]
 
     def _set_up(self, networks: Sequence[nn.Module], standing: Sequence[Member]) -> None:
-        example = self._pictures[:2]
+        example = self._shown(torch.arange(min(2, len(self._pixels)), device=self.task.device))
         self._networks = side_by_side(networks, example, stacked=self.task.recipe.stacked)
         self._networks.to(self.task.device)
         self._joined = self._ranks.joined(self._networks)

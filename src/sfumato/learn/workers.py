@@ -26,12 +26,15 @@ from typing import Any
 
 import torch
 
-from sfumato.errors import NotNow, SfumatoError, SfumatoWarning, Where
+from sfumato.errors import NotNow, SfumatoError, SfumatoWarning, Where, unknown
 from sfumato.learn.carrying_out import LEFT
 from sfumato.learn.experiment import UNFINISHED, Experiment
 from sfumato.learn.grid import Stack
+from sfumato.learn.on_cluster import carry_out_on_cluster
 from sfumato.learn.progress import Count, Told, costs_of
+from sfumato.learn.ranks import Ranks, together
 
+ENGINES = ("local", "ray")
 LOCK = ".lock"
 HELD_BACK = {signal.SIGINT, signal.SIGTERM}
 """Signals that wait while a worker is started."""
@@ -41,26 +44,40 @@ DEATHS = 2
 """So often the worker of a stack may die: then it will not live to end it."""
 
 
-def carry_out_all(experiment: Experiment, *, processes: int = 0, on_progress: Told | None = None) -> None:
-    """Do whatever is missing of an experiment; `processes` 0 is one a core."""
-    processes = processes or _cores()
-    experiment.folder.mkdir(parents=True, exist_ok=True)
-    with _alone_in(experiment.folder):
-        _carry_out(experiment, processes, on_progress)
-        with contextlib.suppress(OSError):
-            (experiment.folder / UNFINISHED).rmdir()
+def carry_out_all(
+    experiment: Experiment, *, processes: int = 0, engine: str = "local", on_progress: Told | None = None
+) -> None:
+    """Do whatever is missing of an experiment; `processes` 0 is one a core.
+
+    `engine` "ray" hands stacks to a cluster. Under torchrun all ranks train each stack together.
+    """
+    with together() as ranks, _alone_in(experiment.folder) if ranks.writes else contextlib.nullcontext():
+        _carry_out(experiment, processes or _cores(), _engine(engine), on_progress, ranks)
+        if ranks.writes:
+            with contextlib.suppress(OSError):
+                (experiment.folder / UNFINISHED).rmdir()
 
 
-def _carry_out(experiment: Experiment, processes: int, on_progress: Told | None) -> None:
+def _engine(name: str) -> str:
+    if name not in ENGINES:
+        raise unknown("engine", name, list(ENGINES))
+    return name
+
+
+def _carry_out(experiment: Experiment, processes: int, engine: str, on_progress: Told | None, ranks: Ranks) -> None:
     phases = [experiment.grid.pretraining_stacks(), experiment.grid.stacks(len(experiment.folds))]
     # All of it looked at before any of it is done: a run made otherwise must not be found hours later.
     todo = [experiment.missing(phase) for phase in phases]
-    experiment.write_table()
+    ranks.wait()
+    if ranks.writes:
+        experiment.write_table()
     cost = costs_of(experiment)
     count = Count(experiment, [stack for phase in todo for stack in phase], cost, on_progress)
     for phase in todo:
         longest_first = sorted(phase, key=lambda stack: -cost(stack))
-        if processes == 1 or len(phase) == 1:
+        if engine == "ray" and phase:
+            carry_out_on_cluster(experiment, longest_first, processes, done=count.stack_done)
+        elif ranks.world > 1 or processes == 1 or len(phase) == 1:
             _here(experiment, longest_first, count)
         elif phase:
             with _asked_to_leave():
@@ -75,6 +92,7 @@ def _cores() -> int:
 @contextlib.contextmanager
 def _alone_in(folder: Path) -> Iterator[None]:
     """While this lasts, no other command works in `folder`; the lock goes with the process, however it ends."""
+    folder.mkdir(parents=True, exist_ok=True)
     with (folder / LOCK).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
