@@ -17,6 +17,12 @@ from sfumato.elicit.kinds import KINDS
 from sfumato.imports import FORMATS
 from sfumato.label import LABELERS
 from sfumato.label.rules import RULE_SETS
+from sfumato.learn.crowds import CROWDS
+from sfumato.learn.mixing import MIXINGS
+from sfumato.learn.networks import NAMED
+from sfumato.learn.optimisers import OPTIMISERS
+from sfumato.learn.schedules import SCHEDULES
+from sfumato.learn.targets import TARGETS
 from sfumato.payloads import PAYLOAD_KINDS
 from sfumato.transform import TRANSFORMS
 
@@ -84,6 +90,8 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
         ("agreement.md", [each.name for each in MEASURES]),
         ("tables.md", [kind.label for kind in PAYLOAD_KINDS]),
         ("elicit.md", [kind.name for kind in KINDS]),
+        ("learn.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMISERS, *SCHEDULES)]),
+        ("learn.md", list(NAMED)),
     ],
 )
 def test_pages_name_every_member(page: str, names: list[str]) -> None:
@@ -99,6 +107,7 @@ def test_pages_name_every_member(page: str, names: list[str]) -> None:
         ("screen", list(RULE_SETS)),
         ("transform", [each.name for each in TRANSFORMS]),
         ("aggregate", [each.name for each in AGGREGATORS]),
+        ("learn", [each.name for each in (*TARGETS, *CROWDS)]),
     ],
 )
 def test_help_names_every_member(command: str, names: list[str], tmp_path: Path) -> None:

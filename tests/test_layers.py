@@ -14,9 +14,9 @@ ROOT = Path(sfumato.__file__).parent
 LAYERS = (
     {"errors"},
     {
-        "files", "strict_json", "strategies", "growing", "compiled", "joining", "columns", "texts", "probabilities",
-        "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "inputs", "study",
-        "study_file", "cluster",
+        "files", "strict_json", "settings", "strategies", "growing", "compiled", "joining", "columns", "texts",
+        "probabilities", "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "inputs",
+        "study", "study_file", "cluster",
     },
     {"imports"},
     {"elicit"},

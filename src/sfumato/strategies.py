@@ -32,27 +32,3 @@ def strategy_named(family: str, members: tuple[Any, ...], name: str, settings: M
                 code="bad-setting",
             )
     return member(**settings)
-
-
-def share(name: str, value: float) -> float:
-    """`value`, or an error unless it lies in 0..1."""
-    if not 0 <= value <= 1:
-        raise BadSetting(
-            f"found {name} = {value}",
-            expected="a share from 0 to 1",
-            fix=f"choose another {name}",
-            code="bad-setting",
-        )
-    return value
-
-
-def between_0_and_1(name: str, value: float) -> float:
-    """`value`, or an error unless it lies above 0 and below 1."""
-    if not 0 < value < 1:
-        raise BadSetting(
-            f"found {name} = {value}",
-            expected="a share between 0 and 1",
-            fix=f"choose another {name}",
-            code="bad-setting",
-        )
-    return value

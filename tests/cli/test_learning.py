@@ -215,3 +215,18 @@ def test_commands_in_the_page_run(folder: Path) -> None:
             (folder / "grid.toml").write_text((ROOT / "examples" / "grid.toml").read_text())
         result = CliRunner().invoke(command, [*arguments, "--processes", "1"], catch_exceptions=False)
         assert result.exit_code == 0, result.output
+
+
+def test_ranks_of_torchrun_train_together_and_one_of_them_writes(folder: Path) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sfumato"]
+    asked = ["learn", *SMALL, "--targets", "hard,soft", "-o", "together"]
+    done = subprocess.run([*torchrun, *asked], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("soft") == 1, done.stdout
+    learn(*SMALL, "--targets", "hard,soft")
+    for name in ("hard.simple-ffn.seed-0.fold-0", "soft.simple-ffn.seed-0.fold-0"):
+        together, alone = (Run.read(folder / where / name).predictions for where in ("together", "runs"))
+        assert together is not None
+        assert alone is not None
+        assert np.allclose(together.probs, alone.probs, atol=1e-5)
+    assert not (folder / "together" / "unfinished").exists()

@@ -13,7 +13,7 @@ import pytest
 from sfumato.errors import BadFile, BadSetting, SfumatoError, UnknownName
 from sfumato.learn.augmenting import CropAndFlip
 from sfumato.learn.choices import Choice, described, split_choices
-from sfumato.learn.grid import Grid, RunKey, RunRow, Stack, write_table
+from sfumato.learn.grid import Grid, RunKey, RunRow, StackKey, write_table
 from sfumato.learn.grid_file import GridFile
 from sfumato.learn.mixing import Mixup
 from sfumato.learn.networks import LeNet, ResNet, Small
@@ -55,9 +55,9 @@ def grid(**changes: Any) -> Grid:
 def test_stacks_are_the_targets_of_a_network_seed_and_fold() -> None:
     found = grid(networks={"lenet": LeNet(), "small": Small()}).stacks(2)
     assert found[:3] == [
-        Stack(("hard", "soft"), "lenet", 0, 0),
-        Stack(("hard", "soft"), "lenet", 0, 1),
-        Stack(("hard", "soft"), "small", 0, 0),
+        StackKey(("hard", "soft"), "lenet", 0, 0),
+        StackKey(("hard", "soft"), "lenet", 0, 1),
+        StackKey(("hard", "soft"), "small", 0, 0),
     ]
     assert len(found) == len(set(found)) == 2 * 2 * 2
     assert [key.name for key in found[0].runs] == ["hard.lenet.seed-0.fold-0", "soft.lenet.seed-0.fold-0"]

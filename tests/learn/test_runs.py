@@ -16,7 +16,7 @@ import torch
 from sfumato.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.inputs import Inputs
 from sfumato.learn.experiment import STACK, UNFINISHED, Experiment, _luck
-from sfumato.learn.grid import Grid, Stack
+from sfumato.learn.grid import Grid, StackKey
 from sfumato.learn.networks import LeNet, SimpleFfn
 from sfumato.learn.optimisers import Adam, Sgd
 from sfumato.learn.preparing import prepared
@@ -180,7 +180,7 @@ def test_a_folder_without_run_json_is_no_run(tmp_path: Path) -> None:
     (tmp_path / SOFT / "run.json").unlink()
     with pytest.raises(BadFile, match="finished run"):
         Run.read(tmp_path / SOFT)
-    assert experiment(tmp_path).missing(GRID.stacks(1)) == [Stack(("soft",), "ffn", 0, 0)]
+    assert experiment(tmp_path).missing(GRID.stacks(1)) == [StackKey(("soft",), "ffn", 0, 0)]
     done(tmp_path)
     # Alone now, and so added up in another order.
     for name, tensor in weights(tmp_path, SOFT).items():
@@ -192,7 +192,7 @@ def test_a_stack_cut_off_while_it_was_written_ends_as_it_would_have(tmp_path: Pa
     first = weights(tmp_path, SOFT)
     written = (tmp_path / HARD / MODEL).stat().st_mtime_ns
     (tmp_path / SOFT / "run.json").unlink()
-    folder = made._unfinished(Stack(("hard", "soft"), "ffn", 0, 0))
+    folder = made._unfinished(StackKey(("hard", "soft"), "ffn", 0, 0))
     folder.mkdir(parents=True)
     (folder / STACK).write_text('["hard", "soft"]')
     assert made.missing(GRID.stacks(1)) == GRID.stacks(1)
@@ -205,7 +205,7 @@ def test_a_further_target_leaves_the_others_alone(tmp_path: Path) -> None:
     done(tmp_path)
     written = (tmp_path / HARD / MODEL).stat().st_mtime_ns
     more = replace(GRID, targets={**GRID.targets, "uniform": Uniform()})
-    assert experiment(tmp_path, more).missing(more.stacks(1)) == [Stack(("uniform",), "ffn", 0, 0)]
+    assert experiment(tmp_path, more).missing(more.stacks(1)) == [StackKey(("uniform",), "ffn", 0, 0)]
     done(tmp_path, more)
     assert (tmp_path / HARD / MODEL).stat().st_mtime_ns == written
     assert Run.read(tmp_path / "uniform.ffn.seed-0.fold-0").said["ended"] == "finished"

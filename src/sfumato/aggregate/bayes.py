@@ -11,8 +11,9 @@ from jaxtyping import Float
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of, refuse_gold
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
-from sfumato.aggregate.em import at_least_one, check_climb, warn_unless_converged
+from sfumato.aggregate.em import check_climb, warn_unless_converged
 from sfumato.beliefs import Beliefs
+from sfumato.settings import at_least
 from sfumato.soft_labels import Target
 
 MOST_FITTED = 20_000
@@ -43,7 +44,7 @@ class Bayes:
     target: ClassVar[Target] = Target.PEOPLE
 
     def __post_init__(self) -> None:
-        at_least_one("components", self.components)
+        at_least("components", self.components, 1)
         check_climb(self.iterations, self.tolerance)
 
     def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:

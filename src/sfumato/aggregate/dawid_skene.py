@@ -12,12 +12,13 @@ from jaxtyping import Float
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
 from sfumato.aggregate.answers import Answers, Beside, check_memory
-from sfumato.aggregate.em import check_climb, climb, not_negative
+from sfumato.aggregate.em import check_climb, climb
 from sfumato.aggregate.engine import Sums
 from sfumato.aggregate.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.beliefs import Beliefs
 from sfumato.errors import BadSetting
 from sfumato.growing import occurrences
+from sfumato.settings import not_negative
 from sfumato.soft_labels import Target
 
 FLOOR = 1e-10

@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from sfumato.aggregate.answers import Answers
 from sfumato.aggregate.engine import Pass, Sums
-from sfumato.errors import BadSetting, SfumatoWarning
+from sfumato.errors import SfumatoWarning
+from sfumato.settings import at_least, not_negative
 
 Model = TypeVar("Model")
 
@@ -92,23 +93,5 @@ def warn_unless_converged(name: str, converged: bool, iterations: int, tolerance
 
 def check_climb(iterations: int, tolerance: float) -> None:
     """Raise unless there is at least one iteration and the tolerance is not negative."""
-    at_least_one("iterations", iterations)
+    at_least("iterations", iterations, 1)
     not_negative("tolerance", tolerance)
-
-
-def at_least_one(name: str, value: int) -> int:
-    """`value`, or an error unless it is 1 or more."""
-    if value < 1:
-        raise BadSetting(
-            f"found {name} = {value}", expected="1 or more", fix=f"choose another {name}", code="bad-setting"
-        )
-    return value
-
-
-def not_negative(name: str, value: float) -> float:
-    """`value`, or an error unless it is a finite number from 0 up."""
-    if not 0 <= value < float("inf"):
-        raise BadSetting(
-            f"found {name} = {value}", expected="0 or more", fix=f"choose another {name}", code="bad-setting"
-        )
-    return value

@@ -13,8 +13,8 @@ from scipy.special import stdtrit
 from sfumato.aggregate.aggregation import Aggregation
 from sfumato.aggregate.bayes import BLOCK, Bayes, prior_of, vote_counts
 from sfumato.growing import freeze
+from sfumato.settings import between_0_and_1
 from sfumato.soft_labels import SoftLabels, Target
-from sfumato.strategies import between_0_and_1
 from sfumato.table import Table
 
 CREDIBLE = "credible interval, exact under the fitted prior"

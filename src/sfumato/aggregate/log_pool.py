@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of, refuse_gold
 from sfumato.aggregate.answers import Answers, Beside
-from sfumato.aggregate.em import not_negative
 from sfumato.beliefs import Beliefs
 from sfumato.errors import BadSetting
+from sfumato.settings import not_negative
 from sfumato.soft_labels import Target
 
 

@@ -13,12 +13,12 @@ from scipy.special import expit
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of, refuse_gold
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.dawid_skene import Confusions, DawidSkene
-from sfumato.aggregate.em import check_climb, not_negative
+from sfumato.aggregate.em import check_climb
 from sfumato.aggregate.mean import mean_of
 from sfumato.aggregate.reliability_pool import ReliabilityPool, others_of
 from sfumato.beliefs import Beliefs
+from sfumato.settings import not_negative, share
 from sfumato.soft_labels import Target
-from sfumato.strategies import share
 
 SMOOTHED = 1e-3
 """Predictions are scored with this share of the uniform one mixed in, so that no single vote decides."""

@@ -12,10 +12,11 @@ from jaxtyping import Float
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
 from sfumato.aggregate.answers import Answers, Beside
-from sfumato.aggregate.em import check_climb, climb, not_negative
+from sfumato.aggregate.em import check_climb, climb
 from sfumato.aggregate.engine import Sums
 from sfumato.aggregate.passes import OwnClassPass, VotePass
 from sfumato.beliefs import Beliefs
+from sfumato.settings import not_negative
 from sfumato.soft_labels import Target
 
 FLOOR = 1e-10

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.aggregate.answers import Answers
-from sfumato.aggregate.em import at_least_one
 from sfumato.aggregate.engine import LocalEngine, Parts, Pass, Sums, quiet
 from sfumato.cluster import check_cpus, cluster, need_ray
 from sfumato.errors import BadSetting
+from sfumato.settings import at_least
 
 MOST_RETRIES = 20
 """So often a worker may die in one and the same pass; who dies more often will not live to end it."""
@@ -36,7 +36,7 @@ class RayEngine:
     address: str | None = None
 
     def __post_init__(self) -> None:
-        at_least_one("workers", self.n_workers)
+        at_least("workers", self.n_workers, 1)
         need_ray()
 
     def open(self, answers: Answers) -> RayParts:

@@ -10,10 +10,10 @@ from jaxtyping import Float
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of, refuse_gold
 from sfumato.aggregate.answers import Answers, Beside
-from sfumato.aggregate.em import at_least_one, not_negative
 from sfumato.aggregate.mean import mean_of
 from sfumato.beliefs import Beliefs
 from sfumato.errors import BadSetting
+from sfumato.settings import at_least, not_negative
 from sfumato.soft_labels import Target
 
 MOST_POWER = 20
@@ -49,7 +49,7 @@ class ReliabilityPool:
                 fix="choose another power",
                 code="bad-setting",
             )
-        at_least_one("rounds", self.rounds)
+        at_least("rounds", self.rounds, 1)
 
     def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
         return self.fit(Answers.of(beliefs, beside))

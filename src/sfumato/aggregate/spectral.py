@@ -10,10 +10,11 @@ from jaxtyping import Float, Int
 
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
 from sfumato.aggregate.answers import Answers, Beside
-from sfumato.aggregate.em import check_climb, not_negative, warn_unless_converged
+from sfumato.aggregate.em import check_climb, warn_unless_converged
 from sfumato.aggregate.one_coin import coin_evidence
 from sfumato.aggregate.passes import OwnClassPass
 from sfumato.beliefs import Beliefs
+from sfumato.settings import not_negative
 from sfumato.soft_labels import Target
 
 

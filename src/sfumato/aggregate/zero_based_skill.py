@@ -14,8 +14,8 @@ from sfumato.aggregate.majority import winners
 from sfumato.aggregate.mean import mean_of
 from sfumato.aggregate.wawa import agreement_with
 from sfumato.beliefs import Beliefs
+from sfumato.settings import share
 from sfumato.soft_labels import Target
-from sfumato.strategies import share
 
 HALVE_EVERY = 20
 

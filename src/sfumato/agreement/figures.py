@@ -16,7 +16,7 @@ from sfumato.agreement.measure import Measure
 from sfumato.agreement.resampling import Interval, blocks, interval, n_blocks_for
 from sfumato.errors import BadSetting, SfumatoWarning
 from sfumato.growing import freeze
-from sfumato.strategies import between_0_and_1
+from sfumato.settings import between_0_and_1
 from sfumato.table import Table
 
 FEWEST_RESAMPLES = 100

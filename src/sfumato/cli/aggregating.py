@@ -95,8 +95,8 @@ def command(
     from sfumato.aggregate.weights import read_weights
     from sfumato.annotations import Annotations
     from sfumato.beliefs import Beliefs
+    from sfumato.settings import between_0_and_1
     from sfumato.soft_labels import SoftLabels
-    from sfumato.strategies import between_0_and_1
 
     for source in (beliefs, annotations, gold, weights, calibrate_on):
         if source:

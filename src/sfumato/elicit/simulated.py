@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.errors import BadSetting, Where, listing
-from sfumato.strategies import share
+from sfumato.settings import share
 
 if TYPE_CHECKING:
     from sfumato.elicit.kind import Item, Kind, Stimulus

@@ -13,8 +13,8 @@ from sfumato.errors import BadSetting
 from sfumato.label.similarity import ClassSimilarity
 from sfumato.label.spreading import TopTwoArrays
 from sfumato.label.top_two_clamp import clamp
+from sfumato.settings import share
 from sfumato.soft_labels import SoftLabels
-from sfumato.strategies import share
 from sfumato.texts import Coded
 
 

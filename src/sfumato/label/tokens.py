@@ -14,7 +14,7 @@ from sfumato.beliefs import Beliefs
 from sfumato.label.answers import AnswerFault, beliefs_from, unknown_class
 from sfumato.label.spreading import spread_leftover
 from sfumato.payloads import Tokens as TokensPayload
-from sfumato.strategies import share
+from sfumato.settings import share
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sfumato.label.answers import beliefs_from
 from sfumato.label.spreading import read_top_two
 from sfumato.label.top_two_clamp import clamp
 from sfumato.payloads import TopTwo
-from sfumato.strategies import share
+from sfumato.settings import share
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from sfumato.label.spreading import (
     spread_leftover,
 )
 from sfumato.payloads import TopTwo
-from sfumato.strategies import share
+from sfumato.settings import share
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sfumato.label.answers import beliefs_from
 from sfumato.label.similarity import ClassSimilarity
 from sfumato.label.spreading import named_mass, possible, read_top_two, spread_leftover
 from sfumato.payloads import TopTwo
-from sfumato.strategies import share
+from sfumato.settings import share
 
 
 @dataclass(frozen=True)

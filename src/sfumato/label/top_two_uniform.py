@@ -15,7 +15,7 @@ from sfumato.errors import BadSetting
 from sfumato.label.answers import beliefs_from
 from sfumato.label.spreading import TopTwoArrays, as_released, named_mass, read_top_two, spread_leftover
 from sfumato.payloads import TopTwo
-from sfumato.strategies import share
+from sfumato.settings import share
 
 
 @dataclass(frozen=True)

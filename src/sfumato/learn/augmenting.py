@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.errors import BadSetting
+from sfumato.settings import at_least
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,7 @@ class CropAndFlip:
     name: ClassVar[str] = "crop-and-flip"
 
     def __post_init__(self) -> None:
-        if self.pad < 0:
-            raise BadSetting(
-                f"found pad = {self.pad}", expected="0 pixels or more", fix="choose another pad", code="bad-setting"
-            )
+        at_least("pad", self.pad, 0)
 
     def augmented(
         self, x: Float[Tensor, "batch channels height width"], draw: torch.Generator

@@ -27,7 +27,7 @@ from sfumato.learn.grid import (
     Grid,
     RunKey,
     RunRow,
-    Stack,
+    StackKey,
     check_pictures_fit,
     write_table,
 )
@@ -76,11 +76,11 @@ class Experiment:
 
     # --- what there is to do ---
 
-    def stacks(self) -> list[Stack]:
+    def stacks(self) -> list[StackKey]:
         """Everything the grid asks for, done or not; what is pretrained comes first."""
         return [*self.grid.pretraining_stacks(), *self.grid.stacks(len(self.folds))]
 
-    def missing(self, stacks: list[Stack]) -> list[Stack]:
+    def missing(self, stacks: list[StackKey]) -> list[StackKey]:
         """What of `stacks` is still to be trained; an error where a run was made otherwise than the grid asks for.
 
         A stack that was cut off is trained again with all of its members, also those that are written already: so that
@@ -92,7 +92,7 @@ class Experiment:
             targets = tuple(key.target for key in stack.runs if not self._is_done(key, hashes))
             if targets:
                 begun = self._begun(stack, targets)
-                found.append(Stack(begun or targets, stack.network, stack.seed, stack.fold))
+                found.append(StackKey(begun or targets, stack.network, stack.seed, stack.fold))
         return found
 
     def run(self, key: RunKey) -> Run | None:
@@ -114,11 +114,11 @@ class Experiment:
 
     # --- a stack ---
 
-    def task(self, stack: Stack) -> Task:
+    def task(self, stack: StackKey) -> Task:
         """The networks of `stack`, ready to be trained."""
         return self._task(stack, self._parts(stack))
 
-    def _task(self, stack: Stack, parts: _Parts) -> Task:
+    def _task(self, stack: StackKey, parts: _Parts) -> Task:
         lesson = parts.learnt.lesson
         targets = [Hard() if name == PRETRAINED else self.grid.targets[name] for name in stack.targets]
         return Task(
@@ -134,7 +134,7 @@ class Experiment:
             device=torch.device(self.grid.device),
         )
 
-    def carry_out(self, stack: Stack, on_epoch: Callable[[int, int], None] | None = None) -> None:
+    def carry_out(self, stack: StackKey, on_epoch: Callable[[int, int], None] | None = None) -> None:
         """Train `stack`, from where it was left, and write its runs."""
         begun_at, cpu_at = time.perf_counter(), time.process_time()
         ranks, unfinished = Ranks.here(), self._unfinished(stack)
@@ -163,7 +163,9 @@ class Experiment:
             self._write(stack, members, task, parts, {"data": hashes, "seconds": seconds})
         ranks.wait()
 
-    def _write(self, stack: Stack, members: list[Member], task: Task, parts: _Parts, said_too: dict[str, Any]) -> None:
+    def _write(
+        self, stack: StackKey, members: list[Member], task: Task, parts: _Parts, said_too: dict[str, Any]
+    ) -> None:
         """Write the runs of a stack, then forget how it came to them."""
         unfinished = self._unfinished(stack)
         for key, member in zip(stack.runs, members, strict=True):
@@ -191,7 +193,7 @@ class Experiment:
 
     # --- parts ---
 
-    def _parts(self, stack: Stack) -> _Parts:
+    def _parts(self, stack: StackKey) -> _Parts:
         if stack.fold is None:
             assert self.before is not None
             assert self.grid.pretraining is not None
@@ -202,7 +204,7 @@ class Experiment:
         scale = Scale.of(learnt.images if self.before is None else self.before.images)
         return _Parts(learnt, self.data.take(fold.test), self.grid.recipe, scale)
 
-    def _start(self, stack: Stack) -> dict[str, torch.Tensor] | None:
+    def _start(self, stack: StackKey) -> dict[str, torch.Tensor] | None:
         if self.before is None or stack.fold is None:
             return None
         run = self.run(RunKey(PRETRAINED, stack.network, stack.seed, None))
@@ -225,7 +227,7 @@ class Experiment:
         hashes: dict[str, dict[str, str]] = self._known["hashes"]
         return hashes
 
-    def _data_hashes(self, stack: Stack | RunKey, hashes: Mapping[str, dict[str, str]]) -> dict[str, str]:
+    def _data_hashes(self, stack: StackKey | RunKey, hashes: Mapping[str, dict[str, str]]) -> dict[str, str]:
         """What a run is made of."""
         first = {f"pretraining.{name}": value for name, value in hashes["before"].items()}
         if stack.fold is None:
@@ -264,12 +266,12 @@ class Experiment:
         warnings.warn(f"{found}; it is kept as it is ({run.folder})", SfumatoWarning, stacklevel=2)
         return True
 
-    def _unfinished(self, stack: Stack) -> Path:
+    def _unfinished(self, stack: StackKey) -> Path:
         names = hashlib.sha256("\0".join(stack.targets).encode()).hexdigest()[:8]
         first = RunKey("stack", stack.network, stack.seed, stack.fold).name
         return self.folder / UNFINISHED / f"{first}.{names}"
 
-    def _begun(self, stack: Stack, targets: tuple[str, ...]) -> tuple[str, ...] | None:
+    def _begun(self, stack: StackKey, targets: tuple[str, ...]) -> tuple[str, ...] | None:
         """The members of a stack that was cut off and holds all of `targets`, if there is one."""
         pattern = f"{glob.escape(RunKey('stack', stack.network, stack.seed, stack.fold).name)}.????????/{STACK}"
         for path in sorted((self.folder / UNFINISHED).glob(pattern)):

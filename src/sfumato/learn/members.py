@@ -58,7 +58,7 @@ def shares_of(members: Stack | Apart) -> list[Share]:
 
 def side_by_side(networks: Sequence[nn.Module], example: Tensor, *, stacked: bool) -> Stack | Apart:
     """The networks as one where they can be and `stacked` asks for it."""
-    if stacked and len(networks) > 1 and can_stack(networks[0]):
+    if stacked and can_stack(networks[0]):
         stack = Stack(networks, example)
         if agrees(stack, networks, example):
             return stack
@@ -118,7 +118,7 @@ class Mover:
         for key, value in state.items():
             number, _, name = key.partition(".")
             parameter = self.shares[int(number)].parameter
-            at = value if value.dim() == 0 else torch.empty_like(parameter).copy_(value.reshape(parameter.shape))
+            at = value if value.dim() == 0 else torch.empty_like(parameter).copy_(value.view_as(parameter))
             self._optimiser.state[parameter][name] = at
 
     def of_members(self, members: Sequence[int]) -> dict[str, Tensor]:

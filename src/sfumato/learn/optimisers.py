@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from sfumato.errors import BadSetting
+from sfumato.settings import above_0, bad_setting, not_negative
 
 
 @dataclass(frozen=True)
@@ -66,14 +66,7 @@ OPTIMISERS: tuple[Any, ...] = (Sgd, Adam)
 
 
 def _check(*, rate: float, momentum: float, weight_decay: float) -> None:
-    wrong = (
-        ("rate", rate, "more than 0") if not 0 < rate < float("inf")
-        else ("momentum", momentum, "from 0 to below 1") if not 0 <= momentum < 1
-        else ("weight decay", weight_decay, "0 or more") if not 0 <= weight_decay < float("inf")
-        else None
-    )  # fmt: skip
-    if wrong:
-        name, value, expected = wrong
-        raise BadSetting(
-            f"found {name} = {value}", expected=f"{name} {expected}", fix=f"choose another {name}", code="bad-setting"
-        )
+    above_0("rate", rate)
+    if not 0 <= momentum < 1:
+        raise bad_setting("momentum", momentum, "a share from 0 to below 1")
+    not_negative("weight_decay", weight_decay)

@@ -11,7 +11,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from sfumato.learn.experiment import Experiment
-from sfumato.learn.grid import Stack
+from sfumato.learn.grid import StackKey
+from sfumato.learn.ranks import Ranks
 from sfumato.learn.runs import shape_of
 
 
@@ -53,13 +54,13 @@ class Count:
     """Keeps the progress of every stack, and the table of runs up to date."""
 
     def __init__(
-        self, experiment: Experiment, stacks: list[Stack], cost: Callable[[Stack], float], told: Told | None
+        self, experiment: Experiment, stacks: list[StackKey], cost: Callable[[StackKey], float], told: Told | None
     ) -> None:
         self._experiment, self._cost, self._told = experiment, cost, told
         self._progress = Progress(len(stacks), sum(map(cost, stacks)))
-        self._share: dict[Stack, float] = {}
+        self._share: dict[StackKey, float] = {}
 
-    def epoch(self, stack: Stack, number: int, of: int) -> None:
+    def epoch(self, stack: StackKey, number: int, of: int) -> None:
         before, now = self._share.get(stack), number / of
         if self._progress.paced_at is None:
             self._progress.paced_at = time.monotonic()
@@ -68,19 +69,20 @@ class Count:
             self._progress.taken_up += now * self._cost(stack)
         self._add(stack, now - (before or 0.0))
 
-    def stack_done(self, stack: Stack) -> None:
+    def stack_done(self, stack: StackKey) -> None:
         self._progress.n_done += 1
         self._add(stack, 1.0 - self._share.get(stack, 0.0))
-        self._experiment.write_table()
+        if Ranks.here().writes:
+            self._experiment.write_table()
 
-    def _add(self, stack: Stack, share: float) -> None:
+    def _add(self, stack: StackKey, share: float) -> None:
         self._share[stack] = self._share.get(stack, 0.0) + share
         self._progress.done += share * self._cost(stack)
         if self._told is not None:
             self._told(self._progress)
 
 
-def costs_of(experiment: Experiment) -> Callable[[Stack], float]:
+def costs_of(experiment: Experiment) -> Callable[[StackKey], float]:
     """How much work a stack is: multiplications of a picture, times pictures, epochs and members."""
     shape = shape_of(experiment.data.images)
     n_classes = experiment.data.lesson.n_classes
@@ -90,7 +92,7 @@ def costs_of(experiment: Experiment) -> Callable[[Stack], float]:
         for name, network in networks.items()
     }
 
-    def cost(stack: Stack) -> float:
+    def cost(stack: StackKey) -> float:
         if stack.fold is None:
             assert experiment.before is not None
             assert experiment.grid.pretraining is not None

@@ -9,8 +9,10 @@ from sfumato.learn.augmenting import CropAndFlip
 from sfumato.learn.mixing import Mixing, Plain
 from sfumato.learn.optimisers import Adam, Sgd
 from sfumato.learn.schedules import Constant, Schedule
+from sfumato.settings import above_0, at_least, bad_setting, one_of
 
 DYNAMICS = ("none", "online", "end", "both")
+PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
@@ -39,19 +41,16 @@ class Recipe:
     precision: str = "float32"
 
     def __post_init__(self) -> None:
-        for name, value, least in (("epochs", self.epochs, 1), ("batch_size", self.batch_size, 1)):
-            if value < least:
-                raise _bad(name, value, f"at least {least}")
-        if self.clip is not None and not 0 < self.clip < float("inf"):
-            raise _bad("clip", self.clip, "a length above 0")
+        at_least("epochs", self.epochs, 1)
+        at_least("batch_size", self.batch_size, 1)
+        if self.clip is not None:
+            above_0("clip", self.clip)
         if not 0 <= self.validation < 1:
-            raise _bad("validation", self.validation, "a share from 0 to below 1")
-        if self.patience is not None and self.patience < 1:
-            raise _bad("patience", self.patience, "at least 1 epoch")
-        if self.dynamics not in DYNAMICS:
-            raise _bad("dynamics", self.dynamics, " or ".join(DYNAMICS))
-        if self.precision not in ("float32", "bfloat16", "float16"):
-            raise _bad("precision", self.precision, "float32, bfloat16 or float16")
+            raise bad_setting("validation", self.validation, "a share from 0 to below 1")
+        if self.patience is not None:
+            at_least("patience", self.patience, 1)
+        one_of("dynamics", self.dynamics, DYNAMICS)
+        one_of("precision", self.precision, PRECISIONS)
         if (self.patience or self.schedule.needs_validation) and not self.validation:
             watcher = "patience" if self.patience else f"the schedule {self.schedule.name}"
             raise BadSetting(
@@ -60,7 +59,3 @@ class Recipe:
                 fix="give validation, for example 0.1",
                 code="bad-setting",
             )
-
-
-def _bad(name: str, value: object, expected: str) -> BadSetting:
-    return BadSetting(f"found {name} = {value}", expected=expected, fix=f"choose another {name}", code="bad-setting")

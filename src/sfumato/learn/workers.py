@@ -29,7 +29,7 @@ import torch
 from sfumato.errors import NotNow, SfumatoError, SfumatoWarning, Where, unknown
 from sfumato.learn.carrying_out import LEFT
 from sfumato.learn.experiment import UNFINISHED, Experiment
-from sfumato.learn.grid import Stack
+from sfumato.learn.grid import StackKey
 from sfumato.learn.on_cluster import carry_out_on_cluster
 from sfumato.learn.progress import Count, Told, costs_of
 from sfumato.learn.ranks import Ranks, together
@@ -110,7 +110,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 # --- in this process ---
 
 
-def _here(experiment: Experiment, stacks: list[Stack], count: Count) -> None:
+def _here(experiment: Experiment, stacks: list[StackKey], count: Count) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -170,17 +170,17 @@ def _work(connection: Connection) -> None:
 class _Worker:
     process: BaseProcess
     connection: Connection
-    stack: Stack | None = None
+    stack: StackKey | None = None
 
 
 class _Crew:
     """Workers at work: hands out stacks, hears of them, and replaces who dies."""
 
-    def __init__(self, experiment: Experiment, stacks: list[Stack], n_workers: int, count: Count) -> None:
+    def __init__(self, experiment: Experiment, stacks: list[StackKey], n_workers: int, count: Count) -> None:
         self._experiment, self._waiting, self._count = experiment, deque(stacks), count
         self._n_workers = n_workers
         self._workers: list[_Worker] = []
-        self._deaths: Counter[Stack] = Counter()
+        self._deaths: Counter[StackKey] = Counter()
         self._context = multiprocessing.get_context("spawn")
 
     def work(self) -> None:
@@ -246,7 +246,7 @@ class _Crew:
             self._count.stack_done(worker.stack)
             self._hand_out(worker)
 
-    def _replace(self, worker: _Worker, stack: Stack) -> None:
+    def _replace(self, worker: _Worker, stack: StackKey) -> None:
         self._workers.remove(worker)
         worker.process.join(SAVING_SECONDS)
         worker.connection.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.strategies import share
+from sfumato.settings import share
 from sfumato.transform.rows import Distributions, with_probs
 
 

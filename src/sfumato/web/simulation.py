@@ -22,7 +22,7 @@ from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.kinds import kind_of
 from sfumato.elicit.simulated import Annotator, Asked, Truth, number_of
 from sfumato.errors import BadSetting, show
-from sfumato.strategies import share
+from sfumato.settings import share
 from sfumato.study import Study
 from sfumato.web.client import State, Visitor
 from sfumato.web.connection import Reply

@@ -12,8 +12,7 @@ from scipy.special import expit
 
 from sfumato.errors import BadTable
 from sfumato.learn.mixing.judgments import Judgments
-from sfumato.learn.settings import bad_setting, not_negative
-from sfumato.strategies import share
+from sfumato.settings import bad_setting, not_negative, share
 
 FLATTEST, STEEPEST = 0.001, 100.0
 """Between these every curve is a curve: judgments that jump would make the steepest infinite."""

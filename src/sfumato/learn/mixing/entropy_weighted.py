@@ -18,8 +18,7 @@ from sfumato.learn.mixing.mixed import (
     entropies,
     with_endpoints,
 )
-from sfumato.learn.settings import above_0
-from sfumato.strategies import share
+from sfumato.settings import above_0, share
 
 LN_2 = math.log(2)
 

@@ -15,7 +15,7 @@ from sfumato.learn.labels import FixedLabels, PooledLabels
 from sfumato.learn.lesson import one_hot
 from sfumato.learn.mixing.blends import Blend, blends_of
 from sfumato.learn.mixing.judgments import Judgments
-from sfumato.strategies import between_0_and_1
+from sfumato.settings import between_0_and_1
 
 
 @dataclass(frozen=True)

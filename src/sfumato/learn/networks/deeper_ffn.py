@@ -8,7 +8,8 @@ from typing import ClassVar
 
 from torch import nn
 
-from sfumato.learn.networks.network import Shape, at_least, check_shape
+from sfumato.learn.networks.network import Shape, check_shape
+from sfumato.settings import at_least
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from torch import nn
 
-from sfumato.errors import BadSetting, listing
-from sfumato.learn.settings import bad_setting
+from sfumato.errors import BadSetting
+from sfumato.settings import bad_setting, is_whole
 
 Shape = tuple[int, int, int]
 """Channels, height, width."""
@@ -44,26 +43,10 @@ def check_shape(name: str, shape: Shape, n_classes: int, *, smallest: int) -> No
         )
 
 
-def at_least(setting: str, value: int, least: int) -> None:
-    """An error unless `value` is a whole number, `least` or more."""
-    if not _is_whole(value) or value < least:
-        raise bad_setting(setting, value, f"a whole number, {least} or more")
-
-
-def one_of(setting: str, value: object, known: Sequence[object]) -> None:
-    """An error unless `value` is one of `known`, and of its type."""
-    if not any(value == each and type(value) is type(each) for each in known):
-        raise bad_setting(setting, value, f"one of {listing([str(each) for each in known])}")
-
-
 def blocks_each(depth: int, *, layers_a_block: int, others: int) -> int:
     """How many blocks each of three stages has in a network of `depth` layers, `others` of them outside of blocks."""
     step = 3 * layers_a_block
-    if not _is_whole(depth) or depth < step + others or (depth - others) % step:
+    if not is_whole(depth) or depth < step + others or (depth - others) % step:
         known = ", ".join(str(n * step + others) for n in (1, 2, 3))
         raise bad_setting("depth", depth, f"{others} and a multiple of {step}: {known} ...")
     return (depth - others) // step
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

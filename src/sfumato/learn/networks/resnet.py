@@ -18,7 +18,8 @@ from sfumato.learn.networks.layers import (
     projection,
     relu,
 )
-from sfumato.learn.networks.network import Shape, at_least, blocks_each, check_shape, one_of
+from sfumato.learn.networks.network import Shape, blocks_each, check_shape
+from sfumato.settings import at_least, one_of
 
 BOTTLENECKS = {50: (3, 4, 6, 3)}
 """Blocks in each of four stages."""

@@ -9,9 +9,8 @@ import numpy as np
 
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson, one_hot
-from sfumato.learn.targets.settings import temperature
 from sfumato.learn.targets.tempered import tempered
-from sfumato.strategies import share
+from sfumato.settings import above_0, share
 
 
 @dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Distilled:
     name: ClassVar[str] = "distilled"
 
     def __post_init__(self) -> None:
-        temperature(self.temperature)
+        above_0("temperature", self.temperature)
         share("share", self.share)
 
     def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sfumato.doubt import entropy
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson, one_hot
-from sfumato.learn.targets.settings import one_of
+from sfumato.settings import one_of
 
 Level = Literal["item", "mean"]
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson
-from sfumato.learn.targets.settings import temperature
+from sfumato.settings import above_0
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Tempered:
     name: ClassVar[str] = "tempered"
 
     def __post_init__(self) -> None:
-        temperature(self.temperature)
+        above_0("temperature", self.temperature)
 
     def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         return FixedLabels.of(tempered(lesson.need_people(self.name), self.temperature))
