@@ -31,8 +31,8 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
-ELSEWHERE = {"--no-deps", "--write"}
-"""Options in the documents that are of pip, or of our benchmarks."""
+ELSEWHERE = {"--no-deps", "--write", "--nproc-per-node"}
+"""Options in the documents that are of pip, of torchrun, or of our benchmarks."""
 
 
 def blocks(path: Path, language: str) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregate import Aggregation, Answers, Beside, DawidSkene, Mace, Mean, OneCoin
+from sfumato.aggregate import Aggregation, Answers, Beside, DawidSkene, Mace
 from sfumato.aggregate import ray_engine as module
 from sfumato.aggregate.engine import Sums, quiet
 from sfumato.aggregate.passes import VotePass
@@ -79,12 +79,9 @@ def assert_same(found: Aggregation, expected: Aggregation) -> None:
 @pytest.mark.parametrize(
     ("aggregator", "beliefs", "beside"),
     [
-        pytest.param(DawidSkene(), simulated(), Beside(), id="hard"),
         pytest.param(DawidSkene(), softened(simulated()), Beside(weights=WEIGHTS), id="virtual-evidence-weights"),
         pytest.param(DawidSkene(prior=0.0), simulated(), Beside(gold=some_gold(), weights=WEIGHTS), id="gold-weights"),
-        pytest.param(OneCoin(), softened(simulated()), Beside(weights=WEIGHTS), id="one-coin"),
         pytest.param(Mace(), simulated(), Beside(gold=some_gold()), id="mace"),
-        pytest.param(Mean(), softened(simulated()), Beside(weights=WEIGHTS), id="mean"),
     ],
 )
 def test_same_as_local(cluster: Any, aggregator: Any, beliefs: Beliefs, beside: Beside) -> None:

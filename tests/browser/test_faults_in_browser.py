@@ -154,6 +154,9 @@ def test_two_tabs_taking_turns(sits: Sits) -> None:
     while len(sitting.submitted()) < sitting.wanted:
         person = turns.pop()
         person.page.bring_to_front()
+        # A tab that comes to the front looks where the person stands, and they look at the tab.
+        while person.trial() in sitting.submitted():
+            person.page.wait_for_timeout(10)
         sitting.answers(1, person)
         sitting.until(lambda: sitting.count("stored") == len(sitting.submitted()))
     for person in (sitting.person, other):

@@ -25,23 +25,27 @@ from sfumato.learn.convolving import convolved
 
 
 class StackedLinear(nn.Module):
-    """A linear layer a member: weights (members, in, out), which lie better for the product than a layer's own."""
+    """A linear layer a member: weights (members, out, in)."""
 
     def __init__(self, layer: nn.Linear, members: int) -> None:
         super().__init__()
-        self.members, self.n_in = members, layer.in_features
-        self.weight = nn.Parameter(_repeated(layer.weight.t()[None], members).contiguous())
+        self.members, self.n_in, self.n_out = members, layer.in_features, layer.out_features
+        self.weight = nn.Parameter(_repeated(layer.weight[None], members))
         self.bias: nn.Parameter | None = None
         if layer.bias is not None:
             self.bias = nn.Parameter(_repeated(layer.bias[None], members))
 
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() == 2 and x.shape[1] == self.n_in:
-            # All members see the same.
-            x = x.expand(self.members, *x.shape)
-        elif x.dim() == 2:
+            # All members see the same: one product.
+            bias = None if self.bias is None else self.bias.flatten()
+            wide = F.linear(x, self.weight.flatten(0, 1), bias)
+            return wide.view(len(x), self.members, self.n_out).transpose(0, 1)
+        if x.dim() == 2:
             x = x.view(len(x), self.members, self.n_in).transpose(0, 1)
-        return torch.bmm(x, self.weight) if self.bias is None else torch.baddbmm(self.bias[:, None], x, self.weight)
+        if self.bias is None:
+            return torch.bmm(x, self.weight.transpose(1, 2))
+        return torch.baddbmm(self.bias[:, None], x, self.weight.transpose(1, 2))
 
 
 class StackedConv2d(nn.Module):
@@ -135,30 +139,24 @@ class Stack(nn.Module):
 
     def load(self, states: Sequence[dict[str, Tensor]]) -> None:
         """Take over the weights of every member."""
-        turned = self._turned()
         with torch.no_grad():
             for name, tensor in self.wide.state_dict().items():
                 if tensor.dim() == 0:
                     tensor.copy_(states[0][name])
-                    continue
-                for g, part in enumerate(of_members(tensor, self.members)):
-                    alone = states[g][name]
-                    part.copy_((alone.t() if name in turned else alone).reshape(part.shape))
+                else:
+                    for g, part in enumerate(of_members(tensor, self.members)):
+                        part.copy_(states[g][name].view_as(part))
 
     def state_of(self, member: int) -> dict[str, Tensor]:
         """The weights of one member, as its network would have them alone; a copy."""
-        alone, turned = self.form[0].state_dict(), self._turned()
-        state = {}
-        for name, tensor in self.wide.state_dict().items():
-            shape = alone[name].shape
-            own = tensor if tensor.dim() == 0 else of_members(tensor, self.members)[member]
-            own = own.reshape(shape[::-1]).t() if name in turned else own.reshape(shape)
-            state[name] = own.detach().clone(memory_format=torch.contiguous_format)
-        return state
-
-    def _turned(self) -> set[str]:
-        """Names of weights that lie the other way round than in a network alone."""
-        return {f"{name}.weight" for name, layer in self.wide.named_modules() if isinstance(layer, StackedLinear)}
+        alone = self.form[0].state_dict()
+        return {
+            name: (tensor if tensor.dim() == 0 else of_members(tensor, self.members)[member])
+            .reshape(alone[name].shape)
+            .detach()
+            .clone(memory_format=torch.contiguous_format)
+            for name, tensor in self.wide.state_dict().items()
+        }
 
 
 def of_members(tensor: Tensor, members: int) -> Tensor:
