@@ -14,9 +14,10 @@ test: system $(VENV)/.tested
 	@$(BIN)/ruff check src tests bench examples
 	@$(BIN)/ruff format --check src tests bench examples
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n 3
+	@$(BIN)/python -m pytest -n 3 -m "not slow"
 
 faults: system $(VENV)/.tested
+	@$(BIN)/python -m pytest -n 2 -m slow
 	@$(BIN)/python tests/faults/run.py
 
 bench: $(VENV)/.tested

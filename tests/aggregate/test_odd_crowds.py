@@ -203,6 +203,7 @@ CAN = [each for each in AGGREGATORS if each.name not in ("dawid-skene", "mixture
 
 
 @pytest.mark.parametrize("aggregator", CAN, ids=lambda each: each.name)
+@pytest.mark.slow
 def test_ten_thousand_classes(aggregator: Any) -> None:
     beliefs = many_classes(50)
     beside = Beside(gold=SoftLabels.one_hot(["i1"], ["c20"], ("c20", "c0"))) if aggregator.name == "one-coin" else None

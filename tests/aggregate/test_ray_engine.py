@@ -90,6 +90,7 @@ def test_same_as_local(cluster: Any, aggregator: Any, beliefs: Beliefs, beside: 
 
 
 @needs_ray
+@pytest.mark.slow
 def test_same_as_local_where_passes_are_compiled(cluster: Any) -> None:
     from sfumato.aggregate import kernels
 
@@ -103,6 +104,7 @@ def test_same_as_local_where_passes_are_compiled(cluster: Any) -> None:
 
 
 @needs_ray
+@pytest.mark.slow
 def test_fewer_items_than_workers(cluster: Any) -> None:
     beliefs = Beliefs.from_numpy(["i", "i", "i"], ["a", "b", "c"], np.array([0, 0, 1]), CLASSES)
     parts = RayEngine(2).open(Answers.of(beliefs))
@@ -166,6 +168,7 @@ class FatalOncePass:
 
 
 @needs_ray
+@pytest.mark.slow
 def test_a_worker_killed_within_a_pass_does_it_over(cluster: Any, tmp_path: Path) -> None:
     answers = Answers.of(simulated())
     # This module cannot be imported by the workers.
@@ -184,6 +187,7 @@ def test_a_worker_killed_within_a_pass_does_it_over(cluster: Any, tmp_path: Path
 
 
 @needs_ray
+@pytest.mark.slow
 def test_only_sums_travel(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     arrived: list[Sums] = []
     received = module._received
@@ -261,6 +265,7 @@ def run(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
 
 @needs_ray
+@pytest.mark.slow
 def test_the_command_gives_the_file_of_the_local_engine(tmp_path: Path, run: Any) -> None:
     simulated().write(tmp_path / "beliefs.parquet")
     for engine in ("ray", "local"):

@@ -118,6 +118,7 @@ def test_undefined_resamples_are_counted() -> None:
     assert "of them undefined and left out" in result.interval[0]
 
 
+@pytest.mark.slow
 def test_a_million_votes_take_seconds() -> None:
     rng = np.random.default_rng(0)
     n, n_items = 1_000_000, 200_000

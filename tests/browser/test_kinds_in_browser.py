@@ -308,6 +308,7 @@ def published(first_pass: Annotations) -> tuple[list[Any], list[list[float]]]:
     return [answers[k] for k in inverse.tolist()], soft.tolist()
 
 
+@pytest.mark.slow
 def test_published_answers_as_tokens_take_the_events_planned(
     first_pass: Annotations, visitor: Visitor, served: Served
 ) -> None:
@@ -330,6 +331,7 @@ def test_published_answers_as_tokens_take_the_events_planned(
         assert seconds(record["events"]) == pytest.approx(seconds(planned))
 
 
+@pytest.mark.slow
 def test_published_answers_in_the_published_form_take_the_events_planned(
     first_pass: Annotations, visitor: Visitor, served: Served
 ) -> None:

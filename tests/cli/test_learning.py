@@ -140,7 +140,7 @@ def test_a_run_that_diverges_ends_with_1(folder: Path) -> None:
         (("--network", "lenett"), "unknown-network", "did you mean 'lenet'?"),
         (("--optimiser", "adamm"), "unknown-optimiser", "did you mean 'adam'?"),
         (("--schedule", "plateau"), "bad-setting", "validation"),
-        (("--epochs", 0), "bad-setting", "at least 1"),
+        (("--epochs", 0), "bad-setting", "1 or more"),
         (("--seeds", 0), "bad-setting", "at least 1"),
         (("--rate", "nan"), "bad-setting", "rate"),
         (("--device", "attic"), "bad-setting", "attic"),

@@ -191,7 +191,11 @@ CONTRACTS = (
 )
 
 
-@pytest.mark.parametrize("name", COMPUTED)
+LONG = ("resnet-20", "wrn-16-2", "preact-resnet-164", "resnet-50", "preact-resnet-34", "vgg-15-bn")
+"""Networks whose contracts take long; they are kept by `make faults`."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in COMPUTED])
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
 def test_network_keeps_the_contract(contract: Callable[[Network], None], name: str) -> None:
     contract(COMPUTED[name])

@@ -393,7 +393,7 @@ class ForgetsKeys(Fieldwork):
 
 
 BUDGET = settings(
-    max_examples=int(os.environ.get("SFUMATO_EXAMPLES", "250")),
+    max_examples=int(os.environ.get("SFUMATO_EXAMPLES", "150")),
     stateful_step_count=50,
     deadline=None,
     report_multiple_bugs=False,

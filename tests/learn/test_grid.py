@@ -196,7 +196,7 @@ def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
         ("[recipe]\nepochs = 'ten'\n", "bad-setting", "a whole number"),
         ("[recipe]\nepochs = 2.5\n", "bad-setting", "epochs = 2.5"),
         ("[recipe]\nepochs = true\n", "bad-setting", "epochs = True"),
-        ("[recipe]\nepochs = 0\n", "bad-setting", "at least 1"),
+        ("[recipe]\nepochs = 0\n", "bad-setting", "1 or more"),
         ("recipe = 3\n", "bad-setting", "a section [recipe]"),
         ("grid = 3\n", "bad-setting", "a section [grid]"),
         ("[grid]\ntargets = ['soffft']\n", "unknown-target", "did you mean 'soft'?"),
