@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import PATH, given
-from sfumato.cli.showing import LOG_SECONDS, PATIENCE_SECONDS, bar, printable, say_written
+from sfumato.cli.showing import drawing, printable, say_written
 
 if TYPE_CHECKING:
     from sfumato.learn.experiment import Experiment
@@ -206,30 +205,15 @@ def _check_installed() -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
-    """Draws a bar with the time left on a terminal, writes a line now and then to a log."""
-    shown_at = time.monotonic()
-    is_terminal = sys.stderr.isatty()
-    drawn = False
+    """A function to be told how far a grid has come: shows that, and the time left."""
+    with drawing() as draw:
 
-    def show(progress: Progress) -> None:
-        nonlocal shown_at, drawn
-        now = time.monotonic()
-        if progress.seconds < PATIENCE_SECONDS or now - shown_at < (0.1 if is_terminal else LOG_SECONDS):
-            return
-        shown_at, drawn = now, True
-        left = progress.seconds_left
-        line = f"{progress.share:4.0%}, {progress.n_done} of {progress.n_stacks} trainings, {_time(progress.seconds)}"
-        line += "" if left is None else f", {_time(left)} left"
-        if is_terminal:
-            click.echo(f"\r{bar([(progress.share, '█')])} {line}\x1b[K", nl=False, err=True)
-        else:
-            click.echo(line, err=True)
+        def show(progress: Progress) -> None:
+            done = f"{progress.n_done} of {progress.n_stacks} trainings, {_time(progress.seconds)}"
+            left = progress.seconds_left
+            draw(progress.share, f"{progress.share:4.0%}, {done}" + ("" if left is None else f", {_time(left)} left"))
 
-    try:
         yield show
-    finally:
-        if drawn and is_terminal:
-            click.echo("", err=True)
 
 
 def _time(seconds: float) -> str:

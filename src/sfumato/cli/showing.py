@@ -40,8 +40,9 @@ def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[int, int, float], None]]:
-    """A function to be told of every iteration: draws a bar on a terminal, writes a line now and then to a log.
+def drawing() -> Iterator[Callable[[float, str], None]]:
+    """A function to be told what share is done, and a line about it: draws a bar on a terminal, writes the line now
+    and then to a log.
 
     Nothing is shown of work that is done within a moment.
     """
@@ -49,20 +50,33 @@ def progress_bar() -> Iterator[Callable[[int, int, float], None]]:
     is_terminal = sys.stderr.isatty()
     drawn = False
 
-    def show(iteration: int, iterations: int, objective: float) -> None:
+    def draw(share: float, line: str) -> None:
         nonlocal shown_at, drawn
         now = time.monotonic()
         if now - started_at < PATIENCE_SECONDS or now - shown_at < (0.1 if is_terminal else LOG_SECONDS):
             return
         shown_at, drawn = now, True
-        line = f"iteration {iteration} of at most {iterations}, objective {objective:,.1f}, {now - started_at:.0f} s"
         if is_terminal:
-            click.echo(f"\r{bar([(iteration / iterations, '█')])} {line}", nl=False, err=True)
+            click.echo(f"\r{bar([(share, '█')])} {line}\x1b[K", nl=False, err=True)
         else:
             click.echo(line, err=True)
 
     try:
-        yield show
+        yield draw
     finally:
         if drawn and is_terminal:
             click.echo("", err=True)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Callable[[int, int, float], None]]:
+    """A function to be told of every iteration."""
+    started_at = time.monotonic()
+    with drawing() as draw:
+
+        def show(iteration: int, iterations: int, objective: float) -> None:
+            seconds = time.monotonic() - started_at
+            line = f"iteration {iteration} of at most {iterations}, objective {objective:,.1f}, {seconds:.0f} s"
+            draw(iteration / iterations, line)
+
+        yield show

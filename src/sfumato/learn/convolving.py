@@ -1,6 +1,6 @@
 """Convolution of pictures with one channel, whose weights learn faster than torch would have them.
 
-On CPUs the gradient of the weights takes seven times as long as the convolution itself where the input has a single
+On CPUs the gradient of the weights takes six times as long as the convolution itself where the input has a single
 channel (torch 2.13). As a matrix product over the input's windows it takes twice as long.
 """
 
