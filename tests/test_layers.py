@@ -16,7 +16,7 @@ LAYERS = (
     {
         "files", "strict_json", "settings", "strategies", "growing", "compiled", "joining", "columns", "texts",
         "probabilities", "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "inputs",
-        "study", "study_file", "cluster",
+        "study", "study_file", "cluster", "resampling", "scores",
     },
     {"imports"},
     {"elicit"},
@@ -24,11 +24,15 @@ LAYERS = (
     {"transform"},
     {"agreement"},
     {"aggregate"},
-    {"learn"},
+    {"learn", "evaluate"},
     {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {"torch": "learn", "starlette": "web", "uvicorn": "web", "sqlalchemy": "elicit"}
 """Heavy packages, and the one folder that may know them; `web` hands connections on, so it may name them too."""
+
+
+APART = {"learn": "evaluate", "evaluate": "learn"}
+"""Neighbours that do not know each other: evaluation compares tables, whoever made them."""
 
 
 def layer_of(name: str) -> int:
@@ -58,9 +62,10 @@ def _without_type_checking(tree: ast.Module) -> ast.Module:
 
 
 def wrong_imports(part: str, source: str) -> set[str]:
-    """What `source`, a module of `part`, imports from its right."""
+    """What `source`, a module of `part`, imports from its right, or from a neighbour it does not know."""
     known = set().union(*LAYERS)
-    return {name for name in imports_of(source) & known if layer_of(name) > layer_of(part)}
+    imported = imports_of(source) & known
+    return {name for name in imported if layer_of(name) > layer_of(part) or name == APART.get(part)}
 
 
 def modules() -> list[Path]:
@@ -99,4 +104,5 @@ def test_a_wrong_import_is_seen() -> None:
     assert wrong_imports("errors", "from sfumato.files import Rows") == {"files"}
     assert wrong_imports("files", "def f():\n    from sfumato.label import OneHot") == {"label"}
     assert wrong_imports("label", "import sfumato.cli.options") == {"cli"}
+    assert wrong_imports("evaluate", "from sfumato.learn.runs import Run") == {"learn"}
     assert wrong_imports("label", "from sfumato.files import Rows") == set()

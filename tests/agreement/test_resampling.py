@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato import Beliefs
+from sfumato import Beliefs, resampling
 from sfumato.agreement import (
     AlphaDistributions,
     AlphaNominal,
@@ -16,7 +16,6 @@ from sfumato.agreement import (
     RetestSameClass,
     TotalVariation,
     agreement,
-    resampling,
 )
 from sfumato.agreement.answers import Answers
 from sfumato.texts import Coded

@@ -13,13 +13,10 @@ from jaxtyping import Float, Int
 
 from sfumato.agreement.answers import Answers
 from sfumato.agreement.measure import Measure
-from sfumato.agreement.resampling import Interval, blocks, interval, n_blocks_for
-from sfumato.errors import BadSetting, SfumatoWarning
+from sfumato.errors import SfumatoWarning
 from sfumato.growing import freeze
-from sfumato.settings import between_0_and_1
+from sfumato.resampling import Interval, Resampling, check_resampling
 from sfumato.table import Table
-
-FEWEST_RESAMPLES = 100
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +74,7 @@ def agreement_of(
     rng: np.random.Generator,
 ) -> Agreement:
     """The figures of the measures `asked` for or, without, of those `offered` that apply."""
-    _check(level, resamples)
+    check_resampling(level, resamples)
     applicable = [each for each in offered if each.by_default(answers) and not each.missing(answers)]
     if not asked and not applicable:
         _warn("found nothing to compare: no item has two answers; give several people the same items")
@@ -103,26 +100,15 @@ def _figure(measure: Measure, answers: Answers, *, level: float, resamples: int,
         _warn(f"{measure.name} cannot be computed: {missing}")
         return Figure(measure.name, np.nan, Interval(np.nan, np.nan, "none: nothing to compare"), 0, 0)
     n_items = measure.n_items(answers)
-    n_blocks = n_blocks_for(n_items, measure.n_sums(answers))
-    sums = measure.sums(answers, blocks(n_items, n_blocks, rng), n_blocks)
+    resampling = Resampling.of(n_items, level=level, draws=resamples, rng=rng, n_sums=measure.n_sums(answers))
+    sums = measure.sums(answers, resampling.block, resampling.n_blocks)
     value = float(measure.value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
         _warn(f"{measure.name} is undefined: {measure.undefined}")
         between = Interval(np.nan, np.nan, "none: undefined")
     else:
-        between = interval(measure, sums, n_items=n_items, level=level, resamples=resamples, rng=rng)
+        between = resampling.interval(sums, measure.value)
     return Figure(measure.name, value, between, n_items, measure.n_answers(answers))
-
-
-def _check(level: float, resamples: int) -> None:
-    between_0_and_1("level", level)
-    if resamples < FEWEST_RESAMPLES:
-        raise BadSetting(
-            f"found resamples = {resamples}",
-            expected=f"at least {FEWEST_RESAMPLES}",
-            fix="choose more resamples",
-            code="bad-setting",
-        )
 
 
 def _warn(sentence: str) -> None:

@@ -1,0 +1,180 @@
+"""Compared: what was predicted and what people say, item by item and class by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float, Int
+
+from sfumato.doubt import entropy
+from sfumato.errors import BadTable, Where, listing, show
+from sfumato.soft_labels import SoftLabels
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Predictions beside people's labels: the same items in the same order, the same classes in the same order.
+
+    `original` is the class each item came with, where it is known. What metrics share is worked out once, when first
+    asked for.
+    """
+
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    predicted: Float[np.ndarray, "items classes"]
+    people: Float[np.ndarray, "items classes"]
+    original: Int[np.ndarray, "items"] | None = None
+    n_annotators: Int[np.ndarray, "items"] | None = None
+    """How many people stand behind each of `people`'s rows, where it is known."""
+
+    def __len__(self) -> int:
+        return len(self.predicted)
+
+    def take(self, rows: Int[np.ndarray, "some"]) -> Compared:
+        """These rows alone."""
+        arrays = {
+            field.name: value[rows]
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        }
+        return replace(self, items=self.items.take(pa.array(rows)), **arrays)
+
+    @cached_property
+    def confidence(self) -> Float[np.ndarray, "items"]:
+        """The probability of the class held most probable."""
+        return np.asarray(self.predicted.max(axis=1))
+
+    @cached_property
+    def right(self) -> Float[np.ndarray, "items"]:
+        """Whether the first choice is people's first choice: 1 or 0; where either is tied, the share of times it would
+        be if ties were broken at random."""
+        return _agree(_firsts(self.predicted), _firsts(self.people))
+
+    @cached_property
+    def right_originally(self) -> Float[np.ndarray, "items"]:
+        """Whether the first choice is the class the item came with; the share of times, where it is tied."""
+        assert self.original is not None
+        first = _firsts(self.predicted)
+        return np.asarray(first[np.arange(len(self)), self.original] / first.sum(axis=1))
+
+    @cached_property
+    def log_predicted(self) -> Float[np.ndarray, "items classes"]:
+        """ln p, minus infinity where p is 0."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predicted))
+
+    @cached_property
+    def predicted_entropy(self) -> Float[np.ndarray, "items"]:
+        return entropy(self.predicted)
+
+    @cached_property
+    def people_entropy(self) -> Float[np.ndarray, "items"]:
+        return entropy(self.people)
+
+    @cached_property
+    def cross_entropies(self) -> Float[np.ndarray, "items"]:
+        """-sum q ln p; infinite where something that people saw was held to be impossible."""
+        logs = np.where(self.people > 0, self.log_predicted, 0.0)
+        return np.asarray(0.0 - np.einsum("ik,ik->i", self.people, logs))
+
+
+def _firsts(probs: Float[np.ndarray, "items classes"]) -> Bool[np.ndarray, "items classes"]:
+    return np.asarray(probs == probs.max(axis=1, keepdims=True))
+
+
+def _agree(
+    one: Bool[np.ndarray, "items classes"], other: Bool[np.ndarray, "items classes"]
+) -> Float[np.ndarray, "items"]:
+    return np.asarray((one & other).sum(axis=1) / (one.sum(axis=1) * other.sum(axis=1)))
+
+
+def compare(
+    *, predicted: SoftLabels, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
+) -> Compared:
+    """Predictions beside people's labels, matched by item and class name.
+
+    People may have judged more items than were predicted. A prediction for an item nobody judged is an error, unless
+    `common` asks for the items both have. `original` holds the class each item came with, as one-hot rows.
+    """
+    columns = _columns_of(predicted, people)
+    found = pc.index_in(predicted.items, value_set=people.items)
+    if not len(predicted):
+        raise _bad(predicted, "no predictions", "at least one", "no-items", "check how the file was made")
+    if found.null_count == len(found):
+        raise _bad(
+            predicted,
+            f"items {listing(predicted.items[:3].to_pylist())}, of which people judged none "
+            f"({listing(people.items[:3].to_pylist())})",
+            "predictions of items that people judged",
+            "no-common-items",
+            "give both tables the same ids",
+        )
+    if found.null_count and not common:
+        missing = predicted.items.filter(found.is_null())
+        raise _bad(
+            predicted,
+            f"{found.null_count:,} of {len(found):,} items that nobody judged, the first {show(missing[0].as_py())}",
+            "people's label for every item predicted",
+            "missing-item",
+            "leave these out, or compare the common items alone (--common)",
+        )
+    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    theirs = found.drop_null().to_numpy().astype(np.int64)
+    items = predicted.items.take(pa.array(rows))
+    everything = len(rows) == len(predicted)
+    return Compared(
+        items,
+        predicted.classes,
+        predicted.probs if everything else predicted.probs[rows],
+        people.probs[theirs][:, columns],
+        None if original is None else _original_of(original, items, predicted.classes),
+        None if people.n_annotators is None else people.n_annotators[theirs],
+    )
+
+
+def _columns_of(predicted: SoftLabels, other: SoftLabels) -> list[int]:
+    """Where each class of the predictions stands in `other`."""
+    if set(predicted.classes) != set(other.classes):
+        raise _bad(
+            predicted,
+            f"the classes {listing(predicted.classes)}",
+            f"those of {other.path or 'the other table'}: {listing(other.classes)}",
+            "other-classes",
+            "name the classes alike in both tables; their order does not matter",
+        )
+    return [other.classes.index(name) for name in predicted.classes]
+
+
+def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str, ...]) -> Int[np.ndarray, "items"]:
+    """The class each of `items` came with, as its place in `classes`."""
+    for name in original.classes:
+        if name not in classes:
+            raise _bad(
+                original,
+                f"class {show(name)}",
+                f"the classes predicted: {listing(classes)}",
+                "other-classes",
+                "name the classes alike in both tables",
+            )
+    place = np.array([classes.index(name) for name in original.classes])
+    rows = original.rows_of(items)
+    sure = original.probs[rows].max(axis=1)
+    if (sure < 1).any():
+        row = int(np.argmax(sure < 1))
+        raise _bad(
+            original,
+            f"an original label that is not sure, of item {show(items[row].as_py())}",
+            "one class an item",
+            "soft-original",
+            "give the labels the items came with, or leave them out",
+        )
+    return np.asarray(place[original.probs[rows].argmax(axis=1)])
+
+
+def _bad(table: SoftLabels, found: str, expected: str, code: str, fix: str) -> BadTable:
+    where = Where(str(table.path) if table.path else None)
+    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)

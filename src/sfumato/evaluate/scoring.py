@@ -1,0 +1,105 @@
+"""Scoring: every metric asked for, over all items and in every stratum."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from sfumato.errors import SfumatoWarning
+from sfumato.evaluate.compared import Compared, compare
+from sfumato.evaluate.metric import Metric
+from sfumato.evaluate.metrics import METRICS
+from sfumato.evaluate.strata import Stratum
+from sfumato.resampling import Resampling, check_resampling
+from sfumato.scores import ALL, Score, Scores
+from sfumato.soft_labels import SoftLabels
+from sfumato.strategies import strategy_named
+
+FEW_ITEMS = 30
+"""Under so many items a bootstrap is not to be believed."""
+
+
+def score(
+    *,
+    predicted: SoftLabels,
+    people: SoftLabels,
+    original: SoftLabels | None = None,
+    metrics: Sequence[Metric] = (),
+    strata: Sequence[Stratum] = (),
+    common: bool = False,
+    level: float = 0.95,
+    resamples: int = 1000,
+    rng: np.random.Generator | None = None,
+) -> Scores:
+    """How near `predicted` comes to `people`: one row a metric and condition, each with its interval.
+
+    Without `metrics`, all that can be had. Without `rng`, the same draws every time. Intervals are about which items
+    were looked at; how much another training would differ they do not say (see `compare_runs`).
+    """
+    compared = compare(predicted=predicted, people=people, original=original, common=common)
+    return scores_of(
+        compared, metrics=metrics, strata=strata, level=level, resamples=resamples,
+        rng=np.random.default_rng(0) if rng is None else rng,
+    )  # fmt: skip
+
+
+def scores_of(
+    compared: Compared,
+    *,
+    metrics: Sequence[Metric] = (),
+    strata: Sequence[Stratum] = (),
+    level: float = 0.95,
+    resamples: int = 1000,
+    rng: np.random.Generator,
+) -> Scores:
+    """The scores of predictions that are already beside people's labels."""
+    check_resampling(level, resamples)
+    asked = list(metrics)
+    offered = asked or [each for each in (member() for member in METRICS) if not each.missing(compared)]
+    scores = _under(ALL, compared, offered, level=level, resamples=resamples, rng=rng)
+    for stratum in strata:
+        rows: Int[np.ndarray, "some"] = stratum.rows
+        scores += _under(stratum.name, compared.take(rows), offered, level=level, resamples=resamples, rng=rng)
+    return Scores.of(scores)
+
+
+def _under(
+    condition: str,
+    compared: Compared,
+    metrics: Sequence[Metric],
+    *,
+    level: float,
+    resamples: int,
+    rng: np.random.Generator,
+) -> list[Score]:
+    """One condition: the same draws of its items for every metric."""
+    if 0 < len(compared) < FEW_ITEMS:
+        _warn(f"{condition}: found {len(compared)} items, which is too few for an interval to be trusted")
+    resampling = Resampling.of(len(compared), level=level, draws=resamples, rng=rng) if len(compared) else None
+    scores = []
+    for metric in metrics:
+        missing = "no items" if resampling is None else metric.missing(compared)
+        if missing or resampling is None:
+            _warn(f"{condition}: {metric.name} cannot be computed: {missing}")
+            scores.append(Score(metric.name, condition, np.nan, np.nan, np.nan, 0, np.nan, f"none: {missing}"))
+            continue
+        found = metric.estimate(compared, resampling)
+        between = found.interval
+        scores.append(
+            Score(
+                metric.name, condition, found.value, between.low, between.high, found.n_items, found.floor, between.kind
+            )
+        )
+    return scores
+
+
+def metric_named(name: str, settings: dict[str, object] | None = None) -> Metric:
+    """The metric called `name`, with `settings`."""
+    return strategy_named("metric", METRICS, name, settings or {})  # type: ignore[no-any-return]
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SfumatoWarning, stacklevel=5)

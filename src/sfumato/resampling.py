@@ -1,0 +1,137 @@
+"""Resampling: a bootstrap over items that works on their sums, so that it costs blocks x draws, whatever was measured.
+
+A figure is a function of sums over items. Items are joined in blocks (one item each while there are few), blocks are
+drawn with replacement, and the figure is taken anew from the sums of those drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int, UInt16
+
+from sfumato.errors import BadSetting
+from sfumato.settings import between_0_and_1
+
+MOST_BLOCKS = 10_000
+"""Blocks that are resampled. More would not be seen: the error in an interval's width that comes of 10,000 blocks is
+under 1%, that of 1,000 draws some 3%."""
+FEWEST_BLOCKS = 100
+FEWEST_DRAWS = 100
+NUMBERS_AT_ONCE = 2**24
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Between `low` and `high`; `kind` says how it was found, or why there is none (then both are NaN)."""
+
+    low: float
+    high: float
+    kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """How items are drawn with replacement: the same draws for every figure about them, so that figures pair up."""
+
+    block: Int[np.ndarray, "items"]
+    """The block of every item: its own, or one drawn at random, all equally large but for one item."""
+    n_blocks: int
+    times_drawn: UInt16[np.ndarray, "draws blocks"]
+    level: float
+
+    @classmethod
+    def of(cls, n_items: int, *, level: float, draws: int, rng: np.random.Generator, n_sums: int = 1) -> Resampling:
+        """`draws` draws of `n_items` items; fewer blocks where an item has so many sums that they would fill memory."""
+        check_resampling(level, draws)
+        n_blocks = min(n_items, MOST_BLOCKS, max(FEWEST_BLOCKS, NUMBERS_AT_ONCE // n_sums))
+        block = np.arange(n_items) if n_items == n_blocks else rng.permutation(n_items) % n_blocks
+        times_drawn = np.empty((draws, n_blocks), np.uint16)
+        at_once = max(1, NUMBERS_AT_ONCE // 8 // max(n_blocks, 1))
+        for start in range(0, draws, at_once):
+            n = min(at_once, draws - start)
+            drawn = rng.integers(0, n_blocks, (n, n_blocks)) + n_blocks * np.arange(n)[:, None]
+            counts = np.bincount(drawn.ravel(), minlength=n * n_blocks)
+            times_drawn[start : start + n] = counts.reshape(n, n_blocks)
+        return cls(block, n_blocks, times_drawn, level)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.block)
+
+    @property
+    def draws(self) -> int:
+        return len(self.times_drawn)
+
+    @property
+    def tails(self) -> tuple[float, float]:
+        """The two shares an interval lies between: .025 and .975 at a level of .95."""
+        return (1 - self.level) / 2, (1 + self.level) / 2
+
+    @property
+    def over(self) -> str:
+        """What is drawn, in words."""
+        return "items" if self.n_blocks == self.n_items else f"{self.n_blocks:,} random groups of items"
+
+    def sums(self, *values: Float[np.ndarray, "items"]) -> Float[np.ndarray, "blocks sums"]:
+        """The sums of each of `values` in every block."""
+        return np.stack([np.bincount(self.block, weights=each, minlength=self.n_blocks) for each in values], axis=1)
+
+    def sums_by(
+        self, group: Int[np.ndarray, "items"], n_groups: int, values: Float[np.ndarray, "items"]
+    ) -> Float[np.ndarray, "blocks groups"]:
+        """The sums of `values` in every block, apart for each group of items."""
+        cell = self.block * n_groups + group
+        summed = np.bincount(cell, weights=values, minlength=self.n_blocks * n_groups)
+        return np.asarray(summed, np.float64).reshape(self.n_blocks, n_groups)
+
+    def drawn(
+        self,
+        sums: Float[np.ndarray, "blocks sums"],
+        value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
+    ) -> Float[np.ndarray, "draws"]:
+        """The figure of every draw; `value` takes it from sums over all items, one draw a row."""
+        at_once = max(1, NUMBERS_AT_ONCE // 8 // max(sums.shape))
+        return np.concatenate(
+            [
+                value(self.times_drawn[start : start + at_once].astype(np.float64) @ sums)
+                for start in range(0, self.draws, at_once)
+            ]
+        )
+
+    def interval(
+        self,
+        sums: Float[np.ndarray, "blocks sums"],
+        value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
+    ) -> Interval:
+        """The percentile bootstrap interval (Efron and Tibshirani 1993): whatever chance does to the figure included.
+
+        Draws in which the figure is undefined are left out, and counted in `kind`. Where every draw gives the same
+        figure there is no interval: a bootstrap cannot see what never happened.
+        """
+        if self.n_items < 2:
+            return Interval(np.nan, np.nan, "none: only one item")
+        values = self.drawn(sums, value)
+        defined = values[~np.isnan(values)]
+        # Sums over the same items in another order differ in the last digits.
+        if not len(defined) or np.ptp(defined) < 1e-12:
+            return Interval(np.nan, np.nan, "none: every resample gives the same")
+        low, high = np.quantile(defined, self.tails)
+        n_left_out = len(values) - len(defined)
+        left_out = f", {n_left_out:,} of them undefined and left out" if n_left_out else ""
+        kind = f"{100 * self.level:g}% percentile bootstrap over {self.over}, {self.draws:,} resamples{left_out}"
+        return Interval(float(low), float(high), kind)
+
+
+def check_resampling(level: float, draws: int) -> None:
+    """Raise unless an interval of that level can be found in so many draws."""
+    between_0_and_1("level", level)
+    if draws < FEWEST_DRAWS:
+        raise BadSetting(
+            f"found resamples = {draws}",
+            expected=f"at least {FEWEST_DRAWS}",
+            fix="choose more resamples",
+            code="bad-setting",
+        )
