@@ -2,11 +2,12 @@
 
     SFUMATO_DATA=/path/to/data python bench/learn.py [stacked] [protocol] [cifar] [fashion] [--write docs/learn.md]
 
-stacked   8 networks on 2,131 pictures of 28 px, batches of 64, one epoch: as one stack, against a loop with
-          TensorDataset and DataLoader for each. CPU seconds of one thread, the two in turn, each in its process.
+stacked   8 networks on 2,131 pictures of 28 px, batches of 64, five epochs with all that comes before them: as one
+          stack, against a loop with TensorDataset and DataLoader for each. CPU seconds of one thread, the two in
+          turn, each in its process. Weights are compared after the first epoch.
 protocol  the soft-digits protocol: 8 targets x 3 networks x 6 seeds, 100 epochs each, with dynamics and predictions.
           On pictures of Fashion-MNIST: soft-digits itself is not public. Some 15 minutes of CPU.
-cifar     CIFAR-10H, 7,000 / 3,000 pictures, the small network, 12 epochs, 8 targets x 5 paired seeds.
+cifar     CIFAR-10H with the small network, 8 targets x 5 paired seeds (see published_runs.py).
 fashion   Fashion-MNIST-H likewise with LeNet, 6 paired seeds.
 
 Without a name: all. Run it alone; two processes work at a time, each with one thread.
@@ -31,18 +32,21 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from pages import markdown, write
+from published_runs import DATA, TARGETS, published_runs
 from sfumato.learn.draws import Draws
 from sfumato.learn.lesson import Lesson
 from sfumato.learn.networks import network_named
 from sfumato.learn.pictures import Scale
 from sfumato.learn.recipe import Recipe
+from sfumato.learn.runs import Run
 from sfumato.learn.targets import target_named
 from sfumato.learn.task import Task
 from sfumato.learn.training import Training
+from sfumato.soft_labels import SoftLabels
 
-DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
-TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "shuffled", "entropy-matched")
-N_PICTURES, ROUNDS = 2131, 7
+RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
+"""Where runs are kept."""
+N_PICTURES, ROUNDS, EPOCHS = 2131, 5, 5
 ASKED = {"simple-ffn": 3.4, "deeper-ffn": 2.7, "lenet": 2.8}
 
 
@@ -73,24 +77,14 @@ class Data:
         )
 
 
-def cifar10h() -> Data:
-    images = np.load(DATA / "cifar10-test" / "images.npz")["images"]
-    split = DATA / "cifar10s"
-    return _data(images, "cifar10h", np.load(split / "train_indices.npy"), np.load(split / "test_indices.npy"))
-
-
-def fashion_mnist_h(n_learnt: int = 7000) -> Data:
+def fashion_mnist_h(n_learnt: int) -> Data:
+    """The first pictures of the test set to learn from, the last 3,000 to predict."""
     images = np.load(DATA / "fashion-mnist" / "test.npz")["images"]
-    return _data(images, "fashion-mnist-h", np.arange(n_learnt), np.arange(7000, 10_000))
-
-
-def _data(images: np.ndarray, name: str, learnt: np.ndarray, tested: np.ndarray) -> Data:
-    with np.load(DATA / name / "counts.npz") as file:
+    with np.load(DATA / "fashion-mnist-h" / "counts.npz") as file:
         counts, original = file["counts"].astype(float), file["labels"].astype(np.int64)
     people = counts / counts.sum(1, keepdims=True)
-    classes = tuple(f"class {k}" for k in range(counts.shape[1]))
-    items = tuple(map(str, range(len(images))))
-    return Data(images, Lesson(items, classes, original, people), learnt, tested)
+    lesson = Lesson(tuple(map(str, range(len(images)))), tuple(map(str, range(counts.shape[1]))), original, people)
+    return Data(images, lesson, np.arange(n_learnt), np.arange(7000, 10_000))
 
 
 # --- how much faster ---
@@ -98,45 +92,55 @@ def _data(images: np.ndarray, name: str, learnt: np.ndarray, tested: np.ndarray)
 
 def stacked_task(network: str) -> Task:
     targets = [name for name in TARGETS if name != "sampled"] + ["uniform"]
-    recipe = Recipe(epochs=1, dynamics="none")
+    recipe = Recipe(epochs=EPOCHS, dynamics="none")
     return fashion_mnist_h(N_PICTURES).task(network, recipe, 0, targets, with_tested=False)
 
 
-def train_apart(task: Task) -> list[dict[str, torch.Tensor]]:
-    """One epoch of each network by itself, in the loop that everybody writes."""
+def as_everybody_writes_it(network: nn.Module) -> nn.Module:
+    """The same function and weights: channels first, ReLU before pooling."""
+    layers = list(network.children())
+    for i, layer in enumerate(layers[:-1]):
+        if isinstance(layer, nn.MaxPool2d) and isinstance(layers[i + 1], nn.ReLU):
+            layers[i], layers[i + 1] = layers[i + 1], layers[i]
+    return nn.Sequential(*layers).to(memory_format=torch.contiguous_format)
+
+
+def train_apart(task: Task, epochs: int) -> list[dict[str, torch.Tensor]]:
+    """Each network by itself, in the loop that everybody writes."""
     trained = []
-    order = Draws(task.seed, 0).order(len(task.pictures)).tolist()
     pictures = task.pictures.contiguous()
     for labels in task.labels:
-        network = task.new_network().to(memory_format=torch.contiguous_format)
+        network = as_everybody_writes_it(task.new_network())
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
-        batches = DataLoader(TensorDataset(pictures, labels.probs), batch_size=64, sampler=order)
         network.train()
-        for x, y in batches:
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(network(x), y).backward()
-            optimiser.step()
+        for epoch in range(epochs):
+            order = Draws(task.seed, epoch).order(len(pictures)).tolist()
+            for x, y in DataLoader(TensorDataset(pictures, labels.probs), batch_size=64, sampler=order):
+                optimiser.zero_grad()
+                nn.functional.cross_entropy(network(x), y).backward()
+                optimiser.step()
         trained.append(network.state_dict())
     return trained
 
 
-def train_stacked(task: Task) -> list[dict[str, torch.Tensor]]:
-    """The same epoch by all of them together."""
+def train_stacked(task: Task, epochs: int) -> list[dict[str, torch.Tensor]]:
+    """The same by all of them together."""
     training = Training(task)
-    training.advance()
+    for _ in range(epochs):
+        training.advance()
     return [member.best for member in training.members if member.best is not None]
 
 
-def timed(train: Callable[[Task], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
-    """In a process of its own: one epoch whenever told to, its CPU seconds, and the weights in the end."""
+def timed(train: Callable[[Task, int], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
+    """In a process of its own: some epochs whenever told to, their CPU seconds; the weights after one in the end."""
     torch.set_num_threads(1)
     task = stacked_task(network)
-    train(task)
+    first = [{name: tensor.numpy() for name, tensor in state.items()} for state in train(task, 1)]
     while turn.recv():
         begun = time.thread_time()
-        trained = train(task)
+        train(task, EPOCHS)
         turn.send(time.thread_time() - begun)
-    turn.send([{name: tensor.numpy() for name, tensor in state.items()} for state in trained])
+    turn.send(first)
 
 
 def stacked() -> list[list[str]]:
@@ -161,9 +165,9 @@ def stacked() -> list[list[str]]:
         alone, together = (float(np.median(seconds[name])) for name in ("apart", "stacked"))
         rows.append(
             [
-                f"8 x {network}, one epoch: stacked against DataLoader",
-                f"{alone / together:.2f}x ({alone:.2f} to {together:.2f} CPU-s); weights apart by {max(off):.1e} at "
-                f"most, {np.median(off):.1e} in the middle",
+                f"8 x {network}, {EPOCHS} epochs: stacked against DataLoader",
+                f"{alone / together:.2f}x ({alone:.2f} to {together:.2f} CPU-s); weights after an epoch apart by "
+                f"{max(off):.1e} at most, {np.median(off):.1e} in the middle",
                 f">= {asked}x, 1e-5",
             ]
         )
@@ -173,7 +177,7 @@ def stacked() -> list[list[str]]:
 def protocol() -> list[list[str]]:
     """CPU minutes for all of it."""
     recipe = Recipe(epochs=100, dynamics="both", predictions_each_epoch=True)
-    jobs = [(network, recipe, seed, "protocol") for network in reversed(ASKED) for seed in range(6)]
+    jobs = [(network, recipe, seed) for network in reversed(ASKED) for seed in range(6)]
     outcomes = in_two_processes(jobs)
     minutes = sum(outcome.cpu_seconds for outcome in outcomes) / 60
     n_models = sum(len(outcome.probs) for outcome in outcomes)
@@ -201,10 +205,10 @@ class Outcome:
     cpu_seconds: float
 
 
-def carried_out(job: tuple[str, Recipe, int, str]) -> Outcome:
+def carried_out(job: tuple[str, Recipe, int]) -> Outcome:
     torch.set_num_threads(1)
-    network, recipe, seed, name = job
-    data = {"protocol": lambda: fashion_mnist_h(N_PICTURES), "cifar": cifar10h, "fashion": fashion_mnist_h}[name]()
+    network, recipe, seed = job
+    data = fashion_mnist_h(N_PICTURES)
     begun = time.process_time()
     training = Training(data.task(network, recipe, seed))
     while not training.finished:
@@ -212,38 +216,48 @@ def carried_out(job: tuple[str, Recipe, int, str]) -> Outcome:
     return Outcome(np.stack([m.predictions[-1] for m in training.members]), time.process_time() - begun)
 
 
-def in_two_processes(jobs: Sequence[tuple[str, Recipe, int, str]]) -> list[Outcome]:
+def in_two_processes(jobs: Sequence[tuple[str, Recipe, int]]) -> list[Outcome]:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         return list(pool.map(carried_out, jobs, chunksize=1))
 
 
-def worth(name: str, network: str, recipe: Recipe, n_seeds: int) -> list[list[str]]:
+def worth(name: str) -> list[list[str]]:
     """Every target against hard, paired by seed: the difference in cross-entropy with its t interval."""
-    data = {"cifar": cifar10h, "fashion": fashion_mnist_h}[name]()
-    outcomes = in_two_processes([(network, recipe, seed, name) for seed in range(n_seeds)])
-    people, original = data.lesson.people[data.tested], data.lesson.original[data.tested]
+    published = published_runs(name, RUNS)
+    people = SoftLabels.read(published.labels)
+    original = dict(zip(*(np.load(published.inputs)[key].tolist() for key in ("items", "labels")), strict=True))
+    losses: dict[str, dict[int, float]] = {}
+    right: dict[str, list[float]] = {}
+    for run in map(Run.read, sorted(path.parent for path in published.runs.rglob("run.json"))):
+        table = run.predictions
+        assert table is not None
+        assert table.classes == people.classes
+        q = people.probs[people.rows_of(table.items)]
+        with np.errstate(divide="ignore"):
+            logs = np.where(q > 0, np.log(table.probs), 0.0)
+        target, seed = str(run.said["target"]), int(run.said["seed"])
+        losses.setdefault(target, {})[seed] = float(-(q * logs).sum(1).mean())
+        chosen = np.array(table.classes)[table.probs.argmax(1)]
+        right.setdefault(target, []).append(float(np.mean(chosen == [original[i] for i in table.items.to_pylist()])))
     rows = []
-    losses = np.array(
-        [[-(people * np.log(np.maximum(p, 1e-30))).sum(1).mean() for p in o.probs] for o in outcomes]
-    )  # seeds, targets
-    right = np.array([[(p.argmax(1) == original).mean() for p in o.probs] for o in outcomes])
-    seconds = np.array([o.cpu_seconds for o in outcomes]) / len(TARGETS)
-    for k, target in enumerate(TARGETS):
-        gain = losses[:, 0] - losses[:, k]
-        half = stats.t.ppf(0.975, n_seeds - 1) * gain.std(ddof=1) / np.sqrt(n_seeds)
-        better = "" if k == 0 else f"{gain.mean():+.3f} ± {half:.3f}"
+    for target in TARGETS:
+        gain = np.array([losses["hard"][seed] - loss for seed, loss in losses[target].items()])
+        half = stats.t.ppf(0.975, len(gain) - 1) * gain.std(ddof=1) / np.sqrt(len(gain))
+        better = "" if target == "hard" else f"{gain.mean():+.3f} ± {half:.3f}"
         asked = ">= .10, clear of 0" if target == "soft" else ""
-        rows.append([target, f"{right[:, k].mean():.3f}", f"{losses[:, k].mean():.3f}", better, asked])
-    print(f"{name}: {seconds.mean():.1f} CPU-s a run (at most {seconds.max():.1f}), two at once")
+        loss = np.mean(list(losses[target].values()))
+        rows.append([target, f"{np.mean(right[target]):.3f}", f"{loss:.3f}", better, asked])
+    if published.cpu_seconds is not None:
+        print(f"{name}: {published.cpu_seconds:.1f} CPU-s a run, two at once")
     return rows
 
 
 def cifar() -> list[list[str]]:
-    return worth("cifar", "small", Recipe(epochs=12), 5)
+    return worth("cifar")
 
 
 def fashion() -> list[list[str]]:
-    return worth("fashion", "lenet", Recipe(epochs=15), 6)
+    return worth("fashion")
 
 
 PARTS = {"stacked": stacked, "protocol": protocol, "cifar": cifar, "fashion": fashion}

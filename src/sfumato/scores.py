@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.columns import check_columns, numbers
@@ -88,7 +89,7 @@ class Scores(Table):
                 for name in ("metric", "condition", "covers")
             ]
             figures = [
-                numbers(rows, name, chunk.column(name), start, optional=name != "n_items")
+                _figures(rows, name, chunk.column(name), start)
                 if name in chunk.column_names
                 else np.full(len(chunk), np.nan)
                 for name in ("value", "low", "high", "n_items", "floor")
@@ -135,3 +136,63 @@ class Scores(Table):
             fix=f"choose among {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}",
             code="missing-score",
         )
+
+
+@dataclass(frozen=True)
+class RunScore:
+    """One metric under one condition, of all trainings on one target: the mean over `n_seeds` of them.
+
+    `low` and `high` are about another training (its seed), `items_low` and `items_high` about other items;
+    `covers` and `items_covers` say so in words, or why there is none.
+    """
+
+    target: str
+    network: str
+    n_seeds: int
+    metric: str
+    condition: str
+    value: float
+    low: float
+    high: float
+    n_items: int
+    floor: float
+    covers: str
+    items_low: float
+    items_high: float
+    items_covers: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunScores(Table):
+    """One row a target, network, metric and condition: the columns of Scores, with the target before them."""
+
+    scores: tuple[RunScore, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.scores[start:stop], RunScore)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
+    """Rows that are dataclasses of one `kind`, as Arrow columns in the order of its fields; NaN is left empty."""
+    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    columns = {
+        field.name: pa.array([getattr(row, field.name) for row in rows], types[str(field.type)], from_pandas=True)
+        for field in fields(kind)
+    }
+    return pa.table(columns)
+
+
+def _figures(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
+    """A column of numbers, some of which may be missing; a value may also be infinite."""
+    if name != "value":
+        return numbers(rows, name, column, start, optional=name != "n_items")
+    spelled = column.cast(pa.string())
+    infinite = [{"inf": np.inf, "-inf": -np.inf}.get(text) for text in spelled.to_pylist()]
+    where = pa.array([each is not None for each in infinite])
+    finite = numbers(rows, name, pc.if_else(where, pa.scalar(None, pa.string()), spelled), start, optional=True)
+    return np.array([read if each is None else each for each, read in zip(infinite, finite.tolist(), strict=True)])

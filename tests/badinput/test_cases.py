@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from badinput_cases import CASES, TABLES
 from badinput_cases.case import Case
-from badinput_cases.running import Limits, faults, run
+from badinput_cases.running import Limits, by_the_program, faults, run
 
 BY_NAME = {case.name: case for case in CASES}
 
@@ -20,6 +20,12 @@ BY_NAME = {case.name: case for case in CASES}
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_case(case: Case, tmp_path: Path) -> None:
     assert faults(case, run(case, tmp_path)) == []
+
+
+@pytest.mark.parametrize("name", ["csv-class-misspelt", "payload-truncated", "csv-column-not-ours", "setting-gamma-2"])
+def test_the_installed_program_says_the_same(name: str, tmp_path: Path) -> None:
+    outcome = run(BY_NAME[name], tmp_path / "forked")
+    assert by_the_program(BY_NAME[name], tmp_path / "started") == (outcome.exit_code, outcome.stdout, outcome.stderr)
 
 
 def test_a_fault_early_in_a_long_file_ends_the_command_every_time(tmp_path: Path) -> None:
@@ -100,14 +106,14 @@ def test_the_runner_rejects_a_warning_that_does_not_come(tmp_path: Path) -> None
 
 def test_the_runner_rejects_what_costs_too_much(tmp_path: Path) -> None:
     case = BY_NAME["csv-row-short"]
-    found = faults(case, run(case, tmp_path), Limits(cpu_seconds=0.01, peak_mb=1))
+    found = faults(case, run(case, tmp_path), Limits(cpu_seconds=0.0001, peak_mb=1))
     assert [fault for fault in found if "CPU time" in fault]
     assert [fault for fault in found if "MB of memory" in fault]
 
 
 def test_the_runner_kills_what_does_not_end(tmp_path: Path) -> None:
     case = BY_NAME["csv-row-short"]
-    outcome = run(case, tmp_path, limits=Limits(killed_after_seconds=0.01))
+    outcome = run(case, tmp_path, limits=Limits(killed_after_seconds=0))
     assert outcome.exit_code == -9
     assert faults(case, outcome)
 

@@ -156,7 +156,7 @@ def test_settings_that_are_none(folder: Path, arguments: tuple[object, ...], cod
 
 
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.cli.learning.find_spec", lambda name: None)
+    monkeypatch.setattr("sfumato.cli.options.find_spec", lambda name: None)
     error = refused(*DATA)
     assert error.code == "missing-extra"
     assert 'pip install "sfumato[learn]"' in str(error)

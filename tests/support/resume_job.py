@@ -26,7 +26,7 @@ from sfumato.learn.saved import Saved
 from sfumato.learn.schedules import OneCycle, Plateau
 from sfumato.learn.targets import Hard, Sampled, Soft
 from sfumato.learn.task import Task
-from sfumato.learn.training import Member
+from sfumato.learn.member import Member
 
 N_ITEMS, N_TESTED, N_CLASSES, SIZE = 240, 40, 3, 12
 CLASSES = ("cat", "dog", "ship")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, given
+from sfumato.cli.options import PATH, check_folder, check_learn_installed, given
 from sfumato.cli.showing import drawing, printable, say_written
 
 if TYPE_CHECKING:
@@ -100,9 +99,9 @@ def command(
     if grid_path:
         _refuse_beside(asked)
     file = GridFile.read(grid_path) if grid_path else GridFile.of(_document(asked))
-    _check_folder(output)
+    check_folder(output)
     loaded = file.load()
-    _check_installed()
+    check_learn_installed()
     from sfumato.learn.ranks import together
     from sfumato.learn.workers import carry_out_all
 
@@ -172,35 +171,6 @@ def _refuse_beside(asked: dict[str, Any]) -> None:
             fix=f"leave --{option} out, or write it into the file",
             code="bad-setting",
         )
-
-
-def _check_folder(output: Path) -> None:
-    """An error unless runs can be written to the folder; it is made when the first one is."""
-    from sfumato.errors import CannotWrite, Where
-    from sfumato.files import check_place
-
-    check_place(output)
-    if output.exists() and not output.is_dir():
-        raise CannotWrite(
-            "found a file",
-            expected="a folder, or a name for a new one",
-            fix="choose another place with -o",
-            code="not-a-folder",
-            where=Where(str(output)),
-        )
-
-
-def _check_installed() -> None:
-    from sfumato.errors import MissingExtra
-
-    for package in ("torch", "safetensors"):
-        if find_spec(package) is None:
-            raise MissingExtra(
-                f"found no {package}",
-                expected=f"{package}, to train networks",
-                fix='pip install "sfumato[learn]"',
-                code="missing-extra",
-            )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,3 +86,33 @@ def refuse_empty(table: Any, path: Path) -> None:
             code="no-rows",
             where=Where(str(path)),
         )
+
+
+def check_folder(output: Path) -> None:
+    """An error unless runs can be written to the folder; it is made when the first one is."""
+    from sfumato.errors import CannotWrite
+    from sfumato.files import check_place
+
+    check_place(output)
+    if output.exists() and not output.is_dir():
+        raise CannotWrite(
+            "found a file",
+            expected="a folder, or a name for a new one",
+            fix="choose another place with -o",
+            code="not-a-folder",
+            where=Where(str(output)),
+        )
+
+
+def check_learn_installed() -> None:
+    """Raise unless the packages that networks need are installed."""
+    from sfumato.errors import MissingExtra
+
+    for package in ("torch", "safetensors"):
+        if find_spec(package) is None:
+            raise MissingExtra(
+                f"found no {package}",
+                expected=f"{package}, to train networks",
+                fix='pip install "sfumato[learn]"',
+                code="missing-extra",
+            )

@@ -14,6 +14,19 @@ from sfumato.doubt import entropy
 from sfumato.errors import BadTable, Where, listing, show
 from sfumato.soft_labels import SoftLabels
 
+ROWS_AT_ONCE = 2**16
+NEARLY_WHOLE = 1e-4
+"""How far from a whole number a share of votes times their number may be: files hold rounded shares."""
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """How often, over items and classes, `n_votes` of `n` people chose a class; those that none or all did left out."""
+
+    n: Int[np.ndarray, "pairs"]
+    n_votes: Int[np.ndarray, "pairs"]
+    times: Int[np.ndarray, "pairs"]
+
 
 @dataclass(frozen=True, eq=False)
 class Compared:
@@ -49,23 +62,48 @@ class Compared:
         return np.asarray(self.predicted.max(axis=1))
 
     @cached_property
+    def by_confidence(self) -> Int[np.ndarray, "items"]:
+        """The rows in order of confidence, the least sure first; equals keep their order."""
+        return np.argsort(self.confidence, kind="stable")
+
+    @cached_property
+    def predicted_first(self) -> Bool[np.ndarray, "items classes"]:
+        """The class held most probable; several where they are tied."""
+        return _firsts(self.predicted)
+
+    @cached_property
+    def people_first(self) -> Bool[np.ndarray, "items classes"]:
+        """The class most people chose; several where they are tied."""
+        return _firsts(self.people)
+
+    @cached_property
+    def predicted_second(self) -> Bool[np.ndarray, "items classes"]:
+        """The classes that could be the second choice, were ties broken at random."""
+        return _seconds(self.predicted, self.predicted_first)
+
+    @cached_property
+    def people_second(self) -> Bool[np.ndarray, "items classes"]:
+        """The classes that could be people's second choice; one alone where first and second are both clear."""
+        return _seconds(self.people, self.people_first)
+
+    @cached_property
     def right(self) -> Float[np.ndarray, "items"]:
         """Whether the first choice is people's first choice: 1 or 0; where either is tied, the share of times it would
         be if ties were broken at random."""
-        return _agree(_firsts(self.predicted), _firsts(self.people))
+        one, other = self.predicted_first, self.people_first
+        return np.asarray((one & other).sum(axis=1) / (one.sum(axis=1) * other.sum(axis=1)))
 
     @cached_property
     def right_originally(self) -> Float[np.ndarray, "items"]:
         """Whether the first choice is the class the item came with; the share of times, where it is tied."""
         assert self.original is not None
-        first = _firsts(self.predicted)
+        first = self.predicted_first
         return np.asarray(first[np.arange(len(self)), self.original] / first.sum(axis=1))
 
     @cached_property
-    def log_predicted(self) -> Float[np.ndarray, "items classes"]:
-        """ln p, minus infinity where p is 0."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predicted))
+    def gaps(self) -> Float[np.ndarray, "items"]:
+        """Confidence minus whether it was right: what a calibrated model has none of, on average."""
+        return np.asarray(self.confidence - self.right)
 
     @cached_property
     def predicted_entropy(self) -> Float[np.ndarray, "items"]:
@@ -78,18 +116,59 @@ class Compared:
     @cached_property
     def cross_entropies(self) -> Float[np.ndarray, "items"]:
         """-sum q ln p; infinite where something that people saw was held to be impossible."""
-        logs = np.where(self.people > 0, self.log_predicted, 0.0)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.predicted, out=np.zeros(self.predicted.shape), where=self.people > 0)
         return np.asarray(0.0 - np.einsum("ik,ik->i", self.people, logs))
+
+    @cached_property
+    def squared_distances(self) -> Float[np.ndarray, "items"]:
+        """sum (p - q)^2."""
+        apart = self.predicted - self.people
+        return np.asarray(np.einsum("ik,ik->i", apart, apart))
+
+    @cached_property
+    def votes(self) -> Votes | None:
+        """What people's labels are made of, where they are whole votes of a known number of people."""
+        n = self.n_annotators
+        if n is None or not len(n) or n.min() < 1:
+            return None
+        largest = int(n.max()) + 1
+        cells = []
+        for share in self.people.T:
+            whole = np.rint(share * n)
+            if np.abs(share * n - whole).max() > NEARLY_WHOLE:
+                return None
+            some = (whole > 0) & (whole < n)
+            cells.append(n[some].astype(np.int64) * largest + whole[some].astype(np.int64))
+        found, times = np.unique(np.concatenate(cells), return_counts=True)
+        return Votes(found // largest, found % largest, times)
+
+    @cached_property
+    def js_divergences(self) -> Float[np.ndarray, "items"]:
+        """The Jensen-Shannon divergence in nats, `sum m h((p - q) / (p + q))` with m = (p + q) / 2 and
+        `h(d) = ((1 + d) ln(1 + d) + (1 - d) ln(1 - d)) / 2`: no term is negative, and equals give exactly 0."""
+        found = np.empty(len(self))
+        for start in range(0, len(self), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            both = self.predicted[rows] + self.people[rows]
+            apart = np.divide(self.predicted[rows] - self.people[rows], both, out=np.zeros(both.shape), where=both > 0)
+            # At -1 and 1 one of the two terms is 0 ln 0.
+            terms = (1 + apart) * np.log1p(apart, out=np.zeros(both.shape), where=apart > -1)
+            terms += (1 - apart) * np.log1p(-apart, out=np.zeros(both.shape), where=apart < 1)
+            found[rows] = np.einsum("ik,ik->i", both, terms) / 4
+        return np.maximum(found, 0.0)
 
 
 def _firsts(probs: Float[np.ndarray, "items classes"]) -> Bool[np.ndarray, "items classes"]:
     return np.asarray(probs == probs.max(axis=1, keepdims=True))
 
 
-def _agree(
-    one: Bool[np.ndarray, "items classes"], other: Bool[np.ndarray, "items classes"]
-) -> Float[np.ndarray, "items"]:
-    return np.asarray((one & other).sum(axis=1) / (one.sum(axis=1) * other.sum(axis=1)))
+def _seconds(
+    probs: Float[np.ndarray, "items classes"], first: Bool[np.ndarray, "items classes"]
+) -> Bool[np.ndarray, "items classes"]:
+    """What comes next; where several come first, one of them is second."""
+    second = _firsts(np.where(first, -1.0, probs))
+    return np.where(first.sum(axis=1, keepdims=True) > 1, first, second)
 
 
 def compare(

@@ -66,15 +66,17 @@ def mean_over_items(
 ) -> Estimate:
     """The mean of one value an item; items whose weight is 0 do not count."""
     counted = np.ones(len(values)) if weights is None else weights
-    if not np.isfinite(values[counted > 0]).all():
-        return Estimate(
-            float(np.average(values, weights=counted)),
-            Interval(np.nan, np.nan, "none: infinite for some items"),
-            int((counted > 0).sum()),
-            floor,
-        )
-    sums = resampling.sums(np.where(counted > 0, values, 0.0) * counted, counted)
-    return from_sums(sums, ratio, resampling, n_items=int((counted > 0).sum()), floor=floor)
+    counts = counted > 0
+    n_items = int(counts.sum())
+    if not np.isfinite(values[counts]).all():
+        with np.errstate(invalid="ignore"):
+            value = float(np.average(values[counts], weights=counted[counts]))
+        return Estimate(value, Interval(np.nan, np.nan, "none: infinite for some items"), n_items, floor)
+    sums = resampling.sums(np.where(counts, values, 0.0) * counted, counted)
+    figure = float(ratio(sums.sum(axis=0, keepdims=True))[0])
+    if np.isnan(figure):
+        return undefined("undefined", n_items, floor)
+    return Estimate(figure, resampling.ratio_interval(sums), n_items, floor)
 
 
 def from_sums(
@@ -88,8 +90,36 @@ def from_sums(
     """The figure that `value` takes from sums over items, with the percentile interval of its draws."""
     figure = float(value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(figure):
-        return Estimate(figure, Interval(np.nan, np.nan, "none: undefined"), n_items, floor)
+        return undefined("undefined", n_items, floor)
     return Estimate(figure, resampling.interval(sums, value), n_items, floor)
+
+
+def from_influence(
+    figure: float,
+    influence: Float[np.ndarray, "items"],
+    resampling: Resampling,
+    *,
+    bounds: tuple[float, float] = (-np.inf, np.inf),
+    debt: float = 0.0,
+    floor: float = np.nan,
+) -> Estimate:
+    """A figure that is no function of a few sums, with the interval of its linear part.
+
+    `influence` is what each item adds to the figure, to first order (Hampel 1974), and is 0 on average; its mean is
+    bootstrapped in the figure's place. `debt` is what the figure is known to be too high by: the interval stands around
+    `figure - debt`. It ends where the figure cannot go.
+    """
+    between = resampling.ratio_interval(resampling.sums(influence, np.ones(len(influence))))
+    if not np.isnan(between.low):
+        low, high = np.clip((figure - debt + between.low, figure - debt + between.high), *bounds)
+        kind = between.kind.replace("bootstrap of t", "bootstrap of t, of influence values,")
+        between = Interval(float(low), float(high), kind + (", bias taken off" if debt else ""))
+    return Estimate(figure, between, len(influence), floor)
+
+
+def undefined(why: str, n_items: int, floor: float = np.nan) -> Estimate:
+    """No figure, and why."""
+    return Estimate(np.nan, Interval(np.nan, np.nan, f"none: {why}"), n_items, floor)
 
 
 def ratio(totals: Float[np.ndarray, "draws 2"]) -> Float[np.ndarray, "draws"]:

@@ -6,13 +6,12 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Int
 
-from sfumato.errors import SfumatoWarning
+from sfumato.errors import BadSetting, SfumatoWarning
 from sfumato.evaluate.compared import Compared, compare
 from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.metrics import METRICS
-from sfumato.evaluate.strata import Stratum
+from sfumato.evaluate.strata import Stratification, Stratum, strata_of
 from sfumato.resampling import Resampling, check_resampling
 from sfumato.scores import ALL, Score, Scores
 from sfumato.soft_labels import SoftLabels
@@ -28,7 +27,7 @@ def score(
     people: SoftLabels,
     original: SoftLabels | None = None,
     metrics: Sequence[Metric] = (),
-    strata: Sequence[Stratum] = (),
+    strata: Sequence[Stratification | Stratum] = (),
     common: bool = False,
     level: float = 0.95,
     resamples: int = 1000,
@@ -37,7 +36,7 @@ def score(
     """How near `predicted` comes to `people`: one row a metric and condition, each with its interval.
 
     Without `metrics`, all that can be had. Without `rng`, the same draws every time. Intervals are about which items
-    were looked at; how much another training would differ they do not say (see `compare_runs`).
+    were looked at; how much another training would differ they do not say (see `measure_runs`).
     """
     compared = compare(predicted=predicted, people=people, original=original, common=common)
     return scores_of(
@@ -50,20 +49,33 @@ def scores_of(
     compared: Compared,
     *,
     metrics: Sequence[Metric] = (),
-    strata: Sequence[Stratum] = (),
+    strata: Sequence[Stratification | Stratum] = (),
     level: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator,
 ) -> Scores:
     """The scores of predictions that are already beside people's labels."""
     check_resampling(level, resamples)
-    asked = list(metrics)
-    offered = asked or [each for each in (member() for member in METRICS) if not each.missing(compared)]
-    scores = _under(ALL, compared, offered, level=level, resamples=resamples, rng=rng)
-    for stratum in strata:
-        rows: Int[np.ndarray, "some"] = stratum.rows
-        scores += _under(stratum.name, compared.take(rows), offered, level=level, resamples=resamples, rng=rng)
+    asked = offered(compared, metrics)
+    scores = _under(ALL, compared, asked, level=level, resamples=resamples, rng=rng)
+    for stratum in strata_of(compared, strata):
+        part = compared.take(stratum.rows)
+        scores += _under(stratum.name, part, asked, level=level, resamples=resamples, rng=rng)
     return Scores.of(scores)
+
+
+def offered(compared: Compared, metrics: Sequence[Metric]) -> list[Metric]:
+    """The metrics asked for; where none is, all that can be had."""
+    names = [each.name for each in metrics]
+    doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if doubled:
+        raise BadSetting(
+            f"found {doubled[0]} twice",
+            expected="each metric once: a row in Scores is known by its metric's name",
+            fix="score the other settings in another call",
+            code="bad-setting",
+        )
+    return list(metrics) or [each for each in (member() for member in METRICS) if not each.missing(compared)]
 
 
 def _under(
@@ -83,7 +95,8 @@ def _under(
     for metric in metrics:
         missing = "no items" if resampling is None else metric.missing(compared)
         if missing or resampling is None:
-            _warn(f"{condition}: {metric.name} cannot be computed: {missing}")
+            if resampling is not None:
+                _warn(f"{condition}: {metric.name} cannot be computed: {missing}")
             scores.append(Score(metric.name, condition, np.nan, np.nan, np.nan, 0, np.nan, f"none: {missing}"))
             continue
         found = metric.estimate(compared, resampling)

@@ -13,10 +13,11 @@ from types import FrameType
 
 from sfumato.learn.checkpoints import Checkpoints
 from sfumato.learn.fingerprint import Fingerprint
+from sfumato.learn.member import Member
 from sfumato.learn.ranks import Ranks
 from sfumato.learn.saved import Saved
 from sfumato.learn.task import Task
-from sfumato.learn.training import Member, Training
+from sfumato.learn.training import Training
 
 LEFT = 75
 """The exit code of a process that was asked to leave and may be started again (EX_TEMPFAIL)."""

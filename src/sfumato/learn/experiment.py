@@ -32,6 +32,7 @@ from sfumato.learn.grid import (
     write_table,
 )
 from sfumato.learn.lesson import Lesson
+from sfumato.learn.member import Member
 from sfumato.learn.pictures import Scale
 from sfumato.learn.preparing import Prepared, digest_of
 from sfumato.learn.ranks import Ranks
@@ -40,7 +41,6 @@ from sfumato.learn.runs import RUN, Run, shape_of, write_run
 from sfumato.learn.splits import Fold, names_of
 from sfumato.learn.targets import Hard
 from sfumato.learn.task import Task
-from sfumato.learn.training import Member
 
 UNFINISHED = "unfinished"
 """The folder inside that of the runs where trainings stand that were cut off."""

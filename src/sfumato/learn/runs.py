@@ -28,11 +28,12 @@ from sfumato.errors import BadFile, BadTable, Where
 from sfumato.files import classes_metadata, read_document, read_rows, write_rows
 from sfumato.files.replacing import replacing
 from sfumato.inputs import Inputs
+from sfumato.learn.member import Member
 from sfumato.learn.members import Apart
 from sfumato.learn.networks import Network, network_named
 from sfumato.learn.pictures import Scale
 from sfumato.learn.task import Task
-from sfumato.learn.training import EVALUATED_AT_ONCE, Member
+from sfumato.learn.training import EVALUATED_AT_ONCE
 from sfumato.probabilities import probs_array
 from sfumato.soft_labels import SoftLabels
 

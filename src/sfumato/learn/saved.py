@@ -13,7 +13,8 @@ from jaxtyping import Shaped
 from torch import Tensor
 
 from sfumato.learn.dynamics import Dynamics, Moment
-from sfumato.learn.training import EpochRow, Member, Training, within
+from sfumato.learn.member import EpochRow, Member
+from sfumato.learn.training import Training, within
 
 
 @dataclass(frozen=True, eq=False)

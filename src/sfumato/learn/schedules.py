@@ -19,6 +19,8 @@ class Schedule(Protocol):
 
     name: ClassVar[str]
     needs_validation: ClassVar[bool]
+    is_smooth: ClassVar[bool]
+    """Whether the rate also changes within an epoch."""
 
     def factor(self, progress: float, n_epochs: int, losses: Sequence[float]) -> float: ...
 
@@ -29,6 +31,7 @@ class Constant:
 
     name: ClassVar[str] = "constant"
     needs_validation: ClassVar[bool] = False
+    is_smooth: ClassVar[bool] = False
 
     def factor(self, progress: float, n_epochs: int, losses: Sequence[float]) -> float:  # noqa: ARG002
         return 1.0
@@ -43,6 +46,7 @@ class Steps:
 
     name: ClassVar[str] = "steps"
     needs_validation: ClassVar[bool] = False
+    is_smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.by < 1 or list(self.after) != sorted(set(self.after)) or min(self.after, default=1) < 1:
@@ -67,6 +71,7 @@ class OneCycle:
 
     name: ClassVar[str] = "one-cycle"
     needs_validation: ClassVar[bool] = False
+    is_smooth: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (0 < self.rise < 1 and 0 < self.start <= 1 and 0 < self.end <= 1):
@@ -97,6 +102,7 @@ class Plateau:
 
     name: ClassVar[str] = "plateau"
     needs_validation: ClassVar[bool] = True
+    is_smooth: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not 0 < self.by < 1 or self.patience < 1 or self.threshold < 0:

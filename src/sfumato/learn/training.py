@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -14,8 +13,9 @@ from torch import Tensor, nn
 
 from sfumato.learn.crowds import CrowdLabels
 from sfumato.learn.draws import Draws
-from sfumato.learn.dynamics import Dynamics, Noted
+from sfumato.learn.dynamics import Noted
 from sfumato.learn.labels import FixedLabels
+from sfumato.learn.member import EpochRow, Member
 from sfumato.learn.members import Apart, Mover, Share, shares_of, side_by_side
 from sfumato.learn.memory import keep_memory
 from sfumato.learn.mixing.mixed import cross_entropies
@@ -27,38 +27,6 @@ EVALUATED_AT_ONCE = 256
 """Pictures predicted together: few enough to stay near the processor."""
 LABELLED_AT_ONCE = 2**22
 """Probabilities drawn together."""
-
-
-@dataclass(frozen=True)
-class EpochRow:
-    """How one member stood after an epoch."""
-
-    epoch: int
-    loss: float
-    validation_loss: float | None
-    rate: float
-    """What the optimiser's rate was multiplied with at the end."""
-
-
-@dataclass(eq=False)
-class Member:
-    """One network of a training: where it has come to."""
-
-    name: str
-    number: int
-    """Its place in the task."""
-    rows: list[EpochRow] = field(default_factory=list)
-    dynamics: Dynamics = field(default_factory=Dynamics)
-    predictions: list[Float[np.ndarray, "tested classes"]] = field(default_factory=list)
-    """Of the test items: after every epoch where asked for, else the last alone."""
-    best: dict[str, Tensor] | None = None
-    """Its weights when the validation loss was lowest, or those it ended with."""
-    ended: str = ""
-    """Why it learns no more: `finished`, `stopped early`, `diverged`; empty while it does."""
-
-    @property
-    def validation_losses(self) -> list[float]:
-        return [row.validation_loss for row in self.rows if row.validation_loss is not None]
 
 
 class Training:
@@ -113,7 +81,7 @@ class Training:
             if predicted is not None:
                 member.predictions.append(predicted[g])
             self._keep_weights(g, member)
-            if recipe.patience and self._waited(member) >= recipe.patience:
+            if recipe.patience and member.n_waited >= recipe.patience:
                 member.ended = "stopped early"
             elif is_last:
                 member.ended = "finished"
@@ -172,7 +140,6 @@ class Training:
         noted = Noted.empty(self._networks.members, self._learnt) if recipe.dynamics in ("online", "both") else None
         total = torch.zeros(self._networks.members, device=self.task.device)
         factors = self._factors(float(self.epoch))
-        is_smooth = recipe.schedule.name == "one-cycle"
         self._networks.train()
         n_seen = 0
         for batch, labels in self._batches(order, chance):
@@ -182,7 +149,7 @@ class Training:
             x = self._shown(index)
             if recipe.augmentation is not None:
                 x = recipe.augmentation.augmented(x, augmenting)
-            if is_smooth:
+            if recipe.schedule.is_smooth:
                 factors = self._factors(self.epoch + n_seen / len(order))
             mixed = recipe.mixing.mixed(x, y, mixing)
             self._mover.clear()
@@ -284,14 +251,9 @@ class Training:
         recipe = self.task.recipe
         return [recipe.schedule.factor(progress, recipe.epochs, member.validation_losses) for member in self.learning]
 
-    def _waited(self, member: Member) -> int:
-        """Epochs since the validation loss was lowest."""
-        losses = member.validation_losses
-        return len(losses) - 1 - int(np.argmin(losses))
-
     def _keep_weights(self, g: int, member: Member) -> None:
         """Remember the member's weights: the best so far if it watches the loss, else the latest good ones."""
-        if not self.task.recipe.patience or self._waited(member) == 0:
+        if not self.task.recipe.patience or member.n_waited == 0:
             member.best = self._networks.state_of(g)
 
     # --- members come and go ---

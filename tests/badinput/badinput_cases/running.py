@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import hashlib
 import json
@@ -13,6 +14,7 @@ import sys
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import pyarrow.parquet as pq
 from badinput_cases.case import Case
 
 PROGRAM = Path(sys.executable).parent / "sfumato"
-MEASURING = Path(__file__).with_name("measuring.py")
+STANDING_BY = Path(__file__).with_name("standing_by.py")
 OLD_OUTPUT = b"the file that stood here before\n"
 ERROR_FORM = re.compile(r"error\[(?P<code>[a-z0-9-]+)\] \S.*; expected \S.*; fix: \S.*")
 # Whatever moves a cursor, rings a bell or turns the reading direction: C0 but tab and newline, DEL, C1, bidi controls.
@@ -66,23 +68,64 @@ def run(case: Case, tmp_path: Path, *, options: tuple[str, ...] = (), limits: Li
     before = _contents(tmp_path / "outer")
     out, err = tmp_path / "stdout", tmp_path / "stderr"
     seconds = (limits or Limits()).killed_after_seconds
-    launcher = [sys.executable, "-I", "-S", str(MEASURING), str(seconds), str(out), str(err)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
-    measured = subprocess.run(
-        [*launcher, str(PROGRAM), *options, *case.command],
-        cwd=folder,
-        env=environment | {"LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        check=True,
-    )
+    request = {
+        "folder": str(folder), "out": str(out), "err": str(err), "seconds": seconds,
+        "arguments": [os.fsdecode(each) for each in (*options, *case.command)],
+    }  # fmt: skip
+    measured = _standing_by().carried_out(request)
     return Outcome(
         stdout=out.read_bytes().decode("utf-8", "surrogateescape"),
         stderr=err.read_bytes().decode("utf-8", "surrogateescape"),
         before=before,
         after=_contents(tmp_path / "outer"),
         folder=folder,
-        **json.loads(measured.stdout),
+        **measured,
     )
+
+
+def by_the_program(case: Case, tmp_path: Path) -> tuple[int, str, str]:
+    """What the installed program says to `case`: its exit code, stdout and stderr. Slow, and what users run."""
+    folder = tmp_path / "outer" / "folder"
+    folder.mkdir(parents=True)
+    case.make(folder)
+    done = subprocess.run(
+        [PROGRAM, *case.command], cwd=folder, env=_environment(), capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def _environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
+    return kept | {"LC_ALL": "C.UTF-8"}
+
+
+class StandingBy:
+    """The program that runs commands, started once for all cases."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, str(STANDING_BY)],
+            env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        atexit.register(self.end)
+
+    def carried_out(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        reply: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return reply
+
+    def end(self) -> None:
+        """Close its input: it ends by itself."""
+        with self._process:
+            pass
+
+
+@cache
+def _standing_by() -> StandingBy:
+    return StandingBy()
 
 
 def faults(case: Case, outcome: Outcome, limits: Limits | None = None) -> list[str]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+from jaxtyping import Float
+
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, mean_over_items
+from sfumato.evaluate.metrics.votes import floor_of_votes
 from sfumato.resampling import Resampling
 
 
@@ -15,8 +19,9 @@ class Brier:
     """The mean over items of `sum_k (p_k - q_k)^2`, from 0 to 2: Brier's own form (1950), not divided by the number of
     classes.
 
-    A proper score that stays finite whatever is predicted. Prefer `cross_entropy` where confident mistakes should
-    cost more.
+    A proper score that stays finite whatever is predicted. Prefer `cross_entropy` where confident mistakes should cost
+    more. It is the sum of `brier_calibration` and `brier_refinement`. The floor is what the crowd's own distribution
+    would get against as many votes, where `people` are votes (see `votes`).
     """
 
     name: ClassVar[str] = "brier"
@@ -27,4 +32,8 @@ class Brier:
         return ""
 
     def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
-        return mean_over_items(((compared.predicted - compared.people) ** 2).sum(axis=1), resampling)
+        return mean_over_items(compared.squared_distances, resampling, floor=floor_of_votes(compared, _terms))
+
+
+def _terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
+    return np.asarray((q - p) ** 2)

@@ -1,0 +1,120 @@
+"""The small protocols on published data: eight targets, the same weights and batches for all of a seed.
+
+cifar     CIFAR-10H: 7,000 / 3,000 pictures as CIFAR-10S splits them, the small network, 12 epochs, 5 seeds. Optimiser
+          as Uma et al. (2020) and Collins et al. (2022) set it, in one cycle instead of 65 epochs in steps.
+fashion   Fashion-MNIST-H: the first 7,000 / the last 3,000 test pictures, LeNet, 15 epochs of Adam, 6 seeds.
+
+Runs are kept in a folder and done once; what `bench/learn.py` and `bench/evaluate.py` say of them is about the same.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.imports import Cifar10H, FashionMnistH
+from sfumato.learn.experiment import Experiment
+from sfumato.learn.grid_file import GridFile
+from sfumato.learn.workers import carry_out_all
+from sfumato.soft_labels import SoftLabels
+
+DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
+TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "shuffled", "entropy-matched")
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One data set, and how networks learn from it."""
+
+    name: str
+    folder: str
+    """Where people's labels stand."""
+    pictures: str
+    network: str
+    seeds: int
+    recipe: dict[str, Any]
+    rest: dict[str, Any] = field(default_factory=dict)
+
+    def people(self) -> SoftLabels:
+        reader = Cifar10H() if self.name == "cifar" else FashionMnistH()
+        table = reader.read(DATA / self.folder).table
+        assert isinstance(table, SoftLabels)
+        return table
+
+    def split(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.name == "cifar":
+            return tuple(np.load(DATA / "cifar10s" / f"{part}_indices.npy") for part in ("train", "test"))  # type: ignore[return-value]
+        return np.arange(7000), np.arange(7000, 10_000)
+
+
+CIFAR = Protocol(
+    "cifar", "cifar10h", "cifar10-test/images.npz", "small", 5, {"epochs": 12},
+    {"optimiser": {"name": "sgd", "rate": 0.1, "momentum": 0.9, "weight_decay": 1e-4}, "schedule": "one-cycle"},
+)  # fmt: skip
+FASHION = Protocol(
+    "fashion",
+    "fashion-mnist-h",
+    "fashion-mnist/test.npz",
+    "lenet",
+    6,
+    {"epochs": 15, "dynamics": "both", "predictions_each_epoch": True},
+)
+PROTOCOLS = {each.name: each for each in (CIFAR, FASHION)}
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """The runs of a protocol, with what they learnt from."""
+
+    protocol: Protocol
+    runs: Path
+    inputs: Path
+    labels: Path
+    cpu_seconds: float | None
+    """CPU seconds a run, where they were made just now."""
+
+
+def published_runs(name: str, place: Path) -> Published:
+    """The runs of protocol `name` under `place`; those that are missing are made, two at a time."""
+    protocol = PROTOCOLS[name]
+    place = place / name
+    place.mkdir(parents=True, exist_ok=True)
+    inputs, labels = place / "inputs.npz", place / "labels.parquet"
+    if not labels.exists():
+        people = protocol.people()
+        with np.load(DATA / protocol.pictures) as file, np.load(DATA / protocol.folder / "counts.npz") as counts:
+            original = np.array(people.classes)[counts["labels"].astype(int)]
+            np.savez(inputs, images=file["images"], items=np.array(people.items.to_pylist()), labels=original)
+        for part, rows in zip(("train", "test"), protocol.split(), strict=True):
+            (place / f"{part}.txt").write_text("\n".join(map(str, rows)) + "\n")
+        people.write(labels)
+    experiment = _experiment(protocol, place, inputs, labels)
+    n_missing = protocol.seeds * len(TARGETS) - len(list(experiment.folder.rglob("run.json")))
+    before = _cpu_seconds()
+    carry_out_all(experiment, processes=2)
+    seconds = (_cpu_seconds() - before) / n_missing if n_missing else None
+    return Published(protocol, place / "runs", inputs, labels, seconds)
+
+
+def _experiment(protocol: Protocol, place: Path, inputs: Path, labels: Path) -> Experiment:
+    file = GridFile.of(
+        {
+            "data": {"inputs": inputs, "labels": labels},
+            "grid": {"targets": list(TARGETS), "networks": [protocol.network], "seeds": protocol.seeds},
+            "split": {"name": "given", "train": str(place / "train.txt"), "test": str(place / "test.txt")},
+            "recipe": protocol.recipe,
+            **protocol.rest,
+        }
+    )
+    return file.experiment(place / "runs", file.load(), allow_drift=False)
+
+
+def _cpu_seconds() -> float:
+    """Of processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

@@ -1,0 +1,181 @@
+"""Training dynamics: how each item was predicted while a network learnt, read from a run's folder or from any table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from sfumato.columns import check_columns, numbers
+from sfumato.errors import BadFile, BadTable, Where, listing, show
+from sfumato.files import Rows, read_document, read_rows
+from sfumato.texts import Coded, CodedColumn
+
+RUN, DYNAMICS, BY_EPOCH, UNFINISHED = "run.json", "dynamics.parquet", "predictions-by-epoch.parquet", "unfinished"
+WHEN = ("end", "online")
+"""When items were predicted: at the end of each epoch, all by the same weights; or as they were met in training."""
+GOLD, AGREEMENT = "gold", "agreement"
+"""What is noted: the probability of the gold class, or `sum q p`, that draws from people's label and from the
+prediction agree."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingDynamics:
+    """One network's predictions of its training items, a row an item and epoch."""
+
+    item: Coded
+    epoch: Int[np.ndarray, "rows"]
+    value: Float[np.ndarray, "rows"]
+    correct: Float[np.ndarray, "rows"]
+    when: str
+    path: Path | None = None
+
+    @property
+    def epochs(self) -> list[int]:
+        return [int(epoch) for epoch in np.unique(self.epoch)]
+
+    @classmethod
+    def read(cls, path: str | Path, *, when: str | None = None, by: str = GOLD) -> TrainingDynamics:
+        """The dynamics of a run's folder, or of a table with the columns item, epoch, gold (or what `by` says) and
+        correct, and perhaps `when`."""
+        path = Path(path)
+        if path.is_dir():
+            path = _dynamics_of(path)
+        return cls.from_rows(read_rows(path), when=when, by=by)
+
+    @classmethod
+    def from_rows(cls, rows: Rows, *, when: str | None = None, by: str = GOLD) -> TrainingDynamics:
+        """`when` is "end" or "online"; without, what the table has, "end" where it has both."""
+        check_columns(rows, ("item", "epoch", by, "correct"))
+        item, moment = CodedColumn.of(rows, "item"), CodedColumn.of(rows, "when")
+        parts: dict[str, list[np.ndarray]] = {"epoch": [], "value": [], "correct": []}
+        n_rows = 0
+        for chunk in rows.chunks:
+            item.append(chunk.column("item"))
+            if "when" in chunk.column_names:
+                moment.append(chunk.column("when"))
+            parts["epoch"].append(numbers(rows, "epoch", chunk.column("epoch"), n_rows))
+            parts["value"].append(numbers(rows, by, chunk.column(by), n_rows, optional=True))
+            parts["correct"].append(numbers(rows, "correct", _as_numbers(chunk.column("correct")), n_rows))
+            n_rows += len(chunk)
+        if not n_rows:
+            raise _bad(rows, "no rows", "an item and epoch a row", "check how the file was made", "no-rows")
+        joined = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        coded, moments = item.finish(), moment.finish()
+        chosen, kept = _moment(rows, moments, when)
+        # A batch that was mixed shows no item as it is: nothing was noted then.
+        kept = kept & ~np.isnan(joined["value"])
+        if not kept.any():
+            raise _bad(rows, f"no {by} {chosen}", "predictions of items", "train without mixing", "no-dynamics")
+        if ((joined["value"][kept] < 0) | (joined["value"][kept] > 1 + 1e-5)).any():
+            raise _bad(rows, f"{by} outside 0 to 1", "probabilities", "check how the file was made", "bad-number")
+        return cls(
+            coded.take(kept), joined["epoch"][kept].astype(np.int64), joined["value"][kept], joined["correct"][kept],
+            chosen, rows.path,
+        )  # fmt: skip
+
+    def last(self, n_epochs: int) -> TrainingDynamics:
+        """The last `n_epochs` alone."""
+        kept = np.isin(self.epoch, self.epochs[-n_epochs:])
+        return TrainingDynamics(
+            self.item.take(kept), self.epoch[kept], self.value[kept], self.correct[kept], self.when, self.path
+        )
+
+
+@dataclass(frozen=True)
+class RunFound:
+    """A run's folder, and what it learnt; a table on its own has no target and no network."""
+
+    path: Path
+    target: str = ""
+    network: str = ""
+    seed: int = 0
+
+    @property
+    def learnt(self) -> str:
+        return ".".join(part for part in (self.target, self.network) if part)
+
+
+def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
+    """The finished runs in and under `paths`, each once; a path that is a table stands for itself."""
+    found: dict[Path, RunFound] = {}
+    for path in map(Path, paths):
+        if not path.is_dir():
+            found[path] = RunFound(path)
+            continue
+        own = [each for each in sorted(path.rglob(RUN)) if UNFINISHED not in each.relative_to(path).parts]
+        if not own:
+            raise BadFile(
+                "found no run.json in or under it",
+                expected="the folder of a run, or of several",
+                fix="name the folder sfumato learn wrote to",
+                code="no-runs",
+                where=Where(str(path)),
+            )
+        for each in own:
+            said: Any = read_document(each)
+            told = said if isinstance(said, dict) else {}
+            target, network, seed = told.get("target", ""), told.get("network", ""), told.get("seed", 0)
+            if told.get("fold", 0) is not None:
+                found[each.parent] = RunFound(each.parent, str(target), str(network), int(seed))
+    return list(found.values())
+
+
+def runs_that_learnt(runs: Sequence[RunFound], target: str | None = None, network: str | None = None) -> list[RunFound]:
+    """The runs of one target and network; an error where several are left, for a map is of one of them."""
+    left = [run for run in runs if target in (None, run.target) and network in (None, run.network)]
+    learnt = list(dict.fromkeys(run.learnt for run in left))
+    if len(learnt) == 1:
+        return left
+    known = list(dict.fromkeys(run.learnt for run in runs))
+    raise BadTable(
+        f"found runs of {listing(learnt)}"
+        if left
+        else f"found no run of {show('.'.join(filter(None, (target, network))))}",
+        expected=f"runs of one target and network{'' if left else ': ' + listing(known)}",
+        fix="choose with --target and --network",
+        code="mixed-runs" if left else "no-runs",
+    )
+
+
+def _dynamics_of(folder: Path) -> Path:
+    if (folder / DYNAMICS).is_file():
+        return folder / DYNAMICS
+    raise BadFile(
+        f"found no {DYNAMICS}",
+        expected="a run that noted how its training items were predicted",
+        fix="train with sfumato learn --dynamics end",
+        code="no-dynamics",
+        where=Where(str(folder)),
+    )
+
+
+def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """True and false as 1 and 0, however a file writes them."""
+    if pa.types.is_boolean(column.type):
+        return column.cast(pa.int8())
+    if not (pa.types.is_string(column.type) or pa.types.is_dictionary(column.type)):
+        return column
+    said = {"true": "1", "false": "0"}
+    return pa.chunked_array([pa.array([said.get(str(text).lower(), text) for text in column.to_pylist()], pa.string())])
+
+
+def _moment(rows: Rows, moments: Coded, when: str | None) -> tuple[str, np.ndarray]:
+    """Which moment is taken, and its rows."""
+    names = moments.names.to_pylist()
+    if not names:
+        return when or WHEN[0], np.array([True])
+    chosen = when or next((each for each in WHEN if each in names), names[0])
+    if chosen not in names:
+        fix = f"take {listing(names)}, or train with sfumato learn --dynamics {chosen}"
+        raise _bad(rows, f"predictions {listing(names)}", f"predictions {chosen}", fix, "no-dynamics")
+    return chosen, np.asarray(moments.codes == names.index(chosen))
+
+
+def _bad(rows: Rows, found: str, expected: str, fix: str, code: str) -> BadTable:
+    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=rows.where())

@@ -1,0 +1,56 @@
+"""Made-up trainings: forty items in three classes, some targets nearer to people than others, seeds that differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.evaluate import Trained
+from sfumato.soft_labels import SoftLabels
+
+CLASSES = ("cat", "dog", "emu")
+N_ITEMS = 40
+ITEMS = tuple(f"i{i}" for i in range(N_ITEMS))
+NEARNESS = {"hard": 0.3, "majority": 0.5, "soft": 0.8}
+"""How much of people's label is in what a target predicts."""
+
+
+def people() -> SoftLabels:
+    """A quarter of the items are beyond doubt; of the others people's first choice is sometimes not the original."""
+    rng = np.random.default_rng(7)
+    probs = rng.dirichlet([3.0, 2.0, 1.0], N_ITEMS)
+    probs[: N_ITEMS // 4] = np.eye(3)[np.arange(N_ITEMS // 4) % 3]
+    return SoftLabels.from_numpy(ITEMS, probs, CLASSES, 10)
+
+
+def original() -> SoftLabels:
+    return SoftLabels.one_hot(ITEMS, [CLASSES[i % 3] for i in range(N_ITEMS)], CLASSES)
+
+
+def trained(target: str, seed: int, network: str = "ffn") -> Trained:
+    """What one training predicts; seeds of the same number share their luck, whatever their target."""
+    luck = np.random.default_rng(seed).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
+    own = np.random.default_rng([seed, len(target)]).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
+    near = NEARNESS[target]
+    probs = near * people().probs + (1 - near) * (0.7 * luck + 0.3 * own)
+    return Trained(target, network, seed, SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0))
+
+
+def grid(targets: Sequence[str] = ("hard", "soft"), seeds: Sequence[int] = range(6)) -> list[Trained]:
+    return [trained(target, seed) for target in targets for seed in seeds]
+
+
+def write_run(folder: Path, run: Trained, *, fold: int = 0, rows: slice = slice(None), ended: str = "finished") -> Path:
+    """A run as `sfumato learn` writes it, as far as evaluation looks."""
+    place = folder / f"{run.name}.fold-{fold}"
+    place.mkdir(parents=True)
+    table = run.predictions
+    SoftLabels.from_numpy(table.items.to_pylist()[rows], table.probs[rows], table.classes, 0).write(
+        place / "predictions.parquet"
+    )
+    said = {"target": run.target, "network": run.network, "seed": run.seed, "fold": fold, "ended": ended}
+    (place / "run.json").write_text(json.dumps(said))
+    return place
