@@ -15,6 +15,7 @@ from sfumato.aggregate import AGGREGATORS
 from sfumato.agreement import MEASURES
 from sfumato.cli import COMMANDS
 from sfumato.elicit.kinds import KINDS
+from sfumato.evaluate import METRICS, STRATA
 from sfumato.imports import FORMATS
 from sfumato.label import LABELERS
 from sfumato.label.rules import RULE_SETS
@@ -97,6 +98,7 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
         ("transform.md", [each.name for each in TRANSFORMS]),
         ("aggregate.md", [each.name for each in AGGREGATORS]),
         ("agreement.md", [each.name for each in MEASURES]),
+        ("evaluate.md", [each.name for each in (*METRICS, *STRATA)]),
         ("tables.md", [kind.label for kind in PAYLOAD_KINDS]),
         ("elicit.md", [kind.name for kind in KINDS]),
         ("learn.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMISERS, *SCHEDULES)]),
@@ -106,6 +108,13 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
 def test_pages_name_every_member(page: str, names: list[str]) -> None:
     text = (ROOT / "docs" / page).read_text()
     assert [name for name in names if f"`{name}`" not in text] == []
+
+
+def test_every_metric_has_its_row() -> None:
+    text = (ROOT / "docs" / "evaluate.md").read_text()
+    rows = [line.replace("\\|", "").strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+    said = {cells[0].strip("`"): cells[3] for cells in rows if len(cells) == 5}
+    assert said == {each.name: each.better.split()[0] for each in METRICS}
 
 
 @pytest.mark.parametrize(

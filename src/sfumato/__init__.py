@@ -1,6 +1,6 @@
 """sfumato: labels that keep people's doubt.
 
-The tables (`Annotations`, `Beliefs`, `SoftLabels`, `Doubt`) and the steps between them. Names load when first
+The tables (`Annotations`, `Beliefs`, `SoftLabels`, `Doubt`, `Scores`) and the steps between them. Names load when first
 used, so that `import sfumato` costs nothing.
 """
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from sfumato.beliefs import Beliefs
     from sfumato.doubt import Doubt
     from sfumato.errors import SfumatoError, SfumatoWarning
+    from sfumato.evaluate import score
+    from sfumato.scores import Scores
     from sfumato.soft_labels import SoftLabels
 
 __version__ = "0.1.0"
@@ -22,12 +24,24 @@ _HOME = {
     "Annotations": "sfumato.annotations",
     "Beliefs": "sfumato.beliefs",
     "Doubt": "sfumato.doubt",
+    "Scores": "sfumato.scores",
     "SfumatoError": "sfumato.errors",
     "SfumatoWarning": "sfumato.errors",
     "SoftLabels": "sfumato.soft_labels",
+    "score": "sfumato.evaluate",
 }
 
-__all__ = ["Annotations", "Beliefs", "Doubt", "SfumatoError", "SfumatoWarning", "SoftLabels", "__version__"]
+__all__ = [
+    "Annotations",
+    "Beliefs",
+    "Doubt",
+    "Scores",
+    "SfumatoError",
+    "SfumatoWarning",
+    "SoftLabels",
+    "__version__",
+    "score",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ drawn with replacement, and the figure is taken anew from the sums of those draw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -31,6 +31,15 @@ class Interval:
     low: float
     high: float
     kind: str
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """What a bootstrap finds of a figure."""
+
+    interval: Interval
+    draws: Float[np.ndarray, "draws"]
+    """The figure of every draw, NaN where it is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,63 +112,66 @@ class Resampling:
         value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
     ) -> Float[np.ndarray, "draws"]:
         """The figure of every draw; `value` takes it from sums over all items, one draw a row."""
-        at_once = max(1, NUMBERS_AT_ONCE // 8 // max(sums.shape))
-        return np.concatenate(
-            [
-                value(self.times_drawn[start : start + at_once].astype(np.float64) @ sums)
-                for start in range(0, self.draws, at_once)
-            ]
-        )
+        return np.concatenate([value(totals) for totals in self._totals(sums)])
 
     def interval(
         self,
         sums: Float[np.ndarray, "blocks sums"],
         value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
     ) -> Interval:
-        """The percentile bootstrap interval (Efron and Tibshirani 1993): whatever chance does to the figure included.
+        """The percentile bootstrap interval of the figure that `value` takes from sums."""
+        return self.resampled(sums, value).interval
+
+    def resampled(
+        self,
+        sums: Float[np.ndarray, "blocks sums"],
+        value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
+    ) -> Resampled:
+        """Percentile bootstrap (Efron and Tibshirani 1993): whatever chance does to the figure included.
 
         Draws in which the figure is undefined are left out, and counted in `kind`. Where every draw gives the same
         figure there is no interval: a bootstrap cannot see what never happened.
         """
+        draws = self.drawn(sums, value)
         if self.n_items < 2:
-            return Interval(np.nan, np.nan, "none: only one item")
-        values = self.drawn(sums, value)
-        defined = values[~np.isnan(values)]
+            return Resampled(Interval(np.nan, np.nan, "none: only one item"), draws)
+        defined = draws[~np.isnan(draws)]
         # Sums over the same items in another order differ in the last digits.
         if not len(defined) or np.ptp(defined) < 1e-12:
-            return Interval(np.nan, np.nan, "none: every resample gives the same")
+            return Resampled(Interval(np.nan, np.nan, "none: every resample gives the same"), draws)
         low, high = np.quantile(defined, self.tails)
-        n_left_out = len(values) - len(defined)
+        n_left_out = len(draws) - len(defined)
         left_out = f", {n_left_out:,} of them undefined and left out" if n_left_out else ""
         kind = f"{100 * self.level:g}% percentile bootstrap over {self.over}, {self.draws:,} resamples{left_out}"
-        return Interval(float(low), float(high), kind)
+        return Resampled(Interval(float(low), float(high), kind), draws)
 
-    def ratio_interval(self, sums: Float[np.ndarray, "blocks 2"]) -> Interval:
-        """The interval of a mean, the first sum over the second, by the bootstrap of its t (Hall 1992): as good where
-        few items weigh heavily, which percentiles are not.
+    def resampled_ratio(self, sums: Float[np.ndarray, "blocks 2"]) -> Resampled:
+        """A mean, the first sum over the second, by the bootstrap of its t (Hall 1992): as good where few items weigh
+        heavily, which percentiles are not.
 
         Each draw says by how many of its own standard errors it missed the figure; a draw in which all items are alike
-        has none, and is left out.
+        has none, and is left out of the interval.
         """
         above, below = sums.T
         squares = np.stack([above, below, above**2, above * below, below**2], axis=1)
         figure, error = _ratio_and_error(squares.sum(axis=0, keepdims=True))
+        draws, errors = _ratio_and_error(np.concatenate([*self._totals(squares)]))
         if self.n_items < 2:
-            return Interval(np.nan, np.nan, "none: only one item")
-
-        def missed_by(totals: Float[np.ndarray, "draws 5"]) -> Float[np.ndarray, "draws"]:
-            again, its_error = _ratio_and_error(totals)
-            return np.asarray(
-                np.divide(again - figure, its_error, out=np.full(len(again), np.nan), where=its_error > 0)
-            )
-
+            return Resampled(Interval(np.nan, np.nan, "none: only one item"), draws)
         # Sums over the same items in another order differ in the last digits.
         if not error[0] > 1e-13 * max(1.0, abs(figure[0])):
-            return Interval(np.nan, np.nan, "none: every resample gives the same")
-        missed = self.drawn(squares, missed_by)
-        low, high = figure[0] - np.quantile(missed[~np.isnan(missed)], self.tails[::-1]) * error[0]
+            return Resampled(Interval(np.nan, np.nan, "none: every resample gives the same"), draws)
+        has_error = errors > 0
+        missed = (draws[has_error] - figure) / errors[has_error]
+        low, high = figure[0] - np.quantile(missed, self.tails[::-1]) * error[0]
         kind = f"{100 * self.level:g}% bootstrap of t over {self.over}, {self.draws:,} resamples"
-        return Interval(float(low), float(high), kind)
+        return Resampled(Interval(float(low), float(high), kind), draws)
+
+    def _totals(self, sums: Float[np.ndarray, "blocks sums"]) -> Iterator[Float[np.ndarray, "some_draws sums"]]:
+        """The sums over the items of every draw, some draws at a time."""
+        at_once = max(1, NUMBERS_AT_ONCE // 8 // max(sums.shape))
+        for start in range(0, self.draws, at_once):
+            yield self.times_drawn[start : start + at_once].astype(np.float64) @ sums
 
 
 def _ratio_and_error(

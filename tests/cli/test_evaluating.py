@@ -55,7 +55,7 @@ def test_one_table(folder: Path) -> None:
     assert lines[0].split() == ["all", "items", "value", "90%", "interval", "floor", "items"]
     assert lines[1].split()[0] == "brier"
     assert lines[1].split()[-1] == "40"
-    assert "90% percentile bootstrap over items, 1,000 resamples" in shown
+    assert "90% bootstrap of t over items, 1,000 resamples" in shown
     scores = Scores.read("scores.csv")
     assert scores.metric == ("brier", "cross_entropy")
     by_hand = (trained.trained("soft", 0).predictions.probs - trained.people().probs) ** 2
@@ -102,6 +102,34 @@ def test_a_grid(folder: Path) -> None:
     assert r"\toprule" in Path("shift.tex").read_text()
     assert "class-level" in Path("cross.csv").read_text().splitlines()[0]
     assert ",soft," in Path("cross.csv").read_text().splitlines()[0] + ","
+
+
+def test_a_curve_over_conditions(folder: Path) -> None:
+    for condition, worse in (("jpeg/10", 0.6), ("clean", 0.0), ("jpeg/2", 0.3)):
+        for run in trained.grid(("hard", "soft"), range(3)):
+            trained.write_run(folder / "shifted", trained.shifted(run, condition, worse))
+    arguments = ("--runs", "shifted", "--people", "people.parquet", "--metrics", "brier,cross_entropy")
+    shown = evaluate(*arguments, "--differences", "d.csv", "--table", "t.md", "--cross-label", "c.md")
+    lines = shown.splitlines()
+    assert lines[0] == "brier, ffn: lower is better; 40 items"
+    assert [line.split()[0] for line in lines[1:5]] == ["condition", "clean", "jpeg/2", "jpeg/10"]
+    assert lines[1].split()[1:] == ["hard", "soft"]
+    scores = pl.read_csv("scores.csv").filter(pl.col("metric") == "brier")
+    assert scores["condition"].to_list() == ["clean", "clean", "jpeg/2", "jpeg/2", "jpeg/10", "jpeg/10"]
+    values = [float(word.rstrip("*")) for line in lines[2:5] for word in line.split()[1:]]
+    assert values == pytest.approx(scores["value"].to_list(), abs=6e-5)
+    assert lines[2].endswith("*")
+    assert "*: differs from hard under that condition; paired t over seeds, holm over 3 comparisons" in shown
+    assert pl.read_csv("d.csv")["condition"].to_list() == ["clean"] * 2 + ["jpeg/2"] * 2 + ["jpeg/10"] * 2
+    assert "| jpeg/2 |" in Path("t.md").read_text()
+    assert "| condition | trained on |" in Path("c.md").read_text()
+    with pytest.warns(SfumatoWarning, match="people agree: found 10"):
+        shown = evaluate(*arguments, "--strata", "agree")
+    assert "brier, ffn, people disagree: lower is better; 30 items" in shown
+    assert "jpeg/2: people disagree" in Path("scores.csv").read_text()
+    # One condition by itself is a grid like any other.
+    shown = evaluate("--runs", "shifted/jpeg-2", *arguments[2:])
+    assert shown.startswith("brier, ffn, jpeg/2: lower is better; 40 items\ntarget ")
 
 
 def test_another_baseline_and_none(folder: Path) -> None:

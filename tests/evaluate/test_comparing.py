@@ -282,14 +282,49 @@ def test_a_metric_with_intervals_of_its_own() -> None:
     np.testing.assert_allclose(thorough.drawn.mean(axis=1), thorough.values, atol=0.02)
 
 
+def test_draws_are_those_of_the_figure() -> None:
+    from sfumato.evaluate.metric import Drawn, from_influence, from_sums, mean_over_items, ratio
+    from sfumato.resampling import Resampling
+
+    resampling = Resampling.of(50, level=0.9, draws=300, rng=np.random.default_rng(1))
+    values, weights = RNG.normal(2, 1, 50), RNG.integers(0, 2, 50).astype(float)
+    times = resampling.times_drawn.astype(float)
+    mean = mean_over_items(values, resampling, weights=weights)
+    expected = times @ (values * weights) / (times @ weights)
+    np.testing.assert_allclose(mean.own_drawn.draws, expected)
+    assert not mean.own_drawn.is_linear
+    sums = resampling.sums(values * weights, weights)
+    np.testing.assert_allclose(from_sums(sums, ratio, resampling, n_items=50).own_drawn.draws, expected)
+    linear = from_influence(7.0, values - values.mean(), resampling)
+    np.testing.assert_allclose(linear.own_drawn.draws, 7 + times @ values / 50 - values.mean())
+    assert linear.own_drawn.is_linear
+    # Another figure made of an estimate has the draws it brings, or none.
+    assert replace(linear, value=49.0).own_drawn is None
+    squared = replace(linear, value=49.0, drawn=Drawn(49.0, linear.own_drawn.draws**2, is_linear=True))
+    assert squared.own_drawn is squared.drawn
+    assert mean_over_items(np.array([1.0, np.inf] * 25), resampling).own_drawn is None
+
+
+def test_intervals_over_items_of_one_seed_are_the_metrics_own() -> None:
+    run = trained.trained("soft", 0)
+    (found,) = scores_over_seeds(measure_runs([run], people=trained.people(), metrics=[Brier()])).scores
+    assert found.items_covers == "other items, these trainings: 95% bootstrap of t over items, 1,000 resamples"
+    sure = replace(run, predictions=trained.original())
+    measured = measure_runs([sure, replace(sure, seed=1)], people=trained.people(), metrics=[CrossEntropy()])
+    (found,) = scores_over_seeds(measured).scores
+    assert (found.value, found.items_covers) == (np.inf, "none: infinite for some items")
+
+
 def test_left_out_groups_move_a_mean_as_its_draws_do() -> None:
-    from sfumato.evaluate.measuring import _jackknifed, _Noting, compared_runs
+    from sfumato.evaluate.measuring import _jackknifed
+    from sfumato.evaluate.pairing import compared_runs
+    from sfumato.resampling import Resampling
 
     (beside,) = compared_runs(trained.grid(["soft"], [0]), people=trained.people())
-    noting = _Noting.drawing(len(beside), level=0.95, draws=2000, rng=np.random.default_rng(0))
+    resampling = Resampling.of(len(beside), level=0.95, draws=2000, rng=np.random.default_rng(0))
     values = ((beside.predicted - beside.people) ** 2).sum(axis=1)
-    moved = _jackknifed(Brier(), beside, noting, float(values.mean()))
-    exact = noting.times_drawn @ values / len(values) - values.mean()
+    moved = _jackknifed(Brier(), beside, resampling, float(values.mean()))
+    exact = resampling.times_drawn @ values / len(values) - values.mean()
     # Every item is a group of its own here, so that nothing is lost.
     np.testing.assert_allclose(moved, exact, atol=1e-12)
 

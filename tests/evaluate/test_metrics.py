@@ -27,8 +27,8 @@ from sfumato.evaluate.metrics import (
     Wasserstein,
 )
 from sfumato.evaluate.metrics.entropy_spearman import Ranked
-from sfumato.evaluate.metrics.smooth_ece import FINE, smooth_error
-from sfumato.evaluate.metrics.smoothing import on_grid
+from sfumato.evaluate.metrics.smooth_ece import FINE
+from sfumato.evaluate.metrics.smoothing import on_grid, smoothed, trapezoid
 from sfumato.resampling import Resampling
 
 
@@ -150,7 +150,8 @@ def test_smooth_ece_is_the_direct_sum_and_that_of_relplot() -> None:
     assert width == pytest.approx(relplot.smECE(sure, right), abs=1e-3)
     grid = on_grid(sure, sure - right, FINE) / 800
     for fixed in (0.02, 0.05, 0.2):
-        assert smooth_error(grid, fixed) == pytest.approx(relplot.smECE_sigma(sure, right, fixed), rel=5e-3)
+        ours = trapezoid(FINE) @ np.abs(smoothed(grid, fixed))
+        assert ours == pytest.approx(relplot.smECE_sigma(sure, right, fixed), rel=5e-3)
 
 
 def hendrycks(confidence: list[float], right: list[bool], size: int, *, drop_last: bool) -> float:
@@ -363,8 +364,8 @@ COVERED = ("accuracy", "cross_entropy", "jsd", "entropy_spearman", "ece", "rms_c
 
 
 def test_intervals_hold_the_figure_of_many_items_about_as_often_as_they_say() -> None:
-    """95% +- four standard errors of a share of 60, and a little for 400 items being few; `bench/coverage.py` does
-    it at length and for all."""
+    """95% +- four standard errors of a share of 60, and a little for 400 items being few;
+    `bench/evaluate_coverage.py` does it at length and for all."""
     asked = [metric_named(name, {"size": 20} if name == "rms_calibration" else {}) for name in COVERED]
     many = crowd(40_000, seed=100)
     truth = [

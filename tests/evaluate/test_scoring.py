@@ -7,10 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import sfumato
 from sfumato import SoftLabels
 from sfumato.errors import BadProbabilities, BadSetting, BadTable, SfumatoWarning, UnknownName
-from sfumato.evaluate import Stratum, metric_named, score, stratification_named
+from sfumato.evaluate import (
+    Better,
+    Compared,
+    Estimate,
+    Metric,
+    Stratum,
+    Trained,
+    mean_over_items,
+    measure_runs,
+    metric_named,
+    score,
+    stratification_named,
+)
 from sfumato.evaluate.metrics import Brier, CrossEntropy
+from sfumato.resampling import Resampling
 from sfumato.scores import Scores
 
 CLASSES = ["cat", "dog"]
@@ -25,7 +39,7 @@ def test_values_by_hand() -> None:
     assert scores.value_of("cross_entropy") == pytest.approx(np.log(2))
     row = scores.rows()[0]
     assert row.low < row.value < row.high
-    assert row.covers == "95% percentile bootstrap over items, 1,000 resamples"
+    assert row.covers == "95% bootstrap of t over items, 1,000 resamples"
     # Whatever people say, an even guess costs ln 2: there is nothing to resample.
     assert scores.rows()[1].covers == "none: every resample gives the same"
 
@@ -100,3 +114,34 @@ def test_names_and_settings() -> None:
         score(predicted=PREDICTED, people=PEOPLE, level=1.0)
     with pytest.raises(BadSetting, match="at least 100"):
         score(predicted=PREDICTED, people=PEOPLE, resamples=10)
+
+
+class SumOfCats:
+    """A metric of one's own: no dataclass, not listed anywhere."""
+
+    name = "cats"
+    better = Better.NEITHER
+    bounds = (0.0, 1.0)
+
+    def missing(self, compared: Compared) -> str:
+        return "" if "cat" in compared.classes else "needs cats"
+
+    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+        return mean_over_items(compared.predicted[:, compared.classes.index("cat")], resampling)
+
+
+def test_a_metric_of_ones_own_needs_no_listing() -> None:
+    mine = SumOfCats()
+    assert isinstance(mine, Metric)
+    predicted = SoftLabels.from_numpy(ITEMS, PEOPLE.probs**2 / (PEOPLE.probs**2).sum(1, keepdims=True), CLASSES, 0)
+    scores = score(predicted=predicted, people=PEOPLE, metrics=[mine, Brier()])
+    assert scores.value_of("cats") == pytest.approx(predicted.probs[:, 0].mean())
+    measured = measure_runs([Trained("soft", "", 0, predicted)], people=PEOPLE, metrics=[mine])
+    # What `mean_over_items` drew is handed on, so that runs can be compared item by item.
+    assert measured.figures[0].drawn.mean() == pytest.approx(scores.value_of("cats"), abs=0.02)
+
+
+def test_scoring_from_the_front_door() -> None:
+    assert sfumato.score is score
+    assert sfumato.Scores is Scores
+    assert {"score", "Scores"} <= set(dir(sfumato))

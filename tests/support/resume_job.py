@@ -18,6 +18,7 @@ from sfumato.learn.checkpoints import Checkpoints
 from sfumato.learn.draws import Draws
 from sfumato.learn.fingerprint import Fingerprint
 from sfumato.learn.lesson import Lesson
+from sfumato.learn.member import Member
 from sfumato.learn.mixing import Mixup
 from sfumato.learn.networks import SimpleFfn, Small
 from sfumato.learn.optimisers import Adam, Sgd
@@ -26,7 +27,6 @@ from sfumato.learn.saved import Saved
 from sfumato.learn.schedules import OneCycle, Plateau
 from sfumato.learn.targets import Hard, Sampled, Soft
 from sfumato.learn.task import Task
-from sfumato.learn.member import Member
 
 N_ITEMS, N_TESTED, N_CLASSES, SIZE = 240, 40, 3, 12
 CLASSES = ("cat", "dog", "ship")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,18 +40,33 @@ def trained(target: str, seed: int, network: str = "ffn") -> Trained:
     return Trained(target, network, seed, SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0))
 
 
+def shifted(run: Trained, condition: str, worse: float) -> Trained:
+    """The same training on worse pictures: a share of what it predicts is the even guess."""
+    table = run.predictions
+    probs = (1 - worse) * table.probs + worse / len(CLASSES)
+    return replace(run, predictions=SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0), condition=condition)
+
+
 def grid(targets: Sequence[str] = ("hard", "soft"), seeds: Sequence[int] = range(6)) -> list[Trained]:
     return [trained(target, seed) for target in targets for seed in seeds]
 
 
 def write_run(folder: Path, run: Trained, *, fold: int = 0, rows: slice = slice(None), ended: str = "finished") -> Path:
-    """A run as `sfumato learn` writes it, as far as evaluation looks."""
-    place = folder / f"{run.name}.fold-{fold}"
+    """A run as `sfumato learn` and `shift` write it, as far as evaluation looks."""
+    place = folder / run.condition.replace("/", "-") / f"{run.target}.{run.network}.seed-{run.seed}.fold-{fold}"
     place.mkdir(parents=True)
     table = run.predictions
     SoftLabels.from_numpy(table.items.to_pylist()[rows], table.probs[rows], table.classes, 0).write(
         place / "predictions.parquet"
     )
-    said = {"target": run.target, "network": run.network, "seed": run.seed, "fold": fold, "ended": ended}
+    said: dict[str, object] = {
+        "target": run.target,
+        "network": run.network,
+        "seed": run.seed,
+        "fold": fold,
+        "ended": ended,
+    }
+    if run.condition:
+        said |= {"condition": run.condition, "under": {}}
     (place / "run.json").write_text(json.dumps(said))
     return place

@@ -116,10 +116,13 @@ def scores_over_seeds(measured: Measured) -> RunScores:
 
 
 def _over_items(figures: Figures, measured: Measured) -> Interval:
-    """The interval for other items: of the mean's own draws, or where the metric makes its interval in a way of its
-    own, the mean of those of the seeds."""
-    if figures.is_exact:
+    """The interval for other items: of the mean's own draws; where there is one seed, or draws say less than the
+    metric does, the mean of the seeds' intervals."""
+    if figures.is_exact and len(figures.seeds) > 1:
         return items_interval(figures.drawn, measured.level, measured.over)
+    why = next((each.kind for each in figures.intervals if np.isnan(each.low)), None)
+    if why is not None:
+        return Interval(np.nan, np.nan, why)
     low, high = (float(np.mean([getattr(each, end) for each in figures.intervals])) for end in ("low", "high"))
     mean = "mean of the seeds' intervals: " if len(figures.seeds) > 1 else ""
     return Interval(low, high, f"other items, these trainings: {mean}{figures.intervals[0].kind}")
@@ -133,10 +136,10 @@ def compare_runs(
     family: str = "metric",
     rng: np.random.Generator | None = None,
 ) -> Differences:
-    """Every target against `baseline`, network by network.
+    """Every target against `baseline`, network by network and condition by condition.
 
-    `family` says what is corrected together: the comparisons of one `metric` (targets, networks and strata), or all
-    of the `table`, for who looks through all metrics for one that shows something.
+    `family` says what is corrected together: the comparisons of one `metric` (targets, networks, conditions and
+    strata), or all of the `table`, for who looks through all metrics for one that shows something.
     """
     one_of("family", family, FAMILIES)
     if baseline not in measured.targets:
@@ -149,14 +152,18 @@ def compare_runs(
             code="nothing-to-compare",
         )
     pairs = []
+    alone: dict[str, None] = {}
     for figures in measured.figures:
         if figures.target == baseline:
             continue
         other = measured.of(baseline, figures.network, figures.metric.name, figures.condition)
         if other is None:
-            _warn(f"{figures.network}: {figures.target} has no {baseline} to be compared with")
+            under = f" under {figures.shift}" if figures.shift else ""
+            alone[f"{figures.network}: {figures.target} has no {baseline} to be compared with{under}"] = None
         else:
             pairs.append((figures, other))
+    for sentence in alone:
+        _warn(sentence)
     _warn_of_unpaired(pairs)
     rng = np.random.default_rng(0) if rng is None else rng
     found = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in pairs]
@@ -256,7 +263,7 @@ def _warn_of_unpaired(pairs: Sequence[tuple[Figures, Figures]]) -> None:
     said = set()
     for one, other in pairs:
         odd = sorted(set(one.seeds) ^ set(other.seeds))
-        key = (one.target, one.network)
+        key = (one.target, one.network, *odd)
         if odd and key not in said and set(one.seeds) & set(other.seeds):
             said.add(key)
             _warn(

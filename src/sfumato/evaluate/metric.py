@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -24,15 +24,35 @@ class Better(StrEnum):
     NEITHER = "neither way is better"
 
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A figure, and what it is in every draw of items: the same draws for all figures, so that they pair up."""
+
+    figure: float
+    draws: Float[np.ndarray, "draws"]
+    is_linear: bool = False
+    """Whether only the figure's linear part was drawn; its interval may then know more than the draws do."""
+
+
 @dataclass(frozen=True)
 class Estimate:
     """What a metric says: its value over `n_items`, an interval, and the floor that no predictions get under (for
-    metrics where high is better: above), NaN where there is none to speak of."""
+    metrics where high is better: above), NaN where there is none to speak of.
+
+    `drawn` lets differences between runs be bootstrapped over items. A metric that turns an estimate into another
+    figure turns its draws too, with the new figure; draws of a figure that is not `value` do not count.
+    """
 
     value: float
     interval: Interval
     n_items: int
     floor: float = np.nan
+    drawn: Drawn | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def own_drawn(self) -> Drawn | None:
+        """The draws of `value`; None where there are none, or only those of another figure."""
+        return self.drawn if self.drawn is not None and self.drawn.figure == self.value else None
 
 
 @runtime_checkable
@@ -76,7 +96,8 @@ def mean_over_items(
     figure = float(ratio(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
-    return Estimate(figure, resampling.ratio_interval(sums), n_items, floor)
+    found = resampling.resampled_ratio(sums)
+    return Estimate(figure, found.interval, n_items, floor, Drawn(figure, found.draws))
 
 
 def from_sums(
@@ -91,7 +112,8 @@ def from_sums(
     figure = float(value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
-    return Estimate(figure, resampling.interval(sums, value), n_items, floor)
+    found = resampling.resampled(sums, value)
+    return Estimate(figure, found.interval, n_items, floor, Drawn(figure, found.draws))
 
 
 def from_influence(
@@ -109,12 +131,13 @@ def from_influence(
     bootstrapped in the figure's place. `debt` is what the figure is known to be too high by: the interval stands around
     `figure - debt`. It ends where the figure cannot go.
     """
-    between = resampling.ratio_interval(resampling.sums(influence, np.ones(len(influence))))
+    found = resampling.resampled_ratio(resampling.sums(influence, np.ones(len(influence))))
+    between = found.interval
     if not np.isnan(between.low):
         low, high = np.clip((figure - debt + between.low, figure - debt + between.high), *bounds)
         kind = between.kind.replace("bootstrap of t", "bootstrap of t, of influence values,")
         between = Interval(float(low), float(high), kind + (", bias taken off" if debt else ""))
-    return Estimate(figure, between, len(influence), floor)
+    return Estimate(figure, between, len(influence), floor, Drawn(figure, figure + found.draws, is_linear=True))
 
 
 def undefined(why: str, n_items: int, floor: float = np.nan) -> Estimate:

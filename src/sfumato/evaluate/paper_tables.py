@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -205,6 +206,7 @@ def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places
     better = {metric.name: metric.better for metric in metrics}
     kinds = list(dict.fromkeys(score.against for score in cross.scores))
     blocks = list(dict.fromkeys((score.metric, score.network, score.condition) for score in cross.scores))
+    has_condition = len({condition for _, _, condition in blocks}) > 1
     rows = []
     for metric, network, condition in blocks:
         own = [s for s in cross.scores if (s.metric, s.network, s.condition) == (metric, network, condition)]
@@ -213,12 +215,15 @@ def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places
             of_target = {score.against: score for score in own if score.target == target}
             rows.append(
                 (
-                    *(Cell(text=text) for text in (_arrowed(metric, better[metric]), network, target)),
+                    *(Cell(text=text) for text in (_arrowed(metric, better[metric]), network)),
+                    *(Cell(text=text) for text in [condition] * has_condition),
+                    Cell(text=target),
                     *(_cell_of(of_target.get(kind), best[kind]) for kind in kinds),
                 )
             )
     note = f"trained on (down), scored against (across); mean over seeds ± {_covered(cross.scores)}; best in bold"
-    return PaperTable(("metric", "network", "trained on", *kinds), tuple(rows), note, places)
+    head = ("metric", "network", *["condition"] * has_condition, "trained on")
+    return PaperTable((*head, *kinds), tuple(rows), note, places)
 
 
 def half_of(row: object) -> float:
@@ -235,6 +240,20 @@ class _Cells:
     metrics: Sequence[Metric]
     differences: Differences | None
 
+    @cached_property
+    def _together(self) -> dict[tuple[str, str, str], list[RunScore]]:
+        """Scores that stand beside each other: those of all targets."""
+        found: dict[tuple[str, str, str], list[RunScore]] = {}
+        for score in self.scores:
+            found.setdefault((score.network, score.metric, score.condition), []).append(score)
+        return found
+
+    @cached_property
+    def _shown(self) -> set[tuple[str, str, str, str]]:
+        """Where a difference is shown."""
+        differences = self.differences.differences if self.differences else ()
+        return {(each.target, each.network, each.metric, each.condition) for each in differences if each.verdict}
+
     def better(self, name: str) -> Better:
         return next((metric.better for metric in self.metrics if metric.name == name), Better.NEITHER)
 
@@ -242,13 +261,9 @@ class _Cells:
         return _arrowed(name, self.better(name))
 
     def cell(self, target: str, network: str, metric: str, condition: str) -> Cell:
-        own = [s for s in self.scores if (s.network, s.metric, s.condition) == (network, metric, condition)]
+        own = self._together.get((network, metric, condition), [])
         score = next((each for each in own if each.target == target), None)
-        shown = any(
-            each.verdict
-            for each in (self.differences.differences if self.differences else ())
-            if (each.target, each.network, each.metric, each.condition) == (target, network, metric, condition)
-        )
+        shown = (target, network, metric, condition) in self._shown
         return _cell_of(score, _best([each.value for each in own], self.better(metric)), "*" if shown else "")
 
 

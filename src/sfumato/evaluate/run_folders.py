@@ -1,7 +1,8 @@
-"""Run folders: what trained networks predict, found under a folder and brought together by target, network and seed.
+"""Run folders: what trained networks predict, found under a folder and brought together by target, network, seed and
+condition.
 
-Only files are read here: `run.json` and `predictions.parquet` as `sfumato learn` writes them, or one table of
-predictions a file.
+Only files are read here: `run.json` and `predictions.parquet` as `sfumato learn`, `shift` and `attack` write
+them, or one table of predictions a file.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadFile, BadTable, SfumatoWarning, Where, listing, show
+from sfumato.errors import BadFile, BadTable, SfumatoWarning, Where, listing, one_line, show
+from sfumato.evaluate.conditions import order_of
 from sfumato.files import read_document
 from sfumato.settings import is_whole
 from sfumato.soft_labels import SoftLabels
@@ -30,20 +32,24 @@ SEED = re.compile(r"(.+)\.seed-(\d+)")
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What one training predicts: the network that learnt a target from a seed, all folds of it together."""
+    """What one training predicts: the network that learnt a target from a seed, all folds of it together.
+
+    `condition` is what was done to the pictures (`gaussian-noise/3`, `clean`), empty where the run says nothing of it.
+    """
 
     target: str
     network: str
     seed: int
     predictions: SoftLabels
+    condition: str = ""
 
     @property
     def name(self) -> str:
-        return ".".join(part for part in (self.target, self.network, f"seed-{self.seed}") if part)
+        return _named(self.target, self.network, self.seed, self.condition)
 
 
 def read_runs(folder: str | Path) -> list[Trained]:
-    """All runs under `folder` that came to an end, targets and seeds in order.
+    """All runs under `folder` that came to an end, conditions, targets and seeds in order.
 
     Where no run folder is found, every table in `folder` itself is taken for what one target predicts:
     `soft.parquet`, or `soft.seed-0.parquet`, `soft.seed-1.parquet` ... of several seeds.
@@ -60,21 +66,24 @@ def read_runs(folder: str | Path) -> list[Trained]:
     _check_once(runs)
     trained: list[Trained] = []
     lost: list[str] = []
-    for network in dict.fromkeys(run.network for run in runs):
-        of_network = [run for run in runs if run.network == network]
-        folds = {run.fold for run in of_network}
-        for target, seed in dict.fromkeys((run.target, run.seed) for run in of_network):
-            own = [run for run in of_network if (run.target, run.seed) == (target, seed)]
-            bad = _fault(own, folds)
-            if bad:
-                lost.append(f"{target}.{network}.seed-{seed} ({bad})")
-            else:
-                trained.append(Trained(target, network, seed, _joined([run.folder / PREDICTIONS for run in own])))
+    folds: dict[str, set[int | None]] = {}
+    together: dict[tuple[str, str, int, str], list[_Run]] = {}
+    for run in runs:
+        folds.setdefault(run.network, set()).add(run.fold)
+        together.setdefault((run.target, run.network, run.seed, run.condition), []).append(run)
+    for (target, network, seed, condition), own in together.items():
+        bad = _fault(own, folds[network])
+        if bad:
+            lost.append(f"{_named(target, network, seed, condition)} ({bad})")
+        else:
+            table = _joined([run.folder / PREDICTIONS for run in own])
+            trained.append(Trained(target, network, seed, table, condition))
     if lost:
-        warnings.warn(f"left out: {listing(lost, 6)}", SfumatoWarning, stacklevel=2)
+        more = f" and {len(lost) - 6:,} more" if len(lost) > 6 else ""
+        warnings.warn(f"left out: {one_line(', '.join(lost[:6]))}{more}", SfumatoWarning, stacklevel=2)
     if not trained:
         raise _bad(folder, "no run that came to an end", "at least one", "run the grid again", "no-runs")
-    return sorted(trained, key=lambda run: (run.network, run.target, run.seed))
+    return sorted(trained, key=lambda run: (order_of(run.condition), run.network, run.target, run.seed))
 
 
 @dataclass(frozen=True)
@@ -87,6 +96,7 @@ class _Run:
     seed: int
     fold: int | None
     ended: str
+    condition: str
 
 
 def _read(path: Path) -> _Run:
@@ -99,6 +109,8 @@ def _read(path: Path) -> _Run:
     )
     if not wrong and not (said.get("fold") is None or is_whole(said["fold"])):
         wrong = ["fold"]
+    if not wrong and not isinstance(said.get("condition", ""), str):
+        wrong = ["condition"]
     if wrong:
         raise _bad(
             path,
@@ -107,7 +119,15 @@ def _read(path: Path) -> _Run:
             "take the run's folder away, or run the grid again",
             "bad-run",
         )
-    return _Run(path.parent, said["target"], said["network"], said["seed"], said.get("fold"), said["ended"])
+    return _Run(
+        path.parent, said["target"], said["network"], said["seed"], said.get("fold"), said["ended"],
+        said.get("condition", ""),
+    )  # fmt: skip
+
+
+def _named(target: str, network: str, seed: int, condition: str) -> str:
+    name = ".".join(part for part in (target, network, f"seed-{seed}") if part)
+    return f"{name} under {condition}" if condition else name
 
 
 def _fault(runs: Sequence[_Run], folds: set[int | None]) -> str:
@@ -123,7 +143,7 @@ def _fault(runs: Sequence[_Run], folds: set[int | None]) -> str:
 def _warn_of_unfinished(folder: Path) -> None:
     """Folders of runs that were cut off: their `run.json`, which is written last, is not there."""
     begun = [
-        path.parent.name
+        str(path.parent.relative_to(folder))
         for name in (MODEL, PREDICTIONS)
         for path in folder.rglob(name)
         if not (path.parent / RUN).exists() and UNFINISHED not in path.relative_to(folder).parts
@@ -139,13 +159,14 @@ def _warn_of_unfinished(folder: Path) -> None:
 
 
 def _check_once(runs: Sequence[_Run]) -> None:
-    seen: dict[tuple[str, str, int, int | None], Path] = {}
+    seen: dict[tuple[str, str, int, int | None, str], Path] = {}
     for run in runs:
-        key = (run.target, run.network, run.seed, run.fold)
+        key = (run.target, run.network, run.seed, run.fold, run.condition)
         if key in seen:
+            under = f", condition {run.condition}" if run.condition else ""
             raise BadTable(
                 f"found the same run in {show(seen[key].name)}: target {run.target}, network {run.network}, "
-                f"seed {run.seed}, fold {run.fold}",
+                f"seed {run.seed}, fold {run.fold}{under}",
                 expected="each run once",
                 fix="score the folders apart, or take one of the two away",
                 code="doubled-run",

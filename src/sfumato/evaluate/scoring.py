@@ -78,6 +78,11 @@ def offered(compared: Compared, metrics: Sequence[Metric]) -> list[Metric]:
     return list(metrics) or [each for each in (member() for member in METRICS) if not each.missing(compared)]
 
 
+def few_items(condition: str, n_items: int) -> str:
+    """What is said of intervals over few items."""
+    return f"{condition}: found {n_items} items, which is too few for an interval to be trusted"
+
+
 def _under(
     condition: str,
     compared: Compared,
@@ -89,7 +94,7 @@ def _under(
 ) -> list[Score]:
     """One condition: the same draws of its items for every metric."""
     if 0 < len(compared) < FEW_ITEMS:
-        _warn(f"{condition}: found {len(compared)} items, which is too few for an interval to be trusted")
+        _warn(few_items(condition, len(compared)))
     resampling = Resampling.of(len(compared), level=level, draws=resamples, rng=rng) if len(compared) else None
     scores = []
     for metric in metrics:

@@ -67,6 +67,8 @@ class StackedConv2d(nn.Module):
                 # All members see the same: one wide convolution.
                 return convolved(x, self.weight, self.bias, **self.settings)
             x = x.repeat(1, self.members, 1, 1)
+        if self.groups == 1:
+            return convolved(x, self.weight, self.bias, groups=self.members, **self.settings)
         return F.conv2d(x, self.weight, self.bias, groups=self.groups * self.members, **self.settings)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.evaluate.compared import Compared
-from sfumato.evaluate.metric import Better, Estimate, from_influence, undefined
+from sfumato.evaluate.metric import Better, Drawn, Estimate, from_influence, undefined
 from sfumato.resampling import Interval, Resampling
 
 DECIMALS = 12
@@ -51,7 +51,8 @@ class EntropySpearman:
         found = from_influence(float(np.arctanh(rho)), np.asarray(influence / (1 - rho**2)), resampling)
         between = found.interval
         low, high = (float(np.tanh(each)) for each in (between.low, between.high))
-        return replace(found, value=rho, interval=Interval(low, high, between.kind))
+        drawn = None if found.drawn is None else Drawn(rho, np.tanh(found.drawn.draws), is_linear=True)
+        return replace(found, value=rho, interval=Interval(low, high, between.kind), drawn=drawn)
 
 
 @dataclass(frozen=True, eq=False)

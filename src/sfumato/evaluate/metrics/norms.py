@@ -21,7 +21,7 @@ from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metrics.smoothing import on_grid, smoothed
 from sfumato.resampling import Interval, Resampling
 
-HALVINGS = 12
+HALVINGS = 9
 WIDTH = 0.5
 """Of the smoothing, for one item; it gets narrower with the fifth root of their number, as kernels do."""
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate
 from sfumato.evaluate.metrics.norms import Gaps, inverted, likely_gaps, noise_of
-from sfumato.evaluate.metrics.smoothing import on_grid, smoothed, trapezoid
+from sfumato.evaluate.metrics.smoothing import cosines, from_cosines, on_grid, trapezoid
 from sfumato.resampling import Resampling
 
-FINE, COARSE = 2**14 + 1, 2**9 + 1
+FINE, COARSE = 2**14 + 1, 2**8 + 1
 """Points of the grid for the value, and for its interval and floor."""
-NARROWEST = 2e-3
+NARROWEST = 4e-3
 HALVINGS = 44
 
 
@@ -40,31 +40,28 @@ class SmoothECE:
 
     def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
         n = len(compared)
-        fine = on_grid(compared.confidence, compared.gaps, FINE) / n
-        value = _fixed_point(lambda width: smooth_error(fine, width))
+        value = _fixed_point(on_grid(compared.confidence, compared.gaps, FINE) / n)
         sums = on_grid(compared.confidence, compared.gaps, COARSE)
-        likely = likely_gaps(compared, COARSE)
-        noise = noise_of(sums, on_grid(compared.confidence, compared.gaps**2, COARSE), n, resampling)
+        found, likely = cosines(sums / n), cosines(likely_gaps(compared, COARSE))
+        squares = on_grid(compared.confidence, compared.gaps**2, COARSE)
+        noise = cosines(noise_of(sums, squares, n, resampling))
 
         def gaps_at(error: float) -> Gaps:
             width = max(error, NARROWEST)
-            found, true = smoothed(sums / n, width), smoothed(likely, width)
-            return Gaps(found, true, smoothed(noise, width), trapezoid(COARSE))
+            at_width = [from_cosines(each, width) for each in (found, likely, noise)]
+            return Gaps(at_width[0], at_width[1], at_width[2], trapezoid(COARSE))
 
         return Estimate(value, inverted(gaps_at, value, resampling), n, _floor(compared))
 
 
-def smooth_error(gaps: np.ndarray, width: float) -> float:
-    """smECE at a given width, of mean gaps on a grid."""
-    return float(trapezoid(len(gaps)) @ np.abs(smoothed(gaps, width)))
-
-
-def _fixed_point(error_at: Callable[[float], float]) -> float:
-    """The width that equals the error; the wider, the smaller the error is."""
+def _fixed_point(gaps: Float[np.ndarray, "points"]) -> float:
+    """The width that equals the error of mean gaps on a grid; the wider, the smaller the error is."""
+    heights, weights = cosines(gaps), trapezoid(len(gaps))
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if error_at(middle) > middle else (low, middle)
+        error = float(np.abs(from_cosines(heights, middle)) @ weights)
+        low, high = (middle, high) if error > middle else (low, middle)
     return low
 
 
@@ -74,10 +71,10 @@ def _floor(compared: Compared) -> float:
     n = len(compared)
     confidence = np.clip(compared.confidence, 0, 1)
     variances = on_grid(confidence, confidence * (1 - confidence), COARSE) / n**2
-    weights, each = trapezoid(COARSE) * np.sqrt(2 / np.pi), np.eye(COARSE)
+    weights, each = trapezoid(COARSE) * np.sqrt(2 / np.pi), cosines(np.eye(COARSE))
 
     def expected(width: float) -> float:
-        kernel = smoothed(each, max(width, NARROWEST))
+        kernel = from_cosines(each, max(width, NARROWEST))
         return float(weights @ np.sqrt(variances @ kernel**2))
 
     # As noise goes with the inverse root of the width, this comes near the fixed point at once.

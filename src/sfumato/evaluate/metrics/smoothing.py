@@ -22,14 +22,23 @@ def on_grid(
     return np.asarray(sums)
 
 
+def cosines(sums: Float[np.ndarray, "*rows points"]) -> Float[np.ndarray, "*rows points"]:
+    """The density of `sums` along 0..1 as heights of cosines, to be smoothed by several widths."""
+    density = sums * (sums.shape[-1] - 1)
+    density[..., [0, -1]] *= 2
+    return np.fft.rfft(np.concatenate([density, density[..., -2:0:-1]], axis=-1)).real
+
+
+def from_cosines(heights: Float[np.ndarray, "*rows points"], width: float) -> Float[np.ndarray, "*rows points"]:
+    """The density with these cosines, smoothed with standard deviation `width`."""
+    n_steps = heights.shape[-1] - 1
+    keeps = np.exp(-((np.pi * width * np.arange(n_steps + 1)) ** 2) / 2)
+    return np.asarray(np.fft.irfft(heights * keeps, 2 * n_steps)[..., : n_steps + 1])
+
+
 def smoothed(sums: Float[np.ndarray, "*rows points"], width: float) -> Float[np.ndarray, "*rows points"]:
     """The density of `sums` along 0..1, smoothed with standard deviation `width`; its integral is their sum."""
-    n_steps = sums.shape[-1] - 1
-    density = sums * n_steps
-    density[..., [0, -1]] *= 2
-    around = np.concatenate([density, density[..., -2:0:-1]], axis=-1)
-    keeps = np.exp(-((np.pi * width * np.arange(n_steps + 1)) ** 2) / 2)
-    return np.asarray(np.fft.irfft(np.fft.rfft(around) * keeps, 2 * n_steps)[..., : n_steps + 1])
+    return from_cosines(cosines(sums), width)
 
 
 def trapezoid(n_points: int) -> Float[np.ndarray, "points"]:

@@ -1,13 +1,14 @@
 """How often the intervals of metrics hold the figure that infinitely many items would give.
 
-`python bench/coverage.py [studies]` draws that many studies from three populations of predictions and crowds, of 300,
-1,000 and 3,000 items each, and prints for every metric the share of studies whose 95% interval holds the figure of a
-million items of the same population. What is not between 93 and 97% is marked.
+`python bench/evaluate_coverage.py [studies]` draws that many studies from three populations of predictions and crowds,
+of 300, 1,000 and 3,000 items each, and prints for every metric the share of studies whose 95% interval holds the figure
+of a million items of the same population. What is not between 93 and 97% is marked.
 """
 
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -56,7 +57,7 @@ def true_figures(sharpness: float) -> list[float]:
     return [each.estimate(everything, resampling).value for each in asked]
 
 
-def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, draws: int = 400) -> np.ndarray:
+def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, draws: int = 1000) -> np.ndarray:
     """The share of studies whose interval holds the figure, one a metric; NaN intervals hold nothing."""
     held = np.zeros(len(ASKED))
     for study in range(n_studies):
@@ -69,15 +70,19 @@ def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, dra
     return held / n_studies
 
 
+def label_of(metric: Any) -> str:
+    """The metric's name, with the setting that tells two of it apart."""
+    return f"{metric.name} (size {metric.size})" if isinstance(metric, RMSCalibration) else str(metric.name)
+
+
 def main(n_studies: int) -> None:
     for name, sharpness in POPULATIONS.items():
         figures = true_figures(sharpness)
         columns = [coverage(n, sharpness, figures, n_studies) for n in SIZES]
         print(f"{name}: {n_studies} studies\n{'':28}{'figure':>9}" + "".join(f"{n:>9,}" for n in SIZES))
         for i, metric in enumerate(ASKED):
-            label = metric.name + (f" (size {metric.size})" if isinstance(metric, RMSCalibration) else "")
             cells = "".join(f"{c[i]:>8.1%}" + (" " if 0.93 <= c[i] <= 0.97 else "*") for c in columns)
-            print(f"{label:28}{figures[i]:>9.4f}{cells}", flush=True)
+            print(f"{label_of(metric):28}{figures[i]:>9.4f}{cells}", flush=True)
 
 
 if __name__ == "__main__":

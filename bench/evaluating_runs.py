@@ -1,0 +1,107 @@
+"""What the runs of published_runs.py show: every target and metric, by stratum, under attack, and where a gain is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pages import markdown
+from published_runs import TARGETS, Published, published_runs
+from sfumato.evaluate import read_runs
+from sfumato.evaluate.comparing import Difference, compare_runs, scores_over_seeds
+from sfumato.evaluate.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
+from sfumato.evaluate.measuring import Measured, measure_runs
+from sfumato.evaluate.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
+from sfumato.evaluate.mode_shift import mode_shift
+from sfumato.evaluate.strata import Agreement
+from sfumato.inputs import Inputs
+from sfumato.learn.attacking import Attacking
+from sfumato.learn.attacks import Fgsm
+from sfumato.learn.dealing import carry_out_work
+from sfumato.learn.ready_runs import ReadyRuns
+from sfumato.scores import ALL
+from sfumato.soft_labels import SoftLabels
+
+RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
+"""Where runs are kept."""
+MARK = {"better": " ▲", "worse": " ▼", "differs": " ◆", "": ""}
+
+
+def shown(name: str) -> str:
+    """The page's section on one protocol, in Markdown."""
+    published = published_runs(name, RUNS)
+    people, original = SoftLabels.read(published.labels), _original(published)
+    runs = read_runs(published.runs)
+    measured = measure_runs(runs, people=people, original=original, strata=[Agreement()])
+    differences = compare_runs(measured, baseline="hard").differences
+    n_items = {figures.condition: figures.n_items for figures in measured.figures if figures.metric.name == "brier"}
+    parts = [
+        f"{len(TARGETS)} targets x {published.protocol.seeds} seeds, network `{published.protocol.network}`, "
+        f"{n_items[ALL]:,} test items. ▲ better and ▼ worse than `hard`, ◆ different where neither way is better: "
+        "paired t over seeds, Holm over all comparisons of a metric, 5 %.",
+        _by_target(measured, differences, ALL),
+    ]
+    for stratum, n in n_items.items():
+        if stratum != ALL:
+            parts += [
+                f"**{stratum[:1].upper()}{stratum[1:]}** ({n:,} items):",
+                _by_target(measured, differences, stratum),
+            ]
+    parts += ["**Under FGSM**, 4/255 away from the original label:", _attacked(published, people, original)]
+    parts += [
+        "**Where the gain is**: scored against people's labels and the original ones.",
+        _shift(runs, people, original),
+    ]
+    return "\n\n".join(parts)
+
+
+def _original(published: Published) -> SoftLabels:
+    inputs = Inputs.read(published.inputs)
+    assert inputs.labels is not None
+    return SoftLabels.one_hot(inputs.items, inputs.labels, SoftLabels.read(published.labels).classes)
+
+
+def _by_target(measured: Measured, differences: Sequence[Difference], condition: str) -> str:
+    """A row a metric, a column a target: the mean over seeds, the best in bold, marked where it differs from hard."""
+    verdicts = {(each.metric, each.target): each.verdict for each in differences if each.condition == condition}
+    values = {
+        (each.metric, each.target): each.value
+        for each in scores_over_seeds(measured).scores
+        if each.condition == condition
+    }
+    rows = []
+    for metric in dict.fromkeys(metric for metric, _ in values):
+        row = [values.get((metric, target), np.nan) for target in TARGETS]
+        if np.isnan(row).all():
+            continue
+        rows.append(
+            [
+                metric,
+                *(f"{v:.3f}{MARK[verdicts.get((metric, target), '')]}" for v, target in zip(row, TARGETS, strict=True)),
+            ]
+        )
+    return markdown(["", *TARGETS], rows)
+
+
+def _attacked(published: Published, people: SoftLabels, original: SoftLabels) -> str:
+    inputs = Inputs.read(published.inputs)
+    place = published.runs.parent / "attacked"
+    carry_out_work(Attacking(ReadyRuns.in_folder(published.runs).runs, place, Fgsm(), inputs), processes=2)
+    folder = next(path for path in sorted(place.iterdir()) if path.name.startswith("fgsm"))
+    metrics = [Accuracy(), CrossEntropy(), KLDivergence()]
+    measured = measure_runs(read_runs(folder), people=people, original=original, metrics=metrics)
+    condition = measured.figures[0].condition
+    return _by_target(measured, compare_runs(measured, baseline="hard").differences, condition)
+
+
+def _shift(runs: Sequence[object], people: SoftLabels, original: SoftLabels) -> str:
+    kinds = {name: labels for name, labels in kinds_of_labels(people, original).items() if name in (PEOPLE, ORIGINAL)}
+    measured = measure_against(runs, kinds, metrics=[CrossEntropy(), Brier(), Accuracy()])
+    rows = [
+        [each.metric, each.against, each.part, f"{each.difference:+.3f} ({each.low:+.3f} to {each.high:+.3f})"]
+        for each in mode_shift(measured).shifts
+    ]
+    return markdown(["metric", "scored against", "step", "difference (95% over seeds)"], rows)

@@ -1,0 +1,170 @@
+"""What `sfumato evaluate` is asked for: options that go together, metrics and strata by name, files that can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.cli.options import check_not_negative, check_outputs
+
+if TYPE_CHECKING:
+    from sfumato.evaluate import Metric, Stratification
+    from sfumato.soft_labels import SoftLabels
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options that are settings."""
+
+    common: bool
+    level: float
+    resamples: int
+    seed: int
+    thorough: bool
+    baseline: str | None
+    correction: str | None
+    family: str | None
+    differences: Path | None
+    table: Path | None
+    mode_shift: Path | None
+    cross_label: Path | None
+    against: tuple[str, ...]
+
+    def check(self, predicted: Path | None, runs: Path | None, original: Path | None) -> None:
+        """An error unless the options go together."""
+        from sfumato.errors import BadSetting
+        from sfumato.evaluate.comparing import FAMILIES
+        from sfumato.evaluate.paired_tests import CORRECTIONS
+        from sfumato.resampling import check_resampling
+        from sfumato.settings import one_of
+
+        check_not_negative("seed", self.seed)
+        check_resampling(self.level, self.resamples)
+        if (predicted is None) == (runs is None):
+            found = "neither --predicted nor --runs" if runs is None else "--predicted beside --runs"
+            raise BadSetting(f"found {found}", expected="one of them", fix="give one of them", code="bad-setting")
+        for option in ("baseline", "correction", "family", "differences", "table", "mode_shift", "cross_label"):
+            if predicted is not None and getattr(self, option) is not None:
+                name = option.replace("_", "-")
+                raise BadSetting(
+                    f"found --{name} beside --predicted",
+                    expected=f"runs to compare, for --{name}",
+                    fix="give --runs, a folder of runs or with a table a target",
+                    code="bad-setting",
+                )
+        if self.mode_shift and original is None:
+            raise BadSetting(
+                "found --mode-shift without --original",
+                expected="the class every item came with",
+                fix="give --original, a table with item and label",
+                code="no-original",
+            )
+        if self.against and self.cross_label is None:
+            raise BadSetting(
+                "found --against without --cross-label",
+                expected="a file for the table",
+                fix="give --cross-label too",
+                code="bad-setting",
+            )
+        one_of("correction", self.correction or "holm", CORRECTIONS)
+        one_of("family", self.family or "metric", FAMILIES)
+
+
+def metrics_named(names: str | None) -> list[Metric]:
+    """The metrics of `ece:bins=10,brier`."""
+    from sfumato.evaluate import METRICS, metric_named
+    from sfumato.learn.choices import Choice, split_choices
+
+    chosen = []
+    for choice in (Choice.of(text) for text in split_choices(names or "")):
+        # In tables names have underlines; either is understood.
+        name = choice.name.replace("-", "_")
+        chosen.append(metric_named(name, _settings(METRICS, name, choice.settings)))
+    return chosen
+
+
+def strata_named(names: str | None) -> list[Stratification]:
+    """The strata of `agree,entropy:quantiles=4,mine.csv`."""
+    from sfumato.evaluate import STRATA, Given, stratification_named
+    from sfumato.learn.choices import Choice, split_choices
+
+    chosen: list[Stratification] = []
+    for text in split_choices(names or ""):
+        if Path(text).suffix in (".csv", ".parquet", ".gz", ".pq"):
+            chosen.append(Given.read(text))
+            continue
+        choice = Choice.of(text)
+        chosen.append(stratification_named(choice.name, _settings(STRATA, choice.name, choice.settings)))
+    return chosen
+
+
+def _settings(members: Sequence[Any], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was written behind a name, as its fields would have it; an unknown name is refused elsewhere."""
+    from sfumato.learn.choices import settings_for
+
+    member = next((each for each in members if each.name == name), None)
+    return settings_for(member, given) if member else {}
+
+
+def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
+    """The class every item came with, over people's classes."""
+    from dataclasses import replace
+
+    from sfumato.learn.preparing import read_original
+    from sfumato.soft_labels import SoftLabels
+
+    label = read_original(path)
+    return replace(SoftLabels.one_hot(list(label), list(label.values()), people.classes), path=path)
+
+
+def named_file(text: str) -> tuple[str, Path]:
+    """Name and file of `experts=experts.parquet`."""
+    from sfumato.errors import BadSetting, show
+    from sfumato.evaluate.cross_label import KINDS
+
+    name, equals, path = text.partition("=")
+    if not name or not equals or not path or name in KINDS:
+        raise BadSetting(
+            f"found --against {show(text)}",
+            expected=f"NAME=FILE, the name another than {', '.join(KINDS)}",
+            fix="write for example --against experts=experts.parquet",
+            code="bad-setting",
+        )
+    return name, Path(path)
+
+
+def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked: Asked) -> None:
+    """An error unless every output can be written, to a file that is neither a source nor another output."""
+    from sfumato.errors import BadSetting, show
+    from sfumato.evaluate.paper_tables import check_ending
+    from sfumato.files import check_place
+
+    for source in sources:
+        check_outputs(source, output=output, differences=asked.differences)
+    seen = {path.absolute() for path in (*sources, output, asked.differences) if path}
+    for path in (asked.table, asked.mode_shift, asked.cross_label):
+        if path is None:
+            continue
+        check_ending(path)
+        if check_place(path).absolute() in seen:
+            raise BadSetting(
+                f"found the same file, {show(path.name)}, twice",
+                expected="a file of its own for each",
+                fix="choose another file",
+                code="bad-setting",
+            )
+        seen.add(path.absolute())
+    if runs is None:
+        return
+    is_flat = not any(runs.rglob("run.json"))
+    for path in seen - {source.absolute() for source in sources}:
+        inside = path.parent == runs.absolute() if is_flat else (path.parent / "run.json").exists()
+        if inside:
+            raise BadSetting(
+                f"found the output {show(path.name)} among the predictions",
+                expected="a place where it is not taken for one of them, nor in the place of one",
+                fix="choose another folder",
+                code="bad-setting",
+            )
