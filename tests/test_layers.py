@@ -25,6 +25,7 @@ LAYERS = (
     {"agreement"},
     {"aggregate"},
     {"learn", "evaluate"},
+    {"plan"},
     {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {"torch": "learn", "starlette": "web", "uvicorn": "web", "sqlalchemy": "elicit"}

@@ -11,12 +11,12 @@ import json
 import os
 import sys
 import warnings
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from sfumato import __version__
+from sfumato.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
     from sfumato.errors import SfumatoError
@@ -45,31 +45,13 @@ COMMANDS = {
 }
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when first asked for; help needs only the lines above."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Steps"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
-
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS:
-            from sfumato.errors import unknown
-
-            raise unknown("command", args[0], list(COMMANDS), fix="see sfumato --help")
-        return super().resolve_command(ctx, args)
-
-
-@click.command(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=LazyGroup,
+    members=COMMANDS,
+    heading="Steps",
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="sfumato")
 @click.option("--json", "as_json", is_flag=True, help="Print errors as JSON.")
 @click.pass_context
