@@ -145,3 +145,14 @@ def test_scoring_from_the_front_door() -> None:
     assert sfumato.score is score
     assert sfumato.Scores is Scores
     assert {"score", "Scores"} <= set(dir(sfumato))
+
+
+def test_an_interval_ends_where_the_metric_does() -> None:
+    """Of 40 items one is wrong: the bootstrap of t by itself would go past 1."""
+    right = np.tile([0.9, 0.1], (40, 1))
+    people = right.copy()
+    people[0] = [0.0, 1.0]
+    tables = [SoftLabels.from_numpy([str(i) for i in range(40)], each, ["a", "b"]) for each in (right, people)]
+    found = score(predicted=tables[0], people=tables[1], metrics=[metric_named("accuracy")]).rows()[0]
+    assert found.value == pytest.approx(39 / 40)
+    assert 0 < found.low < found.value < found.high <= 1

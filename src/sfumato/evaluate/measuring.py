@@ -14,7 +14,7 @@ from jaxtyping import Float
 from sfumato.errors import SfumatoWarning
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.conditions import joined
-from sfumato.evaluate.metric import Estimate, Metric, undefined
+from sfumato.evaluate.metric import Estimate, Metric, estimated, undefined
 from sfumato.evaluate.pairing import check_some, compared_runs
 from sfumato.evaluate.run_folders import Trained
 from sfumato.evaluate.scoring import FEW_ITEMS, few_items, offered
@@ -200,7 +200,7 @@ class _Found:
 
 def _found(metric: Metric, compared: Compared, resampling: Resampling, thorough: bool) -> _Found:
     """The figure and its draws: the metric's own, or with `thorough` those of its linear part (NaN: none)."""
-    found = metric.estimate(compared, resampling)
+    found = estimated(metric, compared, resampling)
     own = found.own_drawn
     if own is not None:
         return _Found(found, own.draws, is_exact=not own.is_linear)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
@@ -75,6 +75,13 @@ class Metric(Protocol):
 
     def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
         """The figure, with an interval from `resampling`, which draws the same items."""
+
+
+def estimated(metric: Metric, compared: Compared, resampling: Resampling) -> Estimate:
+    """What `metric` says, its interval ending where the metric does."""
+    found = metric.estimate(compared, resampling)
+    low, high = np.clip((found.interval.low, found.interval.high), *metric.bounds)
+    return replace(found, interval=replace(found.interval, low=float(low), high=float(high)))
 
 
 def mean_over_items(

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.errors import BadSetting, SfumatoWarning
 from sfumato.evaluate.compared import Compared, compare
-from sfumato.evaluate.metric import Metric
+from sfumato.evaluate.metric import Metric, estimated
 from sfumato.evaluate.metrics import METRICS
 from sfumato.evaluate.strata import Stratification, Stratum, strata_of
 from sfumato.resampling import Resampling, check_resampling
@@ -104,7 +104,7 @@ def _under(
                 _warn(f"{condition}: {metric.name} cannot be computed: {missing}")
             scores.append(Score(metric.name, condition, np.nan, np.nan, np.nan, 0, np.nan, f"none: {missing}"))
             continue
-        found = metric.estimate(compared, resampling)
+        found = estimated(metric, compared, resampling)
         between = found.interval
         scores.append(
             Score(
