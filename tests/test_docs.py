@@ -14,6 +14,7 @@ import pytest
 from sfumato.aggregate import AGGREGATORS
 from sfumato.agreement import MEASURES
 from sfumato.cli import COMMANDS
+from sfumato.cli.planning import QUESTIONS
 from sfumato.elicit.kinds import KINDS
 from sfumato.evaluate import METRICS, STRATA
 from sfumato.imports import FORMATS
@@ -26,6 +27,7 @@ from sfumato.learn.optimisers import OPTIMISERS
 from sfumato.learn.schedules import SCHEDULES
 from sfumato.learn.targets import TARGETS
 from sfumato.payloads import PAYLOAD_KINDS
+from sfumato.plan.indices import INDICES
 from sfumato.transform import TRANSFORMS
 
 ROOT = Path(__file__).parent.parent
@@ -103,6 +105,7 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
         ("elicit.md", [kind.name for kind in KINDS]),
         ("learn.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMISERS, *SCHEDULES)]),
         ("learn.md", list(NAMED)),
+        ("plan.md", [each.name for each in INDICES]),
     ],
 )
 def test_pages_name_every_member(page: str, names: list[str]) -> None:
@@ -145,7 +148,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 
 def test_options_in_the_docs_exist(tmp_path: Path) -> None:
-    groups = {"study": ("new", "check", "links")}
+    groups = {"study": ("new", "check", "links"), "plan": tuple(QUESTIONS)}
     names = [*COMMANDS, *(f"{name} {part}" for name, parts in groups.items() for part in parts), ""]
     shown = "".join(run(f"sfumato {name} --help", tmp_path) for name in names)
     for path in [ROOT / "README.md", *DOCS]:

@@ -37,6 +37,7 @@ COMMANDS = {
     "map": ("sfumato.cli.mapping", "Map items by how they were learnt: easy, ambiguous, hard."),
     "represent": ("sfumato.cli.representing", "Compare a network's features with how alike people find items."),
     "duplicates": ("sfumato.cli.duplicating", "Find items that occur twice, and what leaks between splits."),
+    "plan": ("sfumato.cli.planning", "Say what to ask, of how many, about which items."),
     "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),
     "serve": ("sfumato.cli.serving", "Open a study to people, in their browser."),
     "export": ("sfumato.cli.exporting", "Write a study's answers as a table."),

@@ -7,7 +7,6 @@ import click
 from sfumato.cli.lazy import LazyGroup
 
 QUESTIONS = {
-    "compare": ("sfumato.cli.plan_compare", "Which kind of label is worth its price, for your goal."),
     "annotators": ("sfumato.cli.plan_annotators", "How many answers an item needs."),
     "replay": ("sfumato.cli.plan_replay", "Which item next: policies replayed on recorded answers."),
 }

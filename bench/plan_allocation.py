@@ -1,0 +1,124 @@
+"""Which item next: what an update costs, and how many answers a policy saves on CIFAR-10H.
+
+`SFUMATO_DATA=... python bench/plan_allocation.py [splits]` prints
+
+- the time of an update (an answer arrives, its item is looked at again, the next one is chosen) and of a refit, for
+  10,000 items and 10 classes;
+- the answers an image with which `bayes` matches the best add-constant smoothing at 25, on real halves of the votes;
+- the sober comparison with 51 answers for all, where the truth is drawn from the prior's family, and where the counts
+  are taken as the truth;
+- what stopping at a lead of 8 needs for the most frequent label alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.plan.allocation import Allocation
+from sfumato.plan.estimators import ADD_CONSTANT, BAYES
+from sfumato.plan.indices import INDICES, KL, L2, Index, Uniform
+from sfumato.plan.modal_label import stop_at_lead
+from sfumato.plan.prior import fit_prior
+from sfumato.plan.recorded import Recorded, Split
+from sfumato.plan.replay import joined, replay, replayed
+from sfumato.plan.replay_curves import Replay
+
+UPDATES = 300
+N_ANSWERS = 51
+N_POOL = 120
+"""Answers an item can be given where they are drawn: more than any policy that saves answers asks for."""
+N_DRAWN = 2_000
+"""Items of the comparison with 51 answers."""
+
+
+def print_times(counts: np.ndarray, rng: np.random.Generator) -> None:
+    some = np.array([rng.multivariate_hypergeometric(row, 5) for row in counts.astype(np.int64)], np.float64)
+    print(
+        f"{len(some):,} items x {some.shape[1]} classes, 5 answers each\n"
+        f"{'index':14}{'update ms':>10}{'worst':>8}{'refit s':>9}"
+    )
+    for member in INDICES:
+        state = Allocation.of(some, member(), audit=0.05)
+        taken = []
+        for _ in range(UPDATES):
+            started = time.perf_counter()
+            chosen = state.choose(rng)
+            state = state.told(chosen.item, int(rng.integers(some.shape[1])))
+            taken.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        state.refitted()
+        refit = time.perf_counter() - started
+        print(f"{member.name:14}{np.median(taken) * 1e3:>10.2f}{max(taken) * 1e3:>8.2f}{refit:>9.2f}", flush=True)
+
+
+def print_halves(counts: np.ndarray, splits: int) -> None:
+    started = time.perf_counter()
+    found = replay(
+        Recorded.of_counts(counts), [Uniform(), L2(), KL()], budget=25, splits=splits, rng=np.random.default_rng(0)
+    )
+    reference = found.curve("uniform", ADD_CONSTANT)
+    print(
+        f"\nreal halves, {splits} splits: answers that match the best add-constant smoothing at "
+        f"{reference.answers[:, -1].mean():.0f} (log-loss {reference.log_loss[:, -1].mean():.4f}), "
+        f"{time.perf_counter() - started:.0f} s"
+    )
+    for need in found.needed():
+        if need.estimator == BAYES:
+            print(f"{need.policy:14}{need.answers:>6.1f} ({need.low:.1f} to {need.high:.1f})  x{need.times_fewer:.2f}")
+
+
+def print_sober(counts: np.ndarray) -> None:
+    rng = np.random.default_rng(1)
+    some = counts[rng.permutation(len(counts))[:N_DRAWN]].astype(np.float64)
+    prior = fit_prior(counts.astype(np.float64))
+    component = rng.choice(len(prior.weights), N_DRAWN, p=prior.weights / prior.weights.sum())
+    truths = {
+        "truth drawn from the family": np.array([rng.dirichlet(prior.alpha[j]) for j in component]),
+        "counts taken as the truth": some / some.sum(axis=1, keepdims=True),
+    }
+    print(f"\nanswers with which bayes matches uniform {N_ANSWERS}, {N_DRAWN:,} items")
+    for name, truth in truths.items():
+        print(name)
+        votes = np.array([rng.multinomial(N_POOL, row) for row in truth])
+        split = Recorded.of_counts(votes).against(truth, rng)
+        uniform = _replay(split, [Uniform()], (5, 8, 12, 16, 20, 25, 30, 36, 43, N_ANSWERS), rng)
+        adaptive = _replay(split, [L2(), KL()], (5, 8, 12, 16, 20, 25, 30, 36, 43, 51), rng)
+        both = Replay((*uniform.curves, *adaptive.curves), N_DRAWN)
+        for by, estimator in product(("squared_error", "kl"), (ADD_CONSTANT, BAYES)):
+            cells = [
+                f"{need.policy} {need.answers:.1f} (x{need.times_fewer:.2f})"
+                if need.answers == need.answers
+                else f"{need.policy} not by {N_ANSWERS}"
+                for need in both.needed("uniform", estimator, by)
+                if need.estimator == BAYES
+            ]
+            print(f"  {by.replace('_', ' '):13} of {estimator:12}: {', '.join(cells)}", flush=True)
+
+
+def _replay(split: Split, policies: list[Index], budgets: tuple[int, ...], rng: np.random.Generator) -> Replay:
+    curves = [curve for each in policies for curve in joined(each.name, [replayed(split, each, budgets, rng=rng)])]
+    return Replay(tuple(curves), len(split.truth))
+
+
+def main(splits: int) -> None:
+    with np.load(Path(os.environ["SFUMATO_DATA"]) / "cifar10h" / "counts.npz") as arrays:
+        counts = arrays["counts"]
+    print_times(counts, np.random.default_rng(0))
+    print_halves(counts, splits)
+    print_sober(counts)
+    stop = stop_at_lead(Recorded.of_counts(counts), 8, np.random.default_rng(0))
+    print(
+        f"\nmost frequent label alone, stopping at a lead of 8: {stop.answers_per_item:.1f} of "
+        f"{stop.recorded_per_item:.1f} answers (x{stop.times_fewer:.1f}), the label of all for {stop.agrees:.2%}, "
+        f"{stop.unfinished:.1%} ran out"
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)

@@ -1,0 +1,227 @@
+"""`sfumato plan annotators`: how many answers an item needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
+from sfumato.cli.showing import bar, progress_bar, say_written
+
+if TYPE_CHECKING:
+    from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+    from sfumato.plan.annotators import AnnotatorPlan, Goal
+    from sfumato.plan.budget import Price, TradeOff
+    from sfumato.plan.pilot import Pilot
+
+SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+BAR = 20
+
+
+@click.command("annotators")
+@click.option("--pilot", type=PATH, help="What was said already: Beliefs, Annotations, or SoftLabels with counts.")
+@click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number a class).")
+@click.option("--classes", "n_classes", type=int, default=0, help="How many classes, for a prior with one number.")
+@click.option("--measure", default="tv", show_default=True, metavar="NAME", help="tv, l2 (squared), or kl (bayes).")
+@click.option("--target", type=float, help="The error that is small enough.")
+@click.option("--share", type=float, help="The share of items to end within the target; else it is for their mean.")
+@click.option("--probability", type=float, default=0.95, show_default=True, help="How sure to be of reaching it.")
+@click.option("--most", type=int, default=100, show_default=True, help="How many answers an item at most.")
+@click.option(
+    "--budget", type=float, help="Compare items and answers: in answers, or in money where they have a price."
+)
+@click.option("--seconds-per-answer", "seconds", type=float, help="Mean time of an answer, for its price.")
+@click.option("--wage", type=float, help="Pay an hour, for its price.")
+@click.option("--resamples", type=int, default=100, show_default=True, help="How often the pilot is drawn anew.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
+@click.option("-o", "--output", type=PATH, help="Write the curve: .csv or .parquet.")
+def command(
+    pilot: Path | None,
+    prior: str | None,
+    n_classes: int,
+    measure: str,
+    target: float | None,
+    share: float | None,
+    probability: float,
+    most: int,
+    budget: float | None,
+    seconds: float | None,
+    wage: float | None,
+    resamples: int,
+    seed: int,
+    output: Path | None,
+) -> None:
+    """Say how many answers an item needs, from a pilot or an assumed prior.
+
+    \b
+    tv  mass by which the shares of the answers miss the item's distribution
+    l2  the same as a squared distance
+    kl  nats that the labels of `bayes` lose: it reads answers in the light of all others
+
+    With --budget also what the same money buys as many items or many answers each.
+    """
+    import numpy as np
+
+    from sfumato.plan.annotators import how_many
+    from sfumato.plan.budget import trade_off
+    from sfumato.plan.measures import measure_named
+
+    check_not_negative("seed", seed)
+    check_outputs(pilot or Path(), output=output)
+    by = measure_named(measure)
+    goal = _goal(target, share, probability)
+    price = _price(seconds, wage)
+    source = _source(pilot, prior, n_classes)
+    bought = None
+    if budget is not None:
+        bought = trade_off(source, budget, price=price, measure=by, rng=np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    with progress_bar() as progress:
+        plan = how_many(source, measure=by, goal=goal, most=most, resamples=resamples, rng=rng, progress=progress)
+    if output:
+        plan.write(output)
+        say_written(output, f"the curve at 1 to {len(plan):,} answers an item")
+    _show_source(plan, source)
+    _show_curve(plan, price)
+    plan.check_reached()
+    _show_answer(plan)
+    if bought is not None:
+        _show_trade_off(bought, plan, budget or 0, price)
+
+
+def _goal(target: float | None, share: float | None, probability: float) -> Goal | None:
+    from sfumato.plan.annotators import Goal
+
+    if target is None and share is not None:
+        raise _bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
+    return None if target is None else Goal(target, share, probability)
+
+
+def _price(seconds: float | None, wage: float | None) -> Price | None:
+    from sfumato.plan.budget import Price
+
+    if seconds is None and wage is None:
+        return None
+    if seconds is None or wage is None:
+        missing = "--wage" if wage is None else "--seconds-per-answer"
+        raise _bad(f"found no {missing}", "both --seconds-per-answer and --wage, or neither", f"add {missing}")
+    return Price(seconds, wage)
+
+
+def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | DirichletMixture:
+    """What the plan rests on; the kind of table is told by its columns."""
+    from sfumato.annotations import Annotations
+    from sfumato.beliefs import Beliefs
+    from sfumato.files import read_rows
+    from sfumato.plan.pilot import Pilot, dirichlet
+    from sfumato.soft_labels import SoftLabels
+
+    if (pilot is None) == (prior is None):
+        found = "neither --pilot nor --prior" if pilot is None else "both --pilot and --prior"
+        raise _bad(f"found {found}", "one of them", "give a pilot where there is one: it says much more")
+    if pilot is not None:
+        names = read_rows(pilot).schema.names
+        kind: Any = Annotations if "payload" in names else Beliefs if "annotator" in names else SoftLabels
+        table = kind.read(pilot)
+        refuse_empty(table, pilot)
+        return Pilot.of(table)
+    assert prior is not None
+    name, _, given = prior.partition(":")
+    try:
+        alpha = [1.0] if name == "uniform" and not given else [float(each) for each in given.split(",")]
+    except ValueError:
+        alpha = []
+    if name not in ("uniform", "dirichlet") or not alpha:
+        raise _bad(f"found --prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
+    if len(alpha) == 1 and not n_classes:
+        raise _bad(f"found --prior {prior} and no number of classes", "how many classes there are", "add --classes")
+    return dirichlet(alpha, n_classes)
+
+
+def _show_source(plan: AnnotatorPlan, source: Any) -> None:
+    if plan.n_items:
+        n_items, each = source.n_items, source.answers_an_item
+        click.echo(f"from a pilot of {n_items:,} item{'s' * (n_items != 1)} with {each:.3g} answers each")
+    else:
+        click.echo(f"from an assumed prior over {source.alpha.shape[1]} classes: nothing here was measured")
+
+
+def _show_curve(plan: AnnotatorPlan, price: Price | None) -> None:
+    of_share = plan.goal is not None and plan.goal.share is not None
+    title = f"items within {plan.goal.target:g}" if of_share and plan.goal else f"mean {plan.measure.title}"
+    has_interval = len(plan.resampled) > 0
+    head = f"{'answers':>7}  {title:>21}" + (f"  {'95% interval':^16}" if has_interval else "")
+    head += f"  {'chance':>6}" if plan.goal and has_interval else ""
+    click.echo(f"{head}  {'an item':>8}" if price else head)
+    marked = {m for m in (plan.needed, plan.as_it_stands) if m is not None}
+    scale = 1.0 if of_share else float(plan.value.max()) or 1.0
+    for m in sorted({m for m in SHOWN if m <= len(plan)} | marked | {len(plan)}):
+        i = m - 1
+        between = f"  {_figure(plan.low[i], of_share):>6} to {_figure(plan.high[i], of_share):<6}"
+        line = f"{m:>7}  {_figure(plan.value[i], of_share):>21}" + (between if has_interval else "")
+        line += f"  {plan.chance[i]:>6.0%}" if plan.goal and has_interval else ""
+        line += f"  {price.of_answer * (i + 1):>8.3f}" if price else ""
+        drawn = bar([(plan.value[i] / scale, "█")], BAR)
+        click.echo(f"{line}  {drawn} {'<- enough' if m == plan.needed else ''}".rstrip())
+
+
+def _show_answer(plan: AnnotatorPlan) -> None:
+    """The answer in a sentence, what came close, and what would change it."""
+    goal, needed = plan.goal, plan.needed
+    if goal is None or needed is None:
+        click.echo("say what is enough with --target, and how many answers that takes is said here")
+        return
+    what = (
+        f"a mean {plan.measure.title} of at most {goal.target:g}"
+        if goal.share is None
+        else f"{100 * goal.share:g}% of items within a {plan.measure.title} of {goal.target:g}"
+    )
+    sure = f" with probability {goal.probability:g}" if len(plan.resampled) else ""
+    click.echo(f"\n{needed} answer{'s' * (needed != 1)} an item: {what}{sure}.")
+    of_share = goal.share is not None
+    for m in (needed - 1, max(needed // 2, 1), needed * 2):
+        if 0 < m <= len(plan) and m != needed:
+            reach = f", reached with probability {plan.chance[m - 1]:.2f}" if len(plan.resampled) else ""
+            click.echo(f"  - {m} would give {_figure(plan.value[m - 1], of_share).strip()}{reach}")
+    click.echo("what would change it:")
+    if len(plan.resampled):
+        low, high = plan.between
+        upper = f"more than {len(plan)}" if high is None else str(high)
+        moves = f"would say {low} to {upper}" if high != low else f"would say {low} too"
+        click.echo(f"  - other items in the pilot: {moves}, 9 times of 10")
+    else:
+        click.echo("  - a pilot: under another prior the answer may be several times larger or smaller")
+    if plan.measure.uses_prior:
+        click.echo("  - another aggregator: only `bayes` reads an item's answers in the light of all others")
+    else:
+        click.echo("  - the aggregator: these are plain shares; for what `bayes` makes of answers see --measure kl")
+
+
+def _show_trade_off(table: TradeOff, plan: AnnotatorPlan, budget: float, price: Price | None) -> None:
+    unit = "answers" if price is None else f"at {price.of_answer:.4g} an answer"
+    click.echo(f"\nwhat {budget:,g} {unit} buy (errors; * best for the goal)")
+    of_item = f"an item, {plan.measure.name}"
+    click.echo(f"{'answers':>7}  {'items':>10}  {'class shares':>13}  {'disagreement':>13}  {of_item:>13}")
+    for i, m in enumerate(table.n_answers.tolist()):
+        cells = [
+            ("-" if column[i] != column[i] else f"{column[i]:.4f}") + ("*" if m == table.best(goal) else " ")
+            for goal, column in (
+                ("class_shares", table.class_shares),
+                ("disagreement", table.disagreement),
+                ("item", table.item),
+            )
+        ]
+        click.echo(f"{m:>7}  {table.n_items[i]:>10,}  " + "  ".join(f"{cell:>13}" for cell in cells))
+    click.echo("class shares: the mean label of all such items; disagreement: the chance that two people differ")
+
+
+def _figure(value: float, is_share: bool) -> str:
+    return f"{100 * value:.1f}%" if is_share else f"{value:.4f}"
+
+
+def _bad(found: str, expected: str, fix: str) -> Exception:
+    from sfumato.errors import BadSetting
+
+    return BadSetting(found, expected=expected, fix=fix, code="bad-setting")

@@ -1,0 +1,122 @@
+"""`sfumato plan replay`: which item next, tried on answers that are there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, output_option
+from sfumato.cli.showing import drawing, say_written
+
+if TYPE_CHECKING:
+    from sfumato.plan.modal_label import ModalStop
+    from sfumato.plan.replay_curves import Replay
+
+POLICY_LINES = """\b
+  uniform        fewest answers first; the baseline, always replayed
+  l2             most expected squared error taken away by one more answer
+  kl             most expected KL divergence taken away by one more answer
+  entropy        most expected disagreement, settled or not
+  not-unanimous  most probably not of one mind
+  lead           fewest first, until one class is --lead answers ahead"""
+
+SHOWN = 7
+
+
+@click.command(
+    "replay",
+    help=(
+        "Replay policies on recorded answers: which item to ask about next, and what each policy would have known.\n\n"
+        "A random half of every item's answers can be asked for, the other half judges, so that half of them is the "
+        f"largest budget.\n\nPolicies:\n\n{POLICY_LINES}"
+    ),
+)
+@click.option(
+    "--answers", type=PATH, required=True, help="Beliefs, annotations of kind choice, or labels with n_annotators."
+)
+@click.option("--policies", type=NameList(), default="uniform,l2,kl", show_default=True, metavar="NAMES")
+@click.option("--budget", type=int, help="Answers an item, on average; as many as can be if left alone.")
+@click.option("--splits", default=3, show_default=True, help="How many random halves.")
+@click.option("--keep-order", is_flag=True, help="Give answers in the order they were recorded.")
+@click.option("--lead", default=8, show_default=True, help="The lead that is enough, for the policy lead.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the halves and of ties.")
+@output_option("Where the table goes: .csv or .parquet.")
+def command(
+    answers: Path,
+    policies: tuple[str, ...],
+    budget: int | None,
+    splits: int,
+    keep_order: bool,
+    lead: int,
+    seed: int,
+    output: Path,
+) -> None:
+    import numpy as np
+
+    from sfumato.plan.indices import Index, Lead, Uniform, index_named
+    from sfumato.plan.modal_label import stop_at_lead
+    from sfumato.plan.recorded import Recorded
+    from sfumato.plan.replay import replay
+
+    check_not_negative("seed", seed)
+    check_outputs(answers, output=output)
+    wanted: list[Index] = [
+        index_named(name, {"lead": lead} if name == Lead.name else None)
+        for name in dict.fromkeys((Uniform.name, *policies))
+    ]
+    recorded = Recorded.read(answers)
+    rng = np.random.default_rng(seed)
+    with drawing() as draw:
+        result = replay(
+            recorded,
+            wanted,
+            budget=int(recorded.per_item() / 2) if budget is None else budget,
+            splits=splits,
+            keep_order=keep_order,
+            progress=draw,
+            rng=rng,
+        )
+    result.write(output)
+    left = f"; {recorded.n_left_out:,} items with fewer than 2 answers left out" if recorded.n_left_out else ""
+    say_written(output, f"Replay of {len(wanted)} policies on {result.n_items:,} items, {splits} splits{left}")
+    _show(result)
+    if Lead.name in policies:
+        _show_lead(stop_at_lead(recorded, lead, rng))
+
+
+def _show(result: Replay) -> None:
+    """Log-loss by budget, and below it the answers that match the baseline."""
+    import numpy as np
+
+    n_budgets = result.curves[0].answers.shape[1]
+    shown = np.unique(np.linspace(0, n_budgets - 1, min(SHOWN, n_budgets)).round().astype(int))
+    click.echo("log-loss of the held-out half (nats) by answers an item")
+    of_uniform = result.curves[0].answers.mean(axis=0)
+    click.echo(f"{'policy':13}  {'labels by':12}" + "".join(f"{of_uniform[b]:>9.4g}" for b in shown))
+    for curve in result.curves:
+        cells = "".join(f"{value:>9.4f}" for value in curve.log_loss.mean(axis=0)[shown])
+        click.echo(f"{curve.policy:13}  {curve.estimator:12}{cells}")
+    for curve in result.curves[::2]:
+        if (reached := curve.answers[:, -1].mean()) < of_uniform[-1] - 0.01:
+            click.echo(f"  {curve.policy} wanted no more after {reached:.1f} answers an item")
+    loss = float(result.curves[0].log_loss[:, -1].mean())
+    click.echo(f"answers an item that match uniform, add-constant, at {of_uniform[-1]:.4g} ({loss:.4f})")
+    click.echo(f"{'policy':13}  {'labels by':12}{'answers':>9}  {'95% over splits':>17}{'fewer':>9}")
+    for need in result.needed():
+        if need.answers != need.answers:
+            click.echo(f"{need.policy:13}  {need.estimator:12}{'-':>9}")
+            continue
+        between = f"{need.low:.1f} to {need.high:.1f}" if need.low == need.low else "-"
+        click.echo(
+            f"{need.policy:13}  {need.estimator:12}{need.answers:>9.1f}  {between:>17}{f'x{need.times_fewer:.2f}':>9}"
+        )
+
+
+def _show_lead(stop: ModalStop) -> None:
+    click.echo(
+        f"most frequent label alone, stopping at a lead of {stop.lead}: {stop.answers_per_item:.1f} of "
+        f"{stop.recorded_per_item:.1f} answers an item (x{stop.times_fewer:.1f})"
+    )
+    click.echo(f"  the label of all answers for {stop.agrees:.1%}; {stop.unfinished:.1%} ran out of answers before")

@@ -1,0 +1,134 @@
+"""Many items or many answers each: what a fixed budget buys, goal by goal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.errors import BadSetting
+from sfumato.growing import freeze
+from sfumato.plan.asking import asked
+from sfumato.plan.measures import Measure, TotalVariation
+from sfumato.plan.pilot import Pilot
+from sfumato.plan.population import Population
+from sfumato.settings import above_0, at_least, not_negative
+from sfumato.table import Table
+
+DRAWS = 10_000
+USUAL = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
+
+
+@dataclass(frozen=True)
+class Price:
+    """What an answer costs: the mean `seconds` it takes, at a `wage` an hour.
+
+    Take the mean and not the median time, and the whole session: on CIFAR-10S people were paid for 1.29 times the time
+    of their answers.
+    """
+
+    seconds: float
+    wage: float
+
+    def __post_init__(self) -> None:
+        not_negative("seconds", self.seconds)
+        not_negative("wage", self.wage)
+
+    @property
+    def of_answer(self) -> float:
+        return self.seconds / 3600 * self.wage
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TradeOff(Table):
+    """One row a number of answers an item, all at the same budget; each error is the smaller the better.
+
+    `class_shares` is the root mean squared distance of the mean label from that of all such items, `disagreement` the
+    standard error of the chance that two people differ (an average over items; NaN where an item has one answer), and
+    `item` the mean error of a single item's label, by the measure of the plan.
+    """
+
+    n_answers: Int[np.ndarray, "rows"]
+    n_items: Int[np.ndarray, "rows"]
+    class_shares: Float[np.ndarray, "rows"]
+    disagreement: Float[np.ndarray, "rows"]
+    item: Float[np.ndarray, "rows"]
+    cost: Float[np.ndarray, "rows"]
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "n_answers", "n_items", "class_shares", "disagreement", "item", "cost")
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        names = ("n_answers", "n_items", "class_shares", "disagreement", "item", "cost")
+        return pa.table({name: pa.array(getattr(self, name)[start:stop], from_pandas=True) for name in names})
+
+    def __len__(self) -> int:
+        return len(self.n_answers)
+
+    def best(self, goal: str) -> int:
+        """How many answers an item serve a goal best: `class_shares`, `disagreement` or `item`; 0 if none can."""
+        errors = np.nan_to_num(getattr(self, goal), nan=np.inf)
+        return int(self.n_answers[np.argmin(errors)]) if np.isfinite(errors).any() else 0
+
+
+def trade_off(
+    source: Pilot | DirichletMixture,
+    budget: float,
+    *,
+    price: Price | None = None,
+    measure: Measure | None = None,
+    n_answers: Sequence[int] = USUAL,
+    rng: np.random.Generator,
+) -> TradeOff:
+    """What a budget buys at each number of answers an item: `budget` in answers, or in money where there is a `price`.
+
+    For the mean label of n items with M answers each, `E |error|^2 = (between + within / M) / n`, where `between` is
+    how far items differ, `E |p|^2 - |E p|^2`, and `within` is how far people do, `1 - E |p|^2`: at a fixed n M one
+    answer an item is always best. The chance that two people differ needs two. A single item's label is the better the
+    more answers it has, whatever the others get: there the budget only says how many items can be had.
+    """
+    above_0("budget", budget)
+    price_each = 1.0 if price is None else price.of_answer
+    n_affordable = int(min(budget / price_each + 1e-9, 2**53)) if price_each else 2**53
+    if n_affordable < 1:
+        raise BadSetting(
+            f"found a budget of {budget:g} at {price_each:.4g} an answer",
+            expected="enough for one answer at least",
+            fix=f"plan for {price_each:.4g} or more",
+            code="budget-too-small",
+        )
+    if not price_each:
+        raise BadSetting(
+            f"found a budget of {budget:g} for answers that cost nothing",
+            expected="a price above 0",
+            fix="leave out the budget, or the price",
+            code="bad-setting",
+        )
+    many = np.array([at_least("n_answers", m, 1) for m in n_answers if m <= n_affordable] or [1])
+    if isinstance(source, Pilot):
+        source = source.thinned(DRAWS)
+        items = Population.of_pilot(source, source.prior, DRAWS, rng)
+    else:
+        items = Population.of_prior(source, DRAWS, rng)
+    n_items = n_affordable // many
+    squares = float((items.probs**2).sum(axis=1).mean())
+    between = squares - float((items.probs.mean(axis=0) ** 2).sum())
+    most = int(many.max())
+    spread = np.full(most + 1, np.nan)
+    for known in asked(items.probs, most, rng):
+        if (m := known.n_answers) > 1:
+            spread[m] = ((m**2 - (known.counts**2).sum(axis=1)) / (m * (m - 1))).std()
+    return TradeOff(
+        many,
+        n_items,
+        np.sqrt((between + (1 - squares) / many) / n_items),
+        spread[many] / np.sqrt(n_items),
+        (measure or TotalVariation()).of_items(items, most, rng).mean(axis=0)[many - 1],
+        many * n_items * price_each,
+    )

@@ -1,0 +1,156 @@
+"""Orders: what judgments say about who is nearer to whom, as ranked lists instead of triplets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sfumato.errors import BadTable, Where
+from sfumato.growing import freeze
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Ranked lists of pairs of objects, nearest pair first; all pairs of one list share an object, its anchor.
+
+    A list of length `m` without ties stands for `m (m - 1) / 2` triplets "the anchor is nearer to a than to b", and
+    nobody has to write them out. A row of soft labels is such a list (the item is the anchor), and so is a column (the
+    class is), a row of similarities, and a single triplet: a list of two. Objects are the points, then the classes.
+    """
+
+    n_points: int
+    n_classes: int
+    first: Int[np.ndarray, "pairs"]
+    second: Int[np.ndarray, "pairs"]
+    starts: Int[np.ndarray, "lists_and_1"]
+    """Where each list begins in `pair` and `tie`; the last entry is where the last one ends."""
+    pair: Int[np.ndarray, "entries"]
+    tie: Int[np.ndarray, "entries"]
+    """Equal for neighbours of a list that are equally near: nothing is said about those."""
+
+    def __post_init__(self) -> None:
+        freeze(self, "first", "second", "starts", "pair", "tie")
+
+    @classmethod
+    def of_labels(cls, labels: Float[np.ndarray, "points classes"]) -> Orders:
+        """The orders in a block of labels: the more of a class, the nearer. NaN is missing: nothing is said."""
+        labels = checked_labels(labels)
+        n, k = labels.shape
+        known = ~np.isnan(labels)
+        number = np.full(labels.shape, -1)
+        number[known] = np.arange(known.sum())
+        first, column = np.nonzero(known)
+        rows, columns = _ranked(labels, number), _ranked(labels.T, number.T)
+        return cls(n, k, first, n + column, *_joined(rows, columns))
+
+    @classmethod
+    def of_similarities(cls, similarities: Float[np.ndarray, "points points"]) -> Orders:
+        """The orders in similarities of points: each row is a list, without its diagonal. NaN is missing.
+
+        The row is the anchor, so that a matrix need not be symmetric.
+        """
+        if similarities.ndim != 2 or len(similarities) != similarities.shape[1] or len(similarities) < 3:
+            raise _bad("similarities", f"an array of shape {similarities.shape}", "points x points, three or more")
+        n = len(similarities)
+        off_diagonal = np.where(np.eye(n, dtype=bool), np.nan, similarities)
+        _check_rows(off_diagonal, "similarities")
+        known = ~np.isnan(off_diagonal)
+        first, second = np.nonzero(np.triu(known | known.T))
+        number = np.full((n, n), -1)
+        number[first, second] = number[second, first] = np.arange(len(first))
+        return cls(n, 0, first, second, *_joined(_ranked(off_diagonal, number)))
+
+    @classmethod
+    def of_triplets(cls, triplets: Int[np.ndarray, "judgments 3"], n_points: int) -> Orders:
+        """The orders in judgments "anchor, near, far": each question counts once, by the majority of its answers.
+
+        A question whose answers are in balance says nothing.
+        """
+        if triplets.ndim != 2 or triplets.shape[1] != 3 or not len(triplets):
+            raise _bad("triplets", f"an array of shape {triplets.shape}", "judgments x 3: anchor, near, far")
+        anchor, near, far = triplets.T
+        alike = (anchor == near) | (anchor == far) | (near == far)
+        outside = ((triplets < 0) | (triplets >= n_points)).any(axis=1)
+        for row in np.flatnonzero(alike | outside)[:1]:
+            found, expected = f"the triplet {triplets[row].tolist()}", f"three different points of 0 to {n_points - 1}"
+            raise _bad("triplets", found, expected, int(row))
+        low, high = np.minimum(near, far), np.maximum(near, far)
+        asked, question = np.unique((anchor * n_points + low) * n_points + high, return_inverse=True)
+        votes = np.bincount(question, weights=np.where(near == low, 1.0, -1.0))
+        asked, votes = asked[votes != 0], votes[votes != 0]
+        rest, high = np.divmod(asked, n_points)
+        anchor, low = np.divmod(rest, n_points)
+        members = np.stack([np.where(votes > 0, low, high), np.where(votes > 0, high, low)], axis=1)
+        ends = np.minimum(anchor[:, None], members) * n_points + np.maximum(anchor[:, None], members)
+        pairs, pair = np.unique(ends, return_inverse=True)
+        entries = np.arange(2 * len(asked))
+        return cls(
+            n_points, 0, *np.divmod(pairs, n_points), np.append(entries[::2], len(entries)), pair.ravel(), entries
+        )
+
+    @property
+    def n_objects(self) -> int:
+        return self.n_points + self.n_classes
+
+    @property
+    def n_triplets(self) -> int:
+        """How many triplets the lists stand for, ties left out."""
+        lengths = np.diff(self.starts)
+        alike = np.bincount(self.tie) if len(self.tie) else np.zeros(0, np.int64)
+        return int((lengths**2).sum() - (alike**2).sum()) // 2
+
+    def triplets(self) -> Int[np.ndarray, "triplets 3"]:
+        """Every triplet "anchor, near, far" written out. For looking at few, or for tools that know nothing better."""
+        found = []
+        for start, stop in zip(self.starts[:-1], self.starts[1:], strict=True):
+            near, far = np.nonzero(self.tie[start:stop, None] < self.tie[None, start:stop])
+            a, b = self.pair[start:stop][near], self.pair[start:stop][far]
+            shared = (self.first[a] == self.first[b]) | (self.first[a] == self.second[b])
+            anchor = np.where(shared, self.first[a], self.second[a])
+            other = [self.first[each] + self.second[each] - anchor for each in (a, b)]
+            found.append(np.stack([anchor, *other], axis=1))
+        return np.concatenate(found) if found else np.zeros((0, 3), np.int64)
+
+
+def checked_labels(labels: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
+    """`labels`, or an error unless they are items x classes, two classes or more, no row all missing."""
+    if labels.ndim != 2 or not len(labels):
+        raise _bad("labels", f"an array of shape {labels.shape}", "items x classes")
+    if labels.shape[1] < 2:
+        raise _bad("labels", f"{labels.shape[1]} class", "two classes or more: one class orders nothing")
+    _check_rows(labels, "labels")
+    return labels
+
+
+def _check_rows(values: Float[np.ndarray, "rows columns"], what: str) -> None:
+    for row in np.flatnonzero(np.isinf(values).any(axis=1))[:1]:
+        raise _bad(what, "an infinite number", "finite numbers, or NaN where one is missing", int(row))
+    for row in np.flatnonzero(np.isnan(values).all(axis=1))[:1]:
+        raise _bad(what, "a row of all missing entries", "one known entry a row, or more", int(row))
+
+
+def _bad(what: str, found: str, expected: str, row: int | None = None) -> BadTable:
+    fix = f"mend the {what}, or leave out that row" if row is not None else f"give other {what}"
+    return BadTable(f"found {found}", expected=expected, fix=fix, code=f"bad-{what}", where=Where(row=row))
+
+
+def _ranked(
+    values: Float[np.ndarray, "lists members"], number: Int[np.ndarray, "lists members"]
+) -> tuple[Int[np.ndarray, "lists"], Int[np.ndarray, "entries"], Bool[np.ndarray, "entries"]]:
+    """The length of every list, its known pairs from the nearest on, and whether each lies below the one before."""
+    order = np.argsort(-values, axis=1, kind="stable")
+    ranked = np.take_along_axis(values, order, axis=1)
+    begins = np.ones(values.shape, bool)
+    begins[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+    known = ~np.isnan(ranked)
+    return known.sum(axis=1), np.take_along_axis(number, order, axis=1)[known], begins[known]
+
+
+def _joined(
+    *parts: tuple[Int[np.ndarray, "lists"], Int[np.ndarray, "entries"], Bool[np.ndarray, "entries"]],
+) -> tuple[Int[np.ndarray, "lists_and_1"], Int[np.ndarray, "entries"], Int[np.ndarray, "entries"]]:
+    """Starts, pairs and ties of all lists, one after the other."""
+    lengths, pair, begins = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return np.append(0, np.cumsum(lengths)), pair, np.cumsum(begins) - 1
