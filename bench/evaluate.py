@@ -28,7 +28,7 @@ from evaluating_runs import shown
 from pages import markdown, write
 
 N_ITEMS, N_CLASSES, N_VOTES, DRAWS = 1_000_000, 10, 50, 1000
-PEER_DRAWS = 3
+PEER_DRAWS, STUDIES = 3, 300
 
 
 def predictions() -> tuple[np.ndarray, np.ndarray]:
@@ -137,17 +137,21 @@ def speed() -> str:
     return markdown(["what", "measured", "held to"], rows)
 
 
-def coverage(studies: int = 400) -> str:
+def covered(sharpness: float) -> np.ndarray:
+    """The shares of one population, in a process of its own."""
+    return covering.coverage(1000, sharpness, covering.true_figures(sharpness), STUDIES, DRAWS)
+
+
+def coverage() -> str:
     """The share of intervals that hold, of every metric in each population, at 1,000 items."""
-    names, columns = list(covering.POPULATIONS), []
-    for sharpness in covering.POPULATIONS.values():
-        figures = covering.true_figures(sharpness)
-        columns.append(covering.coverage(1000, sharpness, figures, studies, DRAWS))
+    with get_context("spawn").Pool(2) as pool:
+        columns = pool.map(covered, covering.POPULATIONS.values(), chunksize=1)
     rows = [
         [covering.label_of(metric), *(f"{column[i]:.1%}" for column in columns)]
         for i, metric in enumerate(covering.ASKED)
     ]
-    return markdown(["metric", *names], rows)
+    said = f"Of 95% intervals from 1,000 items, {STUDIES} studies a population (standard error 1.3 points):"
+    return f"{said}\n\n{markdown(['metric', *covering.POPULATIONS], rows)}"
 
 
 PARTS: dict[str, Callable[[], str]] = {

@@ -29,6 +29,10 @@ RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""
 STRATA = {"cifar": Agreement(), "fashion": EntropyQuantiles(3)}
 """How items are told apart; on five of 3,000 Fashion-MNIST-H items alone do all people agree."""
+BY_STRATUM = (
+    "accuracy", "second_best_accuracy", "kl_divergence", "brier", "total_variation", "entropy_spearman",
+    "overconfidence", "smooth_ece", "excess_aurc",
+)  # fmt: skip
 MARK = {"better": " ▲", "worse": " ▼", "differs": " ◆", "": ""}
 
 
@@ -50,8 +54,9 @@ def shown(name: str) -> str:
         if stratum != ALL:
             parts += [
                 f"**{stratum[:1].upper()}{stratum[1:]}** ({n:,} items):",
-                _by_target(measured, differences, stratum),
+                _by_target(measured, differences, stratum, BY_STRATUM),
             ]
+    parts += ["**`soft` against the controls**, mean difference (95% over seeds):", _controlled(measured)]
     parts += ["**Under FGSM**, 4/255 away from the original label:", _attacked(published, people, original)]
     parts += [
         "**Where the gain is**: scored against people's labels and the original ones.",
@@ -66,8 +71,8 @@ def _original(published: Published) -> SoftLabels:
     return SoftLabels.one_hot(inputs.items, inputs.labels, SoftLabels.read(published.labels).classes)
 
 
-def _by_target(measured: Measured, differences: Sequence[Difference], condition: str) -> str:
-    """A row a metric, a column a target: the mean over seeds, the best in bold, marked where it differs from hard."""
+def _by_target(measured: Measured, differences: Sequence[Difference], condition: str, only: Sequence[str] = ()) -> str:
+    """A row a metric, a column a target: the mean over seeds, marked where it differs from hard."""
     verdicts = {(each.metric, each.target): each.verdict for each in differences if each.condition == condition}
     values = {
         (each.metric, each.target): each.value
@@ -77,7 +82,7 @@ def _by_target(measured: Measured, differences: Sequence[Difference], condition:
     rows = []
     for metric in dict.fromkeys(metric for metric, _ in values):
         row = [values.get((metric, target), np.nan) for target in TARGETS]
-        if np.isnan(row).all():
+        if np.isnan(row).all() or (only and metric not in only):
             continue
         rows.append(
             [
@@ -86,6 +91,28 @@ def _by_target(measured: Measured, differences: Sequence[Difference], condition:
             ]
         )
     return markdown(["", *TARGETS], rows)
+
+
+def _controlled(measured: Measured) -> str:
+    """How `soft` differs from labels with the doubt of another item, of the class, and of no class in particular."""
+    controls = ("shuffled", "class-level", "entropy-matched")
+    found = {
+        (each.metric, control): each
+        for control in controls
+        for each in compare_runs(measured, baseline=control).differences
+        if each.target == "soft" and each.condition == ALL and each.metric in BY_STRATUM
+    }
+    rows = [
+        [
+            metric,
+            *(
+                f"{each.difference:+.3f} ({each.low:+.3f} to {each.high:+.3f}){MARK[each.verdict]}"
+                for each in (found[metric, control] for control in controls)
+            ),
+        ]
+        for metric in dict.fromkeys(metric for metric, _ in found)
+    ]
+    return markdown(["", *controls], rows)
 
 
 def _attacked(published: Published, people: SoftLabels, original: SoftLabels) -> str:

@@ -47,7 +47,7 @@ from sfumato.soft_labels import SoftLabels
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""
-N_PICTURES, ROUNDS, EPOCHS = 2131, 5, 5
+N_PICTURES, ROUNDS, EPOCHS, SEEDS = 2131, 5, 5, 6
 ASKED = {"simple-ffn": 3.4, "deeper-ffn": 2.7, "lenet": 2.8}
 
 
@@ -178,7 +178,7 @@ def stacked() -> list[list[str]]:
 def protocol() -> list[list[str]]:
     """CPU minutes for all of it."""
     recipe = Recipe(epochs=100, predictions_each_epoch=True)
-    jobs = [(network, recipe, seed) for network in reversed(ASKED) for seed in range(6)]
+    jobs = [(network, recipe, seed) for network in reversed(ASKED) for seed in range(SEEDS)]
     outcomes = in_two_processes(jobs)
     minutes = sum(outcome.cpu_seconds for outcome in outcomes) / 60
     n_models = sum(len(outcome.probs) for outcome in outcomes)
