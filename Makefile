@@ -14,13 +14,13 @@ test: system $(VENV)/.tested
 	@$(BIN)/ruff check src tests bench examples
 	@$(BIN)/ruff format --check src tests bench examples
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n 3 -m "not slow"
+	@$(BIN)/python -m pytest -n 3 -m "not slow" --durations=15
 
 faults: system $(VENV)/.tested
 	@$(BIN)/python -m pytest -n 2 -m slow
 	@$(BIN)/python tests/faults/run.py
 
-bench: $(VENV)/.tested
+bench: $(VENV)/.benched
 	@for file in bench/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 # What `make test` needs of the system: a real browser and a real database, as Debian packages them.
@@ -47,6 +47,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.tested: $(VENV)/.installed
 	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,postgres,test,scale,bench]'
+	@touch $@
+
+$(VENV)/.benched: $(VENV)/.tested
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[peers]'
 	@touch $@
 
 clean:

@@ -217,6 +217,7 @@ def test_commands_in_the_page_run(folder: Path) -> None:
         assert result.exit_code == 0, result.output
 
 
+@pytest.mark.slow
 def test_ranks_of_torchrun_train_together_and_one_of_them_writes(folder: Path) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sfumato"]
     asked = ["learn", *SMALL, "--targets", "hard,soft", "-o", "together"]

@@ -45,6 +45,7 @@ def test_a_large_pilot_finds_the_truth(measure: object) -> None:
     assert (found.value <= found.high).all()
 
 
+@pytest.mark.slow
 def test_intervals_of_small_pilots_hold_the_truth() -> None:
     truth = SquaredDistance().of_prior(TRUTH, 20, np.random.default_rng(1))[-1]
     plans = [planned(pilot(60, 5, seed), measure=SquaredDistance()) for seed in range(6)]
