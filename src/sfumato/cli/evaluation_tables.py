@@ -29,11 +29,11 @@ def show_scores(scores: Scores, level: float) -> None:
         own = [row for row in rows if row.condition == condition]
         name = "all items" if condition == "all" else printable(condition, width)
         head = f"{100 * level:g}% interval"
-        click.echo(f"{name:{width}}  {'value':>8}  {head:>19}  {'floor':>8}  {'items':>9}")
+        click.echo(f"{name:{width}}  {'value':>8}  {head:>20}  {'floor':>8}  {'items':>9}")
         for row in own:
-            between = "-" if row.low != row.low else f"{_number(row.low)} to{_number(row.high)}"
+            between = "-" if row.low != row.low else f"{_number(row.low)} to {_number(row.high)}"
             counts = f"{_number(row.floor)}  {row.n_items:>9,}"
-            click.echo(f"{row.metric:{width}}  {_number(row.value)}  {between:>19}  {counts}")
+            click.echo(f"{row.metric:{width}}  {_number(row.value)}  {between:>20}  {counts}")
         click.echo()
     for kind in dict.fromkeys(row.covers for row in rows):
         of = list(dict.fromkeys(row.metric for row in rows if row.covers == kind))

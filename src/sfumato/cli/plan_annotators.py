@@ -12,7 +12,7 @@ from sfumato.cli.showing import bar, progress_bar, say_written
 
 if TYPE_CHECKING:
     from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-    from sfumato.plan.annotators import AnnotatorPlan, Goal
+    from sfumato.plan.annotators import AnnotatorPlan, Enough
     from sfumato.plan.budget import Price, TradeOff
     from sfumato.plan.pilot import Pilot
 
@@ -91,12 +91,12 @@ def command(
         _show_trade_off(bought, plan, budget or 0, price)
 
 
-def _goal(target: float | None, share: float | None, probability: float) -> Goal | None:
-    from sfumato.plan.annotators import Goal
+def _goal(target: float | None, share: float | None, probability: float) -> Enough | None:
+    from sfumato.plan.annotators import Enough
 
     if target is None and share is not None:
         raise _bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
-    return None if target is None else Goal(target, share, probability)
+    return None if target is None else Enough(target, share, probability)
 
 
 def _price(seconds: float | None, wage: float | None) -> Price | None:

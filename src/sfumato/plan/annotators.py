@@ -34,7 +34,7 @@ Values = Callable[[Population, np.random.Generator], Float[np.ndarray, "draws an
 
 
 @dataclass(frozen=True)
-class Goal:
+class Enough:
     """What is enough: a mean error of at most `target`, or with a `share` that share of items within it; to be reached
     with `probability`, as far as the pilot tells."""
 
@@ -59,7 +59,7 @@ class AnnotatorPlan(Table):
     reached (NaN without a goal, or without a pilot)."""
 
     measure: Measure
-    goal: Goal | None
+    goal: Enough | None
     value: Float[np.ndarray, "answers"]
     low: Float[np.ndarray, "answers"]
     high: Float[np.ndarray, "answers"]
@@ -134,7 +134,7 @@ def how_many(
     source: Pilot | DirichletMixture,
     *,
     measure: Measure | None = None,
-    goal: Goal | None = None,
+    goal: Enough | None = None,
     most: int = 100,
     resamples: int = 100,
     rng: np.random.Generator,
@@ -178,7 +178,7 @@ def how_many(
     return plan
 
 
-def _values(measure: Measure, goal: Goal | None, most: int) -> Values:
+def _values(measure: Measure, goal: Enough | None, most: int) -> Values:
     """What is averaged over items: the error to expect, or whether an item ends within the target."""
     if goal is None or goal.share is None:
         return lambda items, rng: measure.of_items(items, most, rng)
