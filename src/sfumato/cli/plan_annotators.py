@@ -71,7 +71,7 @@ def command(
     check_not_negative("seed", seed)
     check_outputs(pilot or Path(), output=output)
     by = measure_named(measure)
-    goal = _goal(target, share, probability)
+    enough = _enough(target, share, probability)
     price = _price(seconds, wage)
     source = _source(pilot, prior, n_classes)
     bought = None
@@ -79,7 +79,7 @@ def command(
         bought = trade_off(source, budget, price=price, measure=by, rng=np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
     with progress_bar() as progress:
-        plan = how_many(source, measure=by, goal=goal, most=most, resamples=resamples, rng=rng, progress=progress)
+        plan = how_many(source, measure=by, enough=enough, most=most, resamples=resamples, rng=rng, progress=progress)
     if output:
         plan.write(output)
         say_written(output, f"the curve at 1 to {len(plan):,} answers an item")
@@ -91,7 +91,7 @@ def command(
         _show_trade_off(bought, plan, budget or 0, price)
 
 
-def _goal(target: float | None, share: float | None, probability: float) -> Enough | None:
+def _enough(target: float | None, share: float | None, probability: float) -> Enough | None:
     from sfumato.plan.annotators import Enough
 
     if target is None and share is not None:
@@ -149,11 +149,11 @@ def _show_source(plan: AnnotatorPlan, source: Any) -> None:
 
 
 def _show_curve(plan: AnnotatorPlan, price: Price | None) -> None:
-    of_share = plan.goal is not None and plan.goal.share is not None
-    title = f"items within {plan.goal.target:g}" if of_share and plan.goal else f"mean {plan.measure.title}"
+    of_share = plan.enough is not None and plan.enough.share is not None
+    title = f"items within {plan.enough.target:g}" if of_share and plan.enough else f"mean {plan.measure.title}"
     has_interval = len(plan.resampled) > 0
     head = f"{'answers':>7}  {title:>21}" + (f"  {'95% interval':^16}" if has_interval else "")
-    head += f"  {'chance':>6}" if plan.goal and has_interval else ""
+    head += f"  {'chance':>6}" if plan.enough and has_interval else ""
     click.echo(f"{head}  {'an item':>8}" if price else head)
     marked = {m for m in (plan.needed, plan.as_it_stands) if m is not None}
     scale = 1.0 if of_share else float(plan.value.max()) or 1.0
@@ -161,7 +161,7 @@ def _show_curve(plan: AnnotatorPlan, price: Price | None) -> None:
         i = m - 1
         between = f"  {_figure(plan.low[i], of_share):>6} to {_figure(plan.high[i], of_share):<6}"
         line = f"{m:>7}  {_figure(plan.value[i], of_share):>21}" + (between if has_interval else "")
-        line += f"  {plan.chance[i]:>6.0%}" if plan.goal and has_interval else ""
+        line += f"  {plan.chance[i]:>6.0%}" if plan.enough and has_interval else ""
         line += f"  {price.of_answer * (i + 1):>8.3f}" if price else ""
         drawn = bar([(plan.value[i] / scale, "█")], BAR)
         click.echo(f"{line}  {drawn} {'<- enough' if m == plan.needed else ''}".rstrip())
@@ -169,18 +169,18 @@ def _show_curve(plan: AnnotatorPlan, price: Price | None) -> None:
 
 def _show_answer(plan: AnnotatorPlan) -> None:
     """The answer in a sentence, what came close, and what would change it."""
-    goal, needed = plan.goal, plan.needed
-    if goal is None or needed is None:
+    enough, needed = plan.enough, plan.needed
+    if enough is None or needed is None:
         click.echo("say what is enough with --target, and how many answers that takes is said here")
         return
     what = (
-        f"a mean {plan.measure.title} of at most {goal.target:g}"
-        if goal.share is None
-        else f"{100 * goal.share:g}% of items within a {plan.measure.title} of {goal.target:g}"
+        f"a mean {plan.measure.title} of at most {enough.target:g}"
+        if enough.share is None
+        else f"{100 * enough.share:g}% of items within a {plan.measure.title} of {enough.target:g}"
     )
-    sure = f" with probability {goal.probability:g}" if len(plan.resampled) else ""
+    sure = f" with probability {enough.probability:g}" if len(plan.resampled) else ""
     click.echo(f"\n{needed} answer{'s' * (needed != 1)} an item: {what}{sure}.")
-    of_share = goal.share is not None
+    of_share = enough.share is not None
     for m in (needed - 1, max(needed // 2, 1), needed * 2):
         if 0 < m <= len(plan) and m != needed:
             reach = f", reached with probability {plan.chance[m - 1]:.2f}" if len(plan.resampled) else ""

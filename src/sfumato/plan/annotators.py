@@ -59,7 +59,7 @@ class AnnotatorPlan(Table):
     reached (NaN without a goal, or without a pilot)."""
 
     measure: Measure
-    goal: Enough | None
+    enough: Enough | None
     value: Float[np.ndarray, "answers"]
     low: Float[np.ndarray, "answers"]
     high: Float[np.ndarray, "answers"]
@@ -84,57 +84,57 @@ class AnnotatorPlan(Table):
     @property
     def as_it_stands(self) -> int | None:
         """The fewest answers that reach the goal if the pilot is taken at its word; None if even the most do not."""
-        return None if self.goal is None else _first_for_good(self.goal.reached(self.value))
+        return None if self.enough is None else _first_for_good(self.enough.reached(self.value))
 
     @property
     def needed(self) -> int | None:
         """The fewest answers that reach the goal with its probability; None if even the most do not."""
-        if self.goal is None or not len(self.resampled):
+        if self.enough is None or not len(self.resampled):
             return self.as_it_stands
-        return _first_for_good(self.chance >= self.goal.probability)
+        return _first_for_good(self.chance >= self.enough.probability)
 
     @property
     def between(self) -> tuple[int, int | None]:
         """What the answer would be with other items in the pilot, 9 times of 10; None for more than the most."""
-        assert self.goal is not None
-        found = [_first_for_good(row) or len(self) + 1 for row in self.goal.reached(self.resampled)]
+        assert self.enough is not None
+        found = [_first_for_good(row) or len(self) + 1 for row in self.enough.reached(self.resampled)]
         low, high = np.quantile(found, [0.05, 0.95], method="nearest") if found else (self.as_it_stands or 0,) * 2
         return int(low), int(high) if high <= len(self) else None
 
     def check_reached(self) -> None:
         """Raise where even the most answers do not reach the goal, and say what would."""
-        if self.goal is None or self.needed is not None:
+        if self.enough is None or self.needed is not None:
             return
         sure = np.quantile(self.resampled[:, -1], self._cautious) if len(self.resampled) else self.value[-1]
-        if self.goal.share is None:
+        if self.enough.share is None:
             found, possible = f"a mean {self.measure.title} of {sure:.4f}", f"a target of {_up(sure):g}"
-            expected = f"{self.goal.target:g} or less"
+            expected = f"{self.enough.target:g} or less"
             # Errors of shares fall with the root of M, squares and divergences with M.
             power = 2 if isinstance(self.measure, TotalVariation) else 1
-            more = int(np.ceil(len(self) * (sure / self.goal.target) ** power * 1.05))
+            more = int(np.ceil(len(self) * (sure / self.enough.target) ** power * 1.05))
             possible += f", or about {more:,} answers an item"
         else:
-            found = f"{100 * sure:.1f}% of items within {self.goal.target:g}"
-            expected = f"{100 * self.goal.share:g}% or more"
+            found = f"{100 * sure:.1f}% of items within {self.enough.target:g}"
+            expected = f"{100 * self.enough.share:g}% or more"
             possible = f"a share of {np.floor(100 * sure) / 100:g}, a larger target, or more answers"
         raise BadSetting(
             f"found {found} at most = {len(self)} answers an item",
-            expected=expected + (f" with probability {self.goal.probability:g}" if len(self.resampled) else ""),
+            expected=expected + (f" with probability {self.enough.probability:g}" if len(self.resampled) else ""),
             fix=f"plan for {possible}",
             code="out-of-reach",
         )
 
     @property
     def _cautious(self) -> float:
-        assert self.goal is not None
-        return self.goal.probability if self.goal.share is None else 1 - self.goal.probability
+        assert self.enough is not None
+        return self.enough.probability if self.enough.share is None else 1 - self.enough.probability
 
 
 def how_many(
     source: Pilot | DirichletMixture,
     *,
     measure: Measure | None = None,
-    goal: Enough | None = None,
+    enough: Enough | None = None,
     most: int = 100,
     resamples: int = 100,
     rng: np.random.Generator,
@@ -150,14 +150,14 @@ def how_many(
     measure = measure or TotalVariation()
     at_least("most", most, 1)
     at_least("resamples", resamples, 20)
-    values = _values(measure, goal, most)
+    values = _values(measure, enough, most)
     if isinstance(source, DirichletMixture):
         nothing = np.full(most, np.nan)
-        if goal is not None and goal.share is not None:
+        if enough is not None and enough.share is not None:
             curve = values(Population.of_prior(source, DRAWS, rng), rng).mean(axis=0)
         else:
             curve = measure.of_prior(source, most, rng)
-        return AnnotatorPlan(measure, goal, curve, nothing, nothing, nothing, np.empty((0, most)), 0)
+        return AnnotatorPlan(measure, enough, curve, nothing, nothing, nothing, np.empty((0, most)), 0)
     source = source.thinned(DRAWS)
     prior = source.prior
     items = Population.of_pilot(source, prior, DRAWS, rng)
@@ -172,21 +172,21 @@ def how_many(
             resampled[b] = _refitted(source, prior, values, unseen[0], rng)
             progress(b + 1, resamples, float(resampled[b, -1]))
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    chance = goal.reached(resampled).mean(axis=0) if goal else np.full(most, np.nan)
-    plan = AnnotatorPlan(measure, goal, of_item.mean(axis=0), low, high, chance, resampled, source.n_items)
+    chance = enough.reached(resampled).mean(axis=0) if enough else np.full(most, np.nan)
+    plan = AnnotatorPlan(measure, enough, of_item.mean(axis=0), low, high, chance, resampled, source.n_items)
     _warn_if_small(source, plan)
     return plan
 
 
-def _values(measure: Measure, goal: Enough | None, most: int) -> Values:
+def _values(measure: Measure, enough: Enough | None, most: int) -> Values:
     """What is averaged over items: the error to expect, or whether an item ends within the target."""
-    if goal is None or goal.share is None:
+    if enough is None or enough.share is None:
         return lambda items, rng: measure.of_items(items, most, rng)
 
     def within(items: Population, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
         result = np.empty((len(items.probs), most))
         for known in asked(items.probs, most, rng, items.prior if measure.uses_prior else None):
-            result[:, known.n_answers - 1] = measure.of_answers(known) <= goal.target + 1e-12
+            result[:, known.n_answers - 1] = measure.of_answers(known) <= enough.target + 1e-12
         return result
 
     return within
@@ -237,7 +237,7 @@ def _warn_if_small(pilot: Pilot, plan: AnnotatorPlan) -> None:
     if not faults:
         return
     moves = f"at {len(plan)} answers the value lies between {plan.low[-1]:.3g} and {plan.high[-1]:.3g}"
-    if plan.goal is not None:
+    if plan.enough is not None:
         low, high = plan.between
         moves = (
             f"with other items the answer would be {low} to {'more than ' + str(len(plan)) if high is None else high}"
