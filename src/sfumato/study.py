@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 
+ABOUT_ONE_ITEM = ("choice", "top_two", "plausible", "sliders", "tokens")
+"""The kinds whose answers say of one item how likely each class is."""
+
+
 class Framing(StrEnum):
     """Whose view is asked for."""
 
@@ -26,6 +30,13 @@ class Upscale(StrEnum):
     LANCZOS = "lanczos"
     NEAREST = "nearest"
     NONE = "none"
+
+
+class Assignment(StrEnum):
+    """Who is asked about what: the item with the fewest answers, or the one where an answer is worth most."""
+
+    FEWEST = "fewest"
+    ADAPTIVE = "adaptive"
 
 
 class Entry(StrEnum):
@@ -67,10 +78,12 @@ class Question:
 
 @dataclass(frozen=True)
 class PracticeItem:
-    """An item everybody sees first; `feedback` (Markdown) is shown after the answer."""
+    """An item everybody sees first; `feedback` (Markdown) is shown after the answer. It is asked about with the usual
+    form, or with the deeper one."""
 
     item: str
     feedback: str = ""
+    deeper: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,7 +99,8 @@ class ComprehensionQuestion:
 class People:
     """How many answers from whom: `answers_per_item` people an item, `batches` times `batch_size` items a person.
 
-    `repeats` of each batch's items are shown once more at its end, to see how steady a person is.
+    `repeats` of each batch's items are shown once more at its end, to see how steady a person is. Where assignment is
+    adaptive, `answers_per_item` is the most that an item gets.
     """
 
     entry: Entry = Entry.OPEN
@@ -94,6 +108,35 @@ class People:
     batch_size: int = 25
     batches: int = 1
     repeats: int = 0
+    assignment: Assignment = Assignment.FEWEST
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """Which item next, where assignment is adaptive: the one with the highest `index` (sfumato.plan.indices).
+
+    An item is finished once the error that `index` takes down is expected to be below `target`, or once a class is
+    `lead` answers ahead, and never before `fewest` answers. The share `audit` of choices is drawn evenly from all open
+    items. `seconds` is what an answer takes, for weighing it against a deeper form.
+    """
+
+    index: str = "kl"
+    target: float | None = None
+    lead: int | None = None
+    fewest: int = 2
+    audit: float = 0.05
+    seconds: float = 1.0
+
+
+@dataclass(frozen=True)
+class Deeper:
+    """A richer form that an adaptive study asks where that tells more a second: an answer is worth `votes` plain ones
+    and takes `seconds`. About `items` it is asked in any case."""
+
+    question: Question
+    votes: float
+    seconds: float
+    items: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,9 +172,16 @@ class Study:
     practice: tuple[PracticeItem, ...] = ()
     comprehension: tuple[ComprehensionQuestion, ...] = ()
     people: People = People()
+    adaptive: Adaptive = Adaptive()
+    deeper: Deeper | None = None
     limits: Limits = Limits()
     pay: Pay | None = None
     path: Path | None = None
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The usual question, and the deeper one if there is one; a trial says which of them it asks by its place."""
+        return (self.question,) if self.deeper is None else (self.question, self.deeper.question)
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from sfumato.elicit.assignment import PROBES, Openings
+from sfumato.elicit.assignment import PROBES, Openings, Pick
 
 
 def test_by_hand() -> None:
@@ -19,16 +19,17 @@ def test_by_hand() -> None:
     assert set(openings.with_room()) == {1, 2}
     assert (1 in openings, 2 in openings, 3 in openings, 4 in openings) == (True, True, False, False)
     rng = random.Random(1)
-    assert openings.choose((), rng) == 1
-    assert openings.choose({1}, rng) == 2
+    assert openings.choose((), rng) == Pick(1)
+    assert openings.choose({1}, rng) == Pick(2)
     assert openings.choose({1, 2}, rng) is None
     openings.take(1)
     assert openings.room == 2
-    assert {openings.choose((), rng) for _ in range(50)} == {1, 2}
+    assert {openings.choose((), rng) for _ in range(50)} == {Pick(1), Pick(2)}
     openings.take(1)
     assert 1 not in openings
     openings.give_back(3)
-    assert (openings.taken(3), openings.room, {openings.choose((), rng) for _ in range(50)}) == (1, 2, {2, 3})
+    assert (openings.taken(3), openings.room) == (1, 2)
+    assert {openings.choose((), rng) for _ in range(50)} == {Pick(2), Pick(3)}
 
 
 def test_a_quota_goes_down_below_what_is_taken_and_up_again() -> None:
@@ -69,7 +70,8 @@ def test_a_random_walk_agrees_with_a_naive_count(
         elif step == "back" and naive.get(item, [0, 0])[1] > 0:
             openings.give_back(item)
             naive[item][1] -= 1
-        elif step == "take" and (chosen := openings.choose(seen, rng)) is not None:
+        elif step == "take" and (pick := openings.choose(seen, rng)) is not None:
+            chosen = pick.item
             assert naive[chosen][1] < naive[chosen][0]
             openings.take(chosen)
             naive[chosen][1] += 1
@@ -79,12 +81,12 @@ def test_a_random_walk_agrees_with_a_naive_count(
         assert all((item in openings) == (item in with_room) for item in range(10))
         assert all(openings.taken(item) == taken for item, (_, taken) in naive.items())
         free = {item: taken for item, taken in with_room.items() if item not in seen}
-        chosen = openings.choose(seen, rng)
+        pick = openings.choose(seen, rng)
         if free:
-            assert chosen in free
-            assert free[chosen] == min(free.values())
+            assert pick is not None
+            assert free[pick.item] == min(free.values())
         else:
-            assert chosen is None
+            assert pick is None
 
 
 @pytest.mark.parametrize("n_seen", [0, 5, 9], ids=["nothing seen", "half seen", "mostly seen: the list is searched"])
@@ -92,7 +94,7 @@ def test_equals_are_equally_likely(n_seen: int) -> None:
     openings = Openings([(item, 3, 1) for item in range(12)] + [(99, 3, 2)])
     seen = set(range(n_seen))
     rng = random.Random(20)
-    drawn = Counter(openings.choose(seen, rng) for _ in range(6_000))
+    drawn = Counter(openings.choose(seen, rng).item for _ in range(6_000))
     assert set(drawn) == set(range(n_seen, 12))
     assert chisquare([drawn[item] for item in range(n_seen, 12)]).pvalue > 0.001
 
@@ -104,11 +106,11 @@ def test_equals_are_equally_likely_after_many_moves_in_the_lists() -> None:
         item = rng.randrange(10)
         openings.take(item)
         openings.give_back(item)
-    drawn = Counter(openings.choose((), rng) for _ in range(6_000))
+    drawn = Counter(openings.choose((), rng).item for _ in range(6_000))
     assert chisquare([drawn[item] for item in range(10)]).pvalue > 0.001
 
 
 def test_the_one_item_left_is_found_however_unlikely() -> None:
     n_items = 200 * PROBES
     openings = Openings([(item, 1, 0) for item in range(n_items)])
-    assert openings.choose(set(range(n_items)) - {77}, random.Random(1)) == 77
+    assert openings.choose(set(range(n_items)) - {77}, random.Random(1)) == Pick(77)

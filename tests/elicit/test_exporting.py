@@ -208,7 +208,7 @@ def fields_told(text: str) -> set[str]:
 @pytest.mark.parametrize("kind", [kind() for kind in KINDS], ids=[kind.name for kind in KINDS])
 def test_the_codebook_names_every_column_and_every_field(kind: Kind) -> None:
     classes = tuple(map(StudyClass, ("cat", "dog", "ship")))
-    told = codebook(Study("s", "A title", classes, ItemSource(), Question(kind.name)), kind)
+    told = codebook(Study("s", "A title", classes, ItemSource(), Question(kind.name)), [kind])
     named = fields_told(told)
     assert set(SCHEMA.names) <= named
     assert set(RECORDS.names) <= named

@@ -649,7 +649,7 @@ def test_another_question_is_refused(serve: Serve, change: str) -> None:
     study = replace(at.study, classes=(StudyClass("cat"), StudyClass("fox"))) if change == "classes" else at.study
     changed = replace(at, study=study)
     if change == "kind":
-        changed.work.kind = type("Tokens", (type(changed.work.kind),), {"name": "tokens"})()
+        changed.work.kinds = [type("Tokens", (type(changed.work.kinds[0]),), {"name": "tokens"})()]
     with pytest.raises(BadSetting) as caught:
         changed.start()
     assert caught.value.code == "study-changed"

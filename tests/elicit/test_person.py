@@ -8,6 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.elicit.assignment import Pick
 from sfumato.elicit.person import RECEIPTS_AT_HAND, Person, Receipt, Trial
 from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
 from sfumato.study import People
@@ -41,9 +42,9 @@ def test_practice_first_then_batches_each_followed_by_its_repeats() -> None:
     purposes, item = [], 0
     while (purpose := person.due(people, (0, 1))) is not None:
         purposes.append(purpose)
-        asked = person.to_repeat(people, random.Random(1)) if purpose == "repeat" else item
+        asked = person.to_repeat(people, random.Random(1)) if purpose == "repeat" else Pick(item)
         assert asked is not None
-        person.move(shown(person, asked, purpose), ANSWERED)
+        person.move(shown(person, asked.item, purpose), ANSWERED)
         item += 1
     assert purposes == ["practice"] * 2 + (["label"] * 3 + ["repeat"]) * 2
 
@@ -74,7 +75,9 @@ def test_repeats_are_of_the_batch_before_them_and_each_once(size: int, batches: 
             fresh += 1
         else:
             assert len(batch) == size
-            item = person.to_repeat(people, rng)
+            pick = person.to_repeat(people, rng)
+            assert pick is not None
+            item = pick.item
             assert item in batch
             assert item not in repeated
             repeated.append(item)
@@ -91,7 +94,7 @@ def test_a_repeat_drawn_ahead_is_of_its_own_batch() -> None:
     person.move(shown(person, 3), ANSWERED)
     shown(person, 4)
     assert person.due(people, ()) == "repeat"
-    assert {person.to_repeat(people, random.Random(seed)) for seed in range(20)} <= {3, None}
+    assert {person.to_repeat(people, random.Random(seed)) for seed in range(20)} <= {Pick(3), None}
 
 
 def test_nothing_to_repeat_before_anything_is_answered() -> None:
@@ -105,7 +108,7 @@ def test_repeats_come_from_the_older_half_where_that_will_do() -> None:
     person, people = someone(), People(batch_size=6, repeats=1)
     for item in range(6):
         person.move(shown(person, item), ANSWERED)
-    assert {person.to_repeat(people, random.Random(seed)) for seed in range(100)} == {0, 1, 2}
+    assert {person.to_repeat(people, random.Random(seed)) for seed in range(100)} == {Pick(0), Pick(1), Pick(2)}
 
 
 def test_the_latest_receipts_are_at_hand_and_every_key_is_known() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
 from sfumato.errors import BadSetting, BadTable, NotNow, SfumatoError
-from sfumato.plan.allocation import Allocation
+from sfumato.plan.allocation import Allocation, Choice
+from sfumato.plan.depth import Form, worth_of_votes
 from sfumato.plan.indices import INDICES, KL, L2, Entropy, Known, Lead, NotUnanimous, Uniform, index_named
 from sfumato.plan.stopping import Stopping
 
@@ -201,3 +202,67 @@ def test_settings_out_of_range_are_refused() -> None:
             make()
     with pytest.raises(SfumatoError, match="did you mean 'entropy'"):
         index_named("entrpy")
+
+
+def test_answers_on_their_way_send_the_next_person_elsewhere() -> None:
+    state = Allocation.of(np.zeros((3, 3)), KL(), prior=PRIOR)
+    pending = np.zeros(3, np.int64)
+    chosen = []
+    for seed in range(6):
+        choice = state.choose(np.random.default_rng(seed), pending=pending)
+        pending[choice.item] += 1
+        chosen.append(choice.item)
+    assert sorted(chosen) == [0, 0, 1, 1, 2, 2]
+    # By hand: nothing answered and one on its way leaves a quarter of the worth.
+    one_on_its_way = state.choose(np.random.default_rng(0), pending=np.array([1, 9, 9]))
+    assert one_on_its_way.item == 0
+
+
+def test_nothing_but_the_most_ends_an_item_before_the_fewest() -> None:
+    counts = np.array([[1.0, 0, 0], [3, 0, 0], [9, 0, 0]])
+    sure = DirichletMixture(np.ones(1), np.full((1, 3), 1e-4))
+    known = Known(counts, sure)
+    assert Stopping(kl_risk=0.1, lead=1).reached(known).tolist() == [True, True, True]
+    assert Stopping(kl_risk=0.1, lead=1, fewest=3).reached(known).tolist() == [False, True, True]
+    assert Stopping(kl_risk=0.1, lead=1, fewest=20, most=9).reached(known).tolist() == [False, False, True]
+
+
+def test_several_votes_at_once_under_one_dirichlet() -> None:
+    # The expected squared error after v more answers is what it was, times A / (A + v).
+    alpha = np.array([[0.5, 1.5, 2.0]])
+    known = Known(np.zeros((1, 3)), DirichletMixture(np.ones(1), alpha))
+    for votes in (0.5, 1, 3, 20):
+        left = known.l2_risk * alpha.sum() / (alpha.sum() + votes)
+        np.testing.assert_allclose(worth_of_votes(L2(), known, votes), known.l2_risk - left, rtol=1e-12)
+
+
+def test_several_votes_at_once_under_a_mixture_by_simulation() -> None:
+    rng = np.random.default_rng(0)
+    known = Known(COUNTS[2:4], PRIOR)
+    for index, risk in ((L2(), "l2_risk"), (KL(), "kl_risk")):
+        for item in range(2):
+            weights = known.posteriors.weights[item]
+            component = rng.choice(len(weights), 20_000, p=weights)
+            p = np.array([rng.dirichlet(PRIOR.alpha[j] + known.counts[item]) for j in component])
+            after = known.counts[item] + np.array([rng.multinomial(4, each / each.sum()) for each in p])
+            left = getattr(Known(after, PRIOR), risk).mean()
+            true = getattr(known, risk)[item] - left
+            assert worth_of_votes(index, known, 4)[item] == pytest.approx(true, rel=0.12)
+
+
+def test_the_deeper_form_is_taken_where_it_is_worth_more_a_second() -> None:
+    rng = np.random.default_rng(0)
+    # Six votes at twice the price: not where nothing is known yet and the first vote says most, but after it.
+    state = Allocation.of(COUNTS, KL(), prior=PRIOR, seconds=2.0, deeper=Form(votes=6, seconds=4))
+    assert state.deeper_worths is not None
+    by_hand = worth_of_votes(KL(), Known(COUNTS, PRIOR), 6) / 4
+    np.testing.assert_allclose(state.deeper_worths, by_hand, rtol=1e-12)
+    assert not state.choose(rng, [1, 2, 3, 4, 5, 6]).is_deeper
+    assert state.choose(rng, [0, 1, 2, 4, 5, 6]) == Choice(3, 1.0, is_audit=False, is_deeper=True)
+    dear = Allocation.of(COUNTS, KL(), prior=PRIOR, seconds=2.0, deeper=Form(votes=1.07, seconds=57))
+    assert not dear.choose(rng).is_deeper
+    grown = state.told(2, 0)
+    anew = Allocation.of(grown.counts, KL(), prior=PRIOR, seconds=2.0, deeper=Form(6, 4))
+    assert np.array_equal(grown.deeper_worths, anew.deeper_worths)
+    with pytest.raises(BadSetting, match="says nothing of the error left"):
+        Allocation.of(COUNTS, Uniform(), prior=PRIOR, deeper=Form(2, 1))

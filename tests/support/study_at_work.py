@@ -13,10 +13,11 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from sfumato.elicit.assignment import Guide
 from sfumato.elicit.database import StorePlace, writing_engine
 from sfumato.elicit.fieldwork import Clock, Fieldwork, hash_of
 from sfumato.elicit.kind import Stimulus
-from sfumato.elicit.kinds.choice.kind import Choice
+from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Outcome, Sent, Shown, Standing
 from sfumato.elicit.writer import Writer
@@ -138,13 +139,15 @@ class AtWork:
     clock: HandClock = field(default_factory=HandClock)
     seed: int = 1
     fieldwork: type[Fieldwork] = Fieldwork
+    guide: Guide | None = None
     begun: list[AtWork] = field(default_factory=list, repr=False)
     """Every server begun from this one, to be stopped in the end."""
 
     def __post_init__(self) -> None:
         self.begun.append(self)
         self.engine = writing_engine(StorePlace.of(self.store))
-        self.work = self.fieldwork(self.study, Choice(), self.stimuli, self.clock, random.Random(self.seed))
+        kinds, rng = kinds_of(self.study), random.Random(self.seed)
+        self.work = self.fieldwork(self.study, kinds, self.stimuli, self.guide, self.clock, rng)
         self.writer = Writer(self.engine, self.work)
 
     def start(self) -> AtWork:

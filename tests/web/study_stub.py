@@ -239,6 +239,7 @@ class StudyStub:
                     "trial": handle,
                     "number": 1,
                     "practice": False,
+                    "question": 0,
                     "feedback": "",
                     "pictures": [],
                     "texts": [],

@@ -43,7 +43,7 @@ BODIES = {
     "comprehension": {"answers": ["yes", "2"]},
 }
 STATE = {"stage", "answered", "wanted", "batch_size", "trials", "wrong", "attempts_left", "code"}
-TRIAL = {"trial", "number", "practice", "feedback", "pictures", "texts", "told"}
+TRIAL = {"trial", "number", "practice", "question", "feedback", "pictures", "texts", "told"}
 
 
 @pytest.fixture(scope="module")

@@ -129,7 +129,7 @@ def test_text_from_outside_adds_no_element_and_no_attribute(evil: str, plain: di
                 assert config["study"]["title"] == evil
                 assert sorted(each["name"] for each in config["classes"]) == sorted(names)
                 assert config["study"]["comprehension"] == [{"question": evil, "choices": [evil, "other"]}]
-                assert config["prompt"] == evil
+                assert config["questions"][0]["prompt"] == evil
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

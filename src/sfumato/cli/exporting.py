@@ -28,7 +28,7 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.elicit.codebook import codebook
-    from sfumato.elicit.kinds import kind_of
+    from sfumato.elicit.kinds import kinds_of
     from sfumato.files.replacing import replacing
     from sfumato.study_file import read_study
 
@@ -41,5 +41,5 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
         say_written(records, "how each answer came about")
     book = output.with_name(output.name.split(".")[0] + ".codebook.md")
     with replacing(book) as part:
-        part.write_text(codebook(asked, kind_of(asked)), "utf-8")
+        part.write_text(codebook(asked, kinds_of(asked)), "utf-8")
     say_written(book, "what every field means")

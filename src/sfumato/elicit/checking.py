@@ -14,7 +14,7 @@ from sfumato.elicit.items import read_items
 from sfumato.elicit.kind import Item, Kind, Stimulus
 from sfumato.elicit.pictures import check_picture
 from sfumato.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
-from sfumato.study import Study
+from sfumato.study import ABOUT_ONE_ITEM, Question, Study
 from sfumato.study_file import Draft, read_draft
 from sfumato.study_file.mistakes import Mistakes
 
@@ -50,6 +50,7 @@ def check_study(path: Path, *, pictures: bool = True) -> Checked:
     items = _items(draft)
     kind = _kind(study, mistakes)
     stimuli = _stimuli(kind, items, study, mistakes) if kind and items else []
+    _check_deeper(study, stimuli, items, mistakes)
     # Where the kind itself is wrong, the items are the best there is to tell.
     asked = [each.item for each in stimuli] if kind else [each.id for each in items]
     _check_practice(study, list(dict.fromkeys(asked)), mistakes)
@@ -79,31 +80,75 @@ def _items(draft: Draft) -> list[Item]:
 
 
 def _kind(study: Study, mistakes: Mistakes) -> Kind | None:
-    from sfumato.elicit.kinds import KINDS, kind_of
+    return _kind_in("question", study.question, mistakes)
 
-    member = next((each for each in KINDS if each.name == study.question.kind), None)
-    if member is not None and not _settings_fit(member, study, mistakes):
+
+def _kind_in(table: str, question: Question, mistakes: Mistakes) -> Kind | None:
+    """The kind that a table of the study file asks for, with its settings; None where something is wrong."""
+    from sfumato.elicit.kinds import KINDS, kind_asked
+
+    member = next((each for each in KINDS if each.name == question.kind), None)
+    if member is not None and not _settings_fit(table, member, question, mistakes):
         return None
     try:
-        return kind_of(study)
+        return kind_asked(question)
     except (BadSetting, UnknownName) as error:
-        mistakes.place(("question", *_key_named(error, study)), error)
+        mistakes.place((table, *_key_named(error, question)), error)
         return None
 
 
-def _settings_fit(member: Any, study: Study, mistakes: Mistakes) -> bool:
+def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Item], mistakes: Mistakes) -> None:
+    """Note what is wrong with the deeper form, and with practising it."""
+    for number, practice in enumerate(study.practice):
+        if practice.deeper and study.deeper is None:
+            mistakes.add(
+                ("practice", number, "deeper"),
+                "deeper = true, and no [deeper]",
+                expected="a deeper form to practise",
+                fix="add [deeper], or leave it out here",
+                code="no-deeper",
+            )
+    if study.deeper is None:
+        return
+    kind = _kind_in("deeper", study.deeper.question, mistakes)
+    if kind is None or not stimuli:
+        return
+    try:
+        same = kind.stimuli(items, study) == list(stimuli)
+    except SfumatoError:
+        same = False
+    if not same:
+        mistakes.add(
+            ("deeper", "kind"),
+            f"the kinds {study.question.kind} and {kind.name}, which show different things",
+            expected="two forms that ask about the same single items",
+            fix=f"choose among {listing(list(ABOUT_ONE_ITEM))}",
+            code="other-stimuli",
+        )
+    unknown = sorted(set(study.deeper.items) - {each.item for each in stimuli})
+    if unknown:
+        mistakes.add(
+            ("deeper", "items"),
+            f"{listing(unknown, 3)}, about which nothing is asked",
+            expected="ids of items",
+            fix="write ids of the items",
+            code="unknown-item",
+        )
+
+
+def _settings_fit(table: str, member: Any, question: Question, mistakes: Mistakes) -> bool:
     """Whether every setting is one of the kind's and of its type; the kind itself looks at the values."""
     known = [each.name for each in fields(member)]
     types_of = typing.get_type_hints(member)
     n_before = len(mistakes.found)
-    for key, value in study.question.settings.items():
-        at = ("question", key)
+    for key, value in question.settings.items():
+        at = (table, key)
         if key not in known:
             settings = ["kind", "framing", "prompt", *known]
             mistakes.add(
                 at,
                 f"the key {show(key)} for the kind {member.name}",
-                expected=f"the keys of [question] for {member.name}: {listing(settings)}",
+                expected=f"the keys of [{table}] for {member.name}: {listing(settings)}",
                 fix=f"{nearest(key, settings)}leave it out, or choose another kind",
                 code="unknown-key",
             )
@@ -128,12 +173,12 @@ def _is_of(value: object, hint: Any) -> bool:
     return wanted not in TYPE_NAMES or type(value) is wanted
 
 
-def _key_named(error: SfumatoError, study: Study) -> tuple[str, ...]:
-    """The key of `[question]` that an error of the kind speaks of."""
+def _key_named(error: SfumatoError, question: Question) -> tuple[str, ...]:
+    """The key of the question's table that an error of the kind speaks of."""
     if isinstance(error, UnknownName):
         return ("kind",)
     words = error.found.replace("-", "_").split()
-    return next(((key,) for key in study.question.settings if key in words), ())
+    return next(((key,) for key in question.settings if key in words), ())
 
 
 def _stimuli(kind: Kind, items: list[Item], study: Study, mistakes: Mistakes) -> list[Stimulus]:

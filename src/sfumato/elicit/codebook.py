@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sfumato.elicit.kind import Kind, label_of
-from sfumato.study import Framing, Study
+from sfumato.study import Framing, Question, Study
 
 ANNOTATIONS = {
     "item": "what was shown: the id of the item",
@@ -29,27 +29,35 @@ RECORDS = {
     "resumed": "whether the page was loaded anew during the trial",
     "order": "the classes (or sides) in the order this person saw them, as JSON",
     "keys": "which key stood for which class, as JSON",
+    "probability": "how probable this item was to be asked about, in an adaptive study: weigh by its inverse",
+    "audit": "whether the item was drawn at random, whatever an answer was worth",
     "events": "every input: milliseconds since the picture was painted, what happened, to which control, key or value",
 }
 
 
-def codebook(study: Study, kind: Kind) -> str:
+def codebook(study: Study, kinds: Sequence[Kind]) -> str:
     """The codebook of a study's export, as Markdown."""
-    framing = study.question.framing
-    view = "their own view" if framing is Framing.OWN else "what others would say"
+    asked = [line for kind, question in zip(kinds, study.questions, strict=True) for line in _asked(kind, question)]
     return "\n".join(
         [
             f"# Codebook: {study.title}",
             "",
-            f"- kind of question: `{label_of(kind)}`, asking for {view}",
-            f"- prompt: {study.question.prompt or kind.prompt(framing)}",
+            *asked,
             f"- classes: {', '.join(study.class_names) or 'none'}",
             "",
             *_section("Annotations", ANNOTATIONS),
-            *_section(f"Payload of `{label_of(kind)}`", kind.meanings),
+            *(line for kind in kinds for line in _section(f"Payload of `{label_of(kind)}`", kind.meanings)),
             *_section("Records (`--records`)", RECORDS),
         ]
     )
+
+
+def _asked(kind: Kind, question: Question) -> list[str]:
+    view = "their own view" if question.framing is Framing.OWN else "what others would say"
+    return [
+        f"- kind of question: `{label_of(kind)}`, asking for {view}",
+        f"- prompt: {question.prompt or kind.prompt(question.framing)}",
+    ]
 
 
 def _section(title: str, meanings: Mapping[str, str]) -> list[str]:

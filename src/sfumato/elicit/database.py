@@ -23,7 +23,7 @@ from sqlalchemy.pool import StaticPool
 from sfumato.elicit.store import lock_store
 from sfumato.errors import BadFile, BadSetting, SfumatoError, Where, show
 
-LATEST = "0001"
+LATEST = "0002"
 """The version of the tables this release works with, the last file under `migrations/versions`."""
 
 

@@ -36,6 +36,8 @@ RECORDS = pa.schema(
         ("pixel_ratio", pa.float64()),
         ("shortcuts", pa.bool_()),
         ("resumed", pa.bool_()),
+        ("probability", pa.float64()),
+        ("audit", pa.bool_()),
         ("order", pa.string()),
         ("keys", pa.string()),
         ("events", pa.string()),
@@ -111,6 +113,8 @@ def _record(row: sa.Row[Any]) -> dict[str, Any]:
         "pixel_ratio": ratio,
         "shortcuts": record.shortcuts,
         "resumed": record.resumed,
+        "probability": row.probability,
+        "audit": bool(row.audit),
         **{name: msgspec.json.encode(getattr(record, name)).decode() for name in ("order", "keys", "events")},
     }
 

@@ -16,6 +16,7 @@ import msgspec
 import sqlalchemy as sa
 
 from sfumato.elicit import store
+from sfumato.elicit.assignment import Guide, Heard
 from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
 from sfumato.elicit.kind import Kind, Stimulus, label_of
@@ -43,8 +44,11 @@ class Fieldwork:
     """A study at work. `begin` and `end` bracket each group of requests; everything else is a request."""
 
     study: Study
-    kind: Kind
+    kinds: Sequence[Kind]
+    """The kind of each of the study's questions."""
     stimuli: Sequence[Stimulus]
+    guide: Guide | None = None
+    """Who says what to ask next, in an adaptive study."""
     clock: Clock = field(default_factory=Clock)
     rng: random.Random = field(default_factory=Chance)
     """What items are chosen by; names are drawn by chance whatever it is."""
@@ -65,7 +69,7 @@ class Fieldwork:
         self._connection = connection
         self._has_written = False
         if self.number < 0:
-            self.number = register(connection, self.study, self.kind, self.stimuli, self.clock.now())
+            self.number = register(connection, self.study, self.kinds[0], self.stimuli, self.clock.now())
         if connection.dialect.name != "sqlite":
             version = store.lock_study(connection, self.number)
             if version != self._version:
@@ -73,7 +77,7 @@ class Fieldwork:
                 self._version = version
         if self._known is None:
             now, at = self.clock.steady(), self.clock.monotonic()
-            self._known = Memory(connection, self.study, self.number, now=now, at=at)
+            self._known = Memory(connection, self.study, self.number, now=now, at=at, guide=self.guide)
             self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng, self._chance)
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
@@ -196,7 +200,7 @@ class Fieldwork:
         trial = person.trials.get(sent.trial)
         if trial is None:
             return self._keep_aside(person, self._answered_trial(person, sent.trial), sent, "already-answered")
-        payload = self.kind.parse(sent.answer, self._memory.stimuli[trial.item], self.study)
+        payload = self.kinds[trial.question].parse(sent.answer, self._memory.stimuli[trial.item], self.study)
         if person.withdrawn_at is not None and self.clock.now() - sent.age_ms >= person.withdrawn_at:
             return self._keep_aside(person, trial.id, sent, "withdrawn")
         if trial.state == LAPSED and not self._turns.take_up(person, trial):
@@ -282,6 +286,8 @@ class Fieldwork:
         trial.answer = self._chance.handle()
         self._turns.answered(person, trial)
         person.note(sent.key, Receipt(sent.digest, trial.answer))
+        if self.guide is not None and trial.purpose == "label":
+            self.guide.heard(Heard(trial.item, trial.question, msgspec.to_builtins(payload)))
         self._changes.new_answers.append(
             {
                 "id": self._memory.new_id("answer"),
@@ -291,7 +297,7 @@ class Fieldwork:
                 "trial": trial.id,
                 "number": trial.number,
                 "purpose": trial.purpose,
-                "kind": label_of(self.kind),
+                "kind": label_of(self.kinds[trial.question]),
                 "payload": msgspec.json.encode(payload).decode(),
                 "started_at": submitted - round(sent.record.elapsed_ms),
                 "submitted_at": submitted,
@@ -372,7 +378,8 @@ class Fieldwork:
         return "A" + "".join(self._chance.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
 
     def _shown(self, trial: Trial) -> Shown:
-        return Shown(trial.handle, trial.number, trial.purpose == "practice", self._memory.stimuli[trial.item])
+        stimulus = self._memory.stimuli[trial.item]
+        return Shown(trial.handle, trial.number, trial.purpose == "practice", stimulus, trial.question)
 
 
 def no_such_link() -> NotThere:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import heapq
 import random
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from sfumato.elicit.assignment import Openings
+from sfumato.elicit.assignment import Guide, Openings, Pick
 from sfumato.elicit.person import Trial
 
 
 class Leases:
     """Every item's openings, and every trial that is being answered now."""
 
-    def __init__(self, items: Iterable[tuple[int, int, int]] = ()) -> None:
+    def __init__(self, items: Iterable[tuple[int, int, int]] = (), guide: Guide | None = None) -> None:
         """From (item, quota, taken) of every item; `taken` counts trials that are then `restore`d."""
-        self._openings = Openings(items)
+        self._openings = Openings(items, guide)
         self._held: dict[int, Trial] = {}
         self._due: list[tuple[float, int]] = []
 
@@ -42,8 +42,8 @@ class Leases:
         """Whether the trial could be held again."""
         return trial.purpose != "label" or trial.item in self._openings
 
-    def choose(self, seen: Container[int], rng: random.Random) -> int | None:
-        """An item to ask about next."""
+    def choose(self, seen: Collection[int], rng: random.Random) -> Pick | None:
+        """What to ask next."""
         return self._openings.choose(seen, rng)
 
     def set_quota(self, item: int, quota: int) -> None:

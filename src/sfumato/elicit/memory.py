@@ -6,10 +6,15 @@ another server of the same PostgreSQL database has written).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import msgspec
 import sqlalchemy as sa
 
 from sfumato.elicit import store
-from sfumato.elicit.kind import Stimulus
+from sfumato.elicit.assignment import Guide, Heard
+from sfumato.elicit.kind import Stimulus, label_of
+from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.leases import Leases
 from sfumato.elicit.person import Person, Receipt, Trial
 from sfumato.study import Study
@@ -19,21 +24,38 @@ PEOPLE_AT_HAND = 2_000
 
 
 class Memory:
-    """The items, the leases and the people of one study. `now` is in milliseconds, `at` on the clock of leases."""
+    """The items, the leases and the people of one study. `now` is in milliseconds, `at` on the clock of leases.
 
-    def __init__(self, connection: sa.Connection, study: Study, number: int, *, now: int, at: float) -> None:
+    A guide, where there is one, is told all that was answered.
+    """
+
+    def __init__(
+        self,
+        connection: sa.Connection,
+        study: Study,
+        number: int,
+        *,
+        now: int,
+        at: float,
+        guide: Guide | None = None,
+    ) -> None:
         known = store.stimuli(connection, number)
         taken = store.taken(connection, number)
         first = {stimulus.item: item for item, (stimulus, _) in reversed(known.items())}
         row = store.study_row(connection, study.name)
         self.number = number
         self.stimuli: dict[int, Stimulus] = {item: stimulus for item, (stimulus, _) in known.items()}
-        self.practice = [first[each.item] for each in study.practice if each.item in first]
+        self.practice = {first[each.item]: int(each.deeper) for each in study.practice if each.item in first}
+        """The question asked about each practice item, in the order they come."""
         assert row is not None, "a study is registered before it is remembered"
         self.paused = row["paused_at"] is not None
         self.secret: str = row["secret"]
         self.next_id = store.next_ids(connection, number)
-        self.leases = Leases((item, quota, taken.get(item, 0)) for item, (_, quota) in known.items())
+        openings = [(item, quota, taken.get(item, 0)) for item, (_, quota) in known.items()]
+        if guide is not None:
+            names = {item: stimulus.item for item, (stimulus, _) in known.items()}
+            guide.begin(openings, names, _heard(connection, study, number))
+        self.leases = Leases(openings, guide)
         self._lease = 60.0 * study.limits.lease_minutes
         self._people: dict[str, Person] = {}
         self._by_id: dict[int, Person] = {}
@@ -97,4 +119,15 @@ class Memory:
             leased_at=row["leased_at"],
             expires=at + left,
             answer=row.get("answer"),
+            question=row["question"],
+            probability=row["probability"],
+            audit=row["audit"],
         )
+
+
+def _heard(connection: sa.Connection, study: Study, number: int) -> Iterator[Heard]:
+    """Every answer for a label, equal ones together."""
+    questions = {label_of(kind): place for place, kind in enumerate(kinds_of(study))}
+    for row in store.said(connection, number):
+        if row["kind"] in questions:
+            yield Heard(row["item"], questions[row["kind"]], msgspec.json.decode(row["payload"]), row["n"])

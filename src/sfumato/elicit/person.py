@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.elicit.assignment import Pick
 from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
 from sfumato.study import People
 
@@ -33,6 +34,10 @@ class Trial:
     expires: float
     leased_at: int = 0
     answer: str | None = None
+    question: int = 0
+    """Which of the study's questions it asks."""
+    probability: float | None = None
+    audit: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,8 @@ class Person:
     answered: Counter[str] = field(default_factory=Counter)
     """Answers by purpose."""
     _labels: list[int] = field(default_factory=list)
+    _deeper: dict[int, int] = field(default_factory=dict)
+    """The question, where an item was asked about with another than the usual one."""
     _repeated: set[int] = field(default_factory=set)
 
     @classmethod
@@ -104,6 +111,8 @@ class Person:
             self.answered[trial.purpose] += 1
             if trial.purpose == "label":
                 self._labels.append(trial.item)
+                if trial.question:
+                    self._deeper[trial.item] = trial.question
 
     def note(self, key: str, receipt: Receipt) -> None:
         """Remember what became of an answer."""
@@ -125,12 +134,15 @@ class Person:
         """Trials answered or open for this purpose."""
         return self.answered[purpose] + sum(trial.purpose == purpose for trial in self.open.values())
 
-    def to_repeat(self, people: People, rng: random.Random) -> int | None:
+    def to_repeat(self, people: People, rng: random.Random) -> Pick | None:
         """An item of the latest batch to show again: not yet repeated, from its older half where that will do."""
         start = max(self._begun("label") // people.batch_size - 1, 0) * people.batch_size
         fresh = [item for item in self._labels[start:] if item not in self._repeated]
         old = fresh[: max(people.repeats, len(fresh) // 2)]
-        return rng.choice(old) if old else None
+        if not old:
+            return None
+        item = rng.choice(old)
+        return Pick(item, self._deeper.get(item, 0))
 
 
 COLUMNS = (

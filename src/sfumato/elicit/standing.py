@@ -18,6 +18,8 @@ class Shown:
     number: int
     practice: bool
     stimulus: Stimulus
+    question: int = 0
+    """Which of the study's questions is asked."""
 
 
 @dataclass(frozen=True, slots=True)

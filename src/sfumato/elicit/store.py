@@ -186,6 +186,18 @@ def taken(connection: sa.Connection, study: int) -> dict[int, int]:
     return {row[0]: row[1] for row in connection.execute(counts)}
 
 
+def said(connection: sa.Connection, study: int) -> Iterator[Row]:
+    """What was said about each item for a label, and how often: `item, kind, payload, n`."""
+    same = (answers.c.item, answers.c.kind, answers.c.payload)
+    rows = (
+        sa.select(*same, sa.func.count().label("n"))
+        .where(answers.c.study == study, answers.c.purpose == "label")
+        .group_by(*same)
+    )
+    result = connection.execution_options(yield_per=AT_ONCE).execute(rows)
+    yield from (dict(row._mapping) for row in result)
+
+
 # --- people ---
 
 
@@ -284,9 +296,12 @@ def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> 
             for name in ("kind", "payload", "purpose", "started_at", "submitted_at", "seconds", "record")
         ),
         answers.c.number.label("trial"),
+        trials.c.probability,
+        trials.c.audit,
     )
     rows = (
         sa.select(*columns)
+        .join(trials, trials.c.id == answers.c.trial)
         .join(items, items.c.id == answers.c.item)
         .join(annotators, annotators.c.id == answers.c.annotator)
         .where(answers.c.study == study, answers.c.purpose.in_(purposes))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
+from sfumato.elicit.assignment import Pick
 from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
 from sfumato.elicit.memory import Memory
@@ -19,7 +20,9 @@ from sfumato.study import Study
 
 LOOKAHEAD = 3
 """Trials held for a person at once: the one they look at, and the next, so that pictures are there in time."""
-COLUMNS = ("id", "annotator", "item", "number", "purpose", "handle", "state", "leased_at")
+COLUMNS = (
+    "id", "annotator", "item", "number", "purpose", "handle", "state", "leased_at", "question", "probability", "audit",
+)  # fmt: skip
 
 
 @dataclass
@@ -100,27 +103,31 @@ class Turns:
         lapsed = [trial for trial in person.lapsed.values() if trial.purpose == purpose]
         if resumed := next((trial for trial in lapsed if self.take_up(person, trial)), None):
             return resumed
-        item = self._item_for(person, purpose)
-        return None if item is None or purpose is None else self._new(person, item, purpose)
+        pick = self._pick_for(person, purpose)
+        return None if pick is None or purpose is None else self._new(person, pick, purpose)
 
-    def _item_for(self, person: Person, purpose: str | None) -> int | None:
+    def _pick_for(self, person: Person, purpose: str | None) -> Pick | None:
         if purpose == "practice":
-            return next((item for item in self.memory.practice if item not in person.seen), None)
+            practice = self.memory.practice.items()
+            return next((Pick(item, question) for item, question in practice if item not in person.seen), None)
         if purpose == "repeat":
             return person.to_repeat(self.study.people, self.rng)
         return self.memory.leases.choose(person.seen, self.rng) if purpose == "label" else None
 
-    def _new(self, person: Person, item: int, purpose: str) -> Trial:
+    def _new(self, person: Person, pick: Pick, purpose: str) -> Trial:
         trial = Trial(
             id=self.memory.new_id("trial"),
             handle=self.chance.handle(),
             annotator=person.id,
-            item=item,
+            item=pick.item,
             number=person.n_trials + 1,
             purpose=purpose,
             state=OPEN,
             expires=self.clock.monotonic() + self._lease,
             leased_at=self.clock.now(),
+            question=pick.question,
+            probability=pick.probability,
+            audit=int(pick.is_audit),
         )
         person.add(trial)
         self.memory.leases.hold(trial)

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
 from sfumato.errors import BadSetting, NotNow
+from sfumato.plan.depth import Form, worth_of_votes
 from sfumato.plan.indices import ENOUGH, Index, Known
 from sfumato.plan.prior import check_counts, fit_prior
 from sfumato.plan.stopping import Stopping
@@ -33,6 +34,8 @@ class Choice:
     probability: float
     is_audit: bool
     """Drawn at random from all open items, whatever the index says."""
+    is_deeper: bool = False
+    """Whether the deeper form is worth more a second."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +61,9 @@ class Allocation:
     """What one more answer is worth, a second; `ENOUGH` where the item is finished."""
     stopping: Stopping = NEVER
     audit: float = 0.0
+    deeper: Form | None = None
+    """A richer form that may be asked in place of the usual one."""
+    deeper_worths: Float[np.ndarray, "items"] | None = None
 
     @classmethod
     def of(
@@ -69,14 +75,15 @@ class Allocation:
         stopping: Stopping = NEVER,
         audit: float = 0.0,
         prior: DirichletMixture | None = None,
+        deeper: Form | None = None,
     ) -> Allocation:
         """The state that these answers lead to, in whatever order they came; without `prior` one is fitted to them."""
         counts = check_counts(counts)
         share("audit", audit)
         fitted = prior or fit_prior(counts)
         costs = _costs(seconds, len(counts))
-        worths = _worths(index, stopping, counts, fitted, costs)
-        return cls(index, counts, costs, fitted, float(counts.sum()), worths, stopping, audit)
+        bare = cls(index, counts, costs, fitted, float(counts.sum()), np.empty(0), stopping, audit, deeper)
+        return bare._weighed(np.arange(len(counts)), np.empty(len(counts)), np.empty(len(counts)))
 
     def told(self, item: int, answer: int | Float[np.ndarray, "classes"]) -> Allocation:
         """With one more answer: a class number, or a belief whose classes count as fractions of a vote."""
@@ -94,12 +101,25 @@ class Allocation:
 
     def told_all(self, items: Int[np.ndarray, "answers"], answers: Float[np.ndarray, "answers classes"]) -> Allocation:
         """With several answers, each a row of votes."""
-        counts, worths = self.counts.copy(), self.worths.copy()
+        counts = self.counts.copy()
         np.add.at(counts, items, answers)
         touched = np.unique(items)
         check_counts(counts[touched])
-        worths[touched] = _worths(self.index, self.stopping, counts[touched], self.prior, self.seconds[touched])
-        return replace(self, counts=counts, worths=worths)
+        deeper = np.empty(len(counts)) if self.deeper_worths is None else self.deeper_worths.copy()
+        return replace(self, counts=counts)._weighed(touched, self.worths.copy(), deeper)
+
+    def _weighed(
+        self, items: Int[np.ndarray, "some"], worths: Float[np.ndarray, "items"], deeper: Float[np.ndarray, "items"]
+    ) -> Allocation:
+        """With the worths of `items` as their answers have it, the others as they are given."""
+        counts, seconds = self.counts[items], self.seconds[items]
+        worths[items] = _worths(self, counts) / (seconds if self.index.per_second else 1.0)
+        if self.deeper is None:
+            return replace(self, worths=worths)
+        # Where an item takes longer than others it does so in both forms.
+        longer = seconds / self.seconds.mean()
+        deeper[items] = _worths(self, counts, self.deeper.votes) / (self.deeper.seconds * longer)
+        return replace(self, worths=worths, deeper_worths=deeper)
 
     def is_stale(self, growth: float = 0.1) -> bool:
         """Whether there are by `growth` more answers than the prior was fitted on, and at least `FEWEST_NEW`."""
@@ -109,19 +129,37 @@ class Allocation:
 
     def refitted(self) -> Allocation:
         """With a prior fitted to the answers there are now: the same as `of` gives for them."""
-        return Allocation.of(self.counts, self.index, seconds=self.seconds, stopping=self.stopping, audit=self.audit)
+        return Allocation.of(
+            self.counts,
+            self.index,
+            seconds=self.seconds,
+            stopping=self.stopping,
+            audit=self.audit,
+            deeper=self.deeper,
+        )
 
     @property
     def finished(self) -> Bool[np.ndarray, "items"]:
         """The items that are never chosen again."""
         return np.asarray(self.worths == ENOUGH)
 
-    def choose(self, rng: np.random.Generator, apart_from: Sequence[int] | np.ndarray = NO_ITEMS) -> Choice:
-        """The next item, not among `apart_from` (seen already, or being answered); `NotNow` where none is left."""
-        worths = self.worths
-        if len(apart_from):
-            worths = worths.copy()
-            worths[np.asarray(apart_from)] = ENOUGH
+    def choose(
+        self,
+        rng: np.random.Generator,
+        apart_from: Sequence[int] | np.ndarray = NO_ITEMS,
+        pending: Int[np.ndarray, "items"] | None = None,
+    ) -> Choice:
+        """The next item, not among `apart_from` (seen already, or full); `NotNow` where none is left.
+
+        `pending` answers are being given now: another then adds less, by `((1 + n) / (1 + n + pending))^2` after `n`
+        answers, as the error falls with their number. Else everybody would be sent to the same item at once.
+        """
+        by_form = self.worths if self.deeper_worths is None else np.maximum(self.worths, self.deeper_worths)
+        worths = by_form.copy()
+        if pending is not None:
+            n = self.counts.sum(axis=1)
+            worths *= ((1 + n) / (1 + n + pending)) ** 2
+        worths[np.asarray(apart_from, np.int64)] = ENOUGH
         best = float(worths.max())
         if best == ENOUGH:
             raise NotNow(
@@ -139,7 +177,8 @@ class Allocation:
         is_audit, place = rng.random() < self.audit, rng.random()
         item = int(np.flatnonzero(is_open)[int(place * n_open)] if is_audit else tied[int(place * len(tied))])
         by_worth = (1 - self.audit) / len(tied) if item in tied else 0.0
-        return Choice(item, by_worth + self.audit / n_open, is_audit)
+        is_deeper = self.deeper_worths is not None and bool(self.deeper_worths[item] > self.worths[item])
+        return Choice(item, by_worth + self.audit / n_open, is_audit, is_deeper)
 
     def leading(
         self, n: int, rng: np.random.Generator, apart_from: Bool[np.ndarray, "items"] | None = None
@@ -162,21 +201,18 @@ class Allocation:
 
 
 def _worths(
-    index: Index,
-    stopping: Stopping,
-    counts: Float[np.ndarray, "items classes"],
-    prior: DirichletMixture,
-    seconds: Float[np.ndarray, "items"],
-) -> Float[np.ndarray, "items"]:
-    """What an answer is worth, worked out once for all items with the same answers."""
+    state: Allocation, counts: Float[np.ndarray, "some classes"], votes: float = 1.0
+) -> Float[np.ndarray, "some"]:
+    """What an answer worth so many votes is worth, worked out once for all items with the same answers."""
     rows, place = np.unique(counts, axis=0, return_inverse=True) if len(counts) > 1 else (counts, np.zeros(1, int))
     worth = np.empty(len(rows))
     n_classes = counts.shape[1]
-    block = max(NUMBERS_AT_ONCE // (n_classes * (n_classes + len(prior.weights))), 1)
+    block = max(NUMBERS_AT_ONCE // (n_classes * (n_classes + len(state.prior.weights))), 1)
     for first in range(0, len(rows), block):
-        known = Known(rows[first : first + block], prior)
-        worth[first : first + block] = np.where(stopping.reached(known), ENOUGH, index.worth(known))
-    return np.asarray(worth[place.ravel()] / (seconds if index.per_second else 1.0))
+        known = Known(rows[first : first + block], state.prior)
+        value = state.index.worth(known) if votes == 1 else worth_of_votes(state.index, known, votes)
+        worth[first : first + block] = np.where(state.stopping.reached(known), ENOUGH, value)
+    return worth[place.ravel()]
 
 
 def _costs(seconds: float | np.ndarray, n_items: int) -> Float[np.ndarray, "items"]:

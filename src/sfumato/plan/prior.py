@@ -22,7 +22,9 @@ def fit_prior(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
     """A mixture of Dirichlets fitted to the counts: a function of them alone, so that it can be found again.
 
     Looser than `aggregate.Bayes` and many times quicker, for a prior that is fitted anew as answers arrive. Before
-    anything was answered it is one Dirichlet under which two people agree most of the time.
+    anything was answered it is one Dirichlet under which two people agree most of the time. One more item, which may
+    have any distribution, counts like each of those answered: with a handful of items the fit alone would be far surer
+    than it can be, and would stop asking after two answers.
     """
     answered = counts[counts.sum(axis=1) > 0]
     if not len(answered):
@@ -30,7 +32,24 @@ def fit_prior(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
     kept = np.linspace(0, len(answered) - 1, min(MOST_FITTED, len(answered))).astype(np.int64)
     rows = np.round(answered[kept] * FINENESS) / FINENESS
     components = min(COMPONENTS, max(len(rows) // ITEMS_A_COMPONENT, rows.shape[1] + 1))
-    return fit_mixture(rows, first_guess(rows, components), iterations=ITERATIONS, tolerance=TOLERANCE).prior
+    fitted = fit_mixture(rows, first_guess(rows, components), iterations=ITERATIONS, tolerance=TOLERANCE).prior
+    return _cautious(fitted, len(answered), float(answered.sum()))
+
+
+def _cautious(fitted: DirichletMixture, n_items: int, n_answers: float) -> DirichletMixture:
+    """The prior as sure as so many items and answers allow, with one more item that may be anything.
+
+    `n` items with `m` answers each cannot tell a component whose parameters sum to much more than `m sqrt(n / 2)` from
+    one where all items are alike, and the likeliest fit often is the latter: there the sum is bounded.
+    """
+    share = fitted.weights / fitted.weights.sum()
+    mass = fitted.alpha.sum(axis=1)
+    most = 1 + n_answers / max(n_items, 1) * np.sqrt(share * n_items / 2)
+    unlike_any = 1 / (1 + n_items)
+    return DirichletMixture(
+        np.append(share * (1 - unlike_any), unlike_any),
+        np.concatenate([fitted.alpha * np.minimum(1, most / mass)[:, None], np.ones((1, fitted.alpha.shape[1]))]),
+    )
 
 
 def check_counts(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:

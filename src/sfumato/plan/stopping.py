@@ -17,13 +17,15 @@ class Stopping:
 
     `l2_risk` and `kl_risk` are expected errors of the posterior mean (squared distance; nats), `lead` the answers by
     which one class is ahead of the second, `most` the most answers an item may have. Risks are what the model expects,
-    and hold on average over items as far as the prior does; only `most` holds whatever comes.
+    and hold on average over items as far as the prior does; only `most` holds whatever comes. Before `fewest` answers
+    nothing but `most` ends an item: a prior that is surer than it should be must not settle what nobody looked at.
     """
 
     l2_risk: float | None = None
     kl_risk: float | None = None
     lead: int | None = None
     most: int | None = None
+    fewest: int = 0
 
     def __post_init__(self) -> None:
         for name in ("l2_risk", "kl_risk"):
@@ -32,6 +34,7 @@ class Stopping:
         for name in ("lead", "most"):
             if getattr(self, name) is not None:
                 at_least(name, getattr(self, name), 1)
+        at_least("fewest", self.fewest, 0)
 
     def reached(self, known: Known) -> Bool[np.ndarray, "items"]:
         """The items that are finished."""
@@ -42,6 +45,7 @@ class Stopping:
             done |= known.kl_risk <= self.kl_risk
         if self.lead is not None:
             done |= known.lead >= self.lead - 1e-9
+        done &= known.n_answers >= self.fewest - 1e-9
         if self.most is not None:
             done |= known.n_answers >= self.most - 1e-9
         return done

@@ -102,6 +102,15 @@ class Fields:
         self.add(key, found, expected=f"{low:,g} to {high:,g}", fix=fix, code="out-of-range")
         return default
 
+    def flag(self, key: str) -> bool:
+        """True or false; false where it is missing."""
+        if not self.given(key):
+            return False
+        value = self.values[key]
+        if not isinstance(value, bool):
+            self._wrong_type((*self.path, key), value, "true or false")
+        return value is True
+
     def choice(self, key: str, default: Choice) -> Choice:
         """One of the names of the enumeration of `default`."""
         if not self.given(key):

@@ -15,6 +15,7 @@ from typing import Any
 
 from sfumato.errors import BadFile, BadStudy, SfumatoError, Where, listing, nearest, show
 from sfumato.study import (
+    Assignment,
     ComprehensionQuestion,
     Entry,
     Framing,
@@ -27,6 +28,7 @@ from sfumato.study import (
     Study,
     Upscale,
 )
+from sfumato.study_file.adaptive import read_adaptive, read_deeper
 from sfumato.study_file.classes import read_classes
 from sfumato.study_file.fields import Fields
 from sfumato.study_file.lines import lines_of
@@ -96,6 +98,7 @@ def _study(top: Fields, file: Path) -> Study:
         top.missing("title", "what people read at the top of the page", '"What do you see?"')
     question = _question(top.table("question"))
     pages = top.table("pages")
+    people = _people(top.table("people"))
     study = Study(
         name=_name(top, slug(Path(os.path.abspath(file)).parent.name)),
         title=title or "",
@@ -106,7 +109,9 @@ def _study(top: Fields, file: Path) -> Study:
         consent=_page(pages, "consent", base),
         practice=_practice(top.tables("practice")),
         comprehension=_comprehension(top.tables("comprehension")),
-        people=_people(top.table("people")),
+        people=people,
+        adaptive=read_adaptive(top, people.assignment, people.answers_per_item, TOP_KEYS),
+        deeper=read_deeper(top, people.assignment, question),
         limits=_limits(top.table("limits")),
         pay=_pay(top.table("pay")) if top.given("pay") else None,
         path=file,
@@ -177,7 +182,8 @@ def _practice(entries: list[Fields]) -> tuple[PracticeItem, ...]:
         if item is not None and item in [each.item for each in kept]:
             found = f"item = {show(item)} in two [[practice]]"
             entry.add("item", found, expected="each item once", fix="leave one out", code="doubled-item")
-        kept.append(PracticeItem(item or "", entry.text("feedback", "", one_line=False) or ""))
+        feedback = entry.text("feedback", "", one_line=False) or ""
+        kept.append(PracticeItem(item or "", feedback, entry.flag("deeper")))
         entry.close(TOP_KEYS)
     return tuple(kept)
 
@@ -212,6 +218,7 @@ def _people(people: Fields) -> People:
         batch_size=batch_size,
         batches=people.whole("batches", People.batches, 1, 1000),
         repeats=people.whole("repeats", People.repeats, 0, batch_size),
+        assignment=people.choice("assignment", Assignment.FEWEST),
     )
     people.close(TOP_KEYS)
     return kept

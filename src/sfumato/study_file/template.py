@@ -8,6 +8,8 @@ from dataclasses import MISSING, fields
 from string import Template
 from typing import Any
 
+from sfumato.study import ABOUT_ONE_ITEM
+
 TEMPLATE = Template("""\
 # A study. Check it with `sfumato study check $folder`, open it to people with `sfumato serve $folder`.
 # Text in quotes; a line that begins with # is not read. Paths are read from the folder of this file.
@@ -64,7 +66,7 @@ answers_per_item = 5          # so many different people answer about each item
 batch_size = $batch_size               # items one person sees in a row
 # batches = 1                 # so many batches one person may do
 # repeats = 0                 # items of each batch shown once more at its end, to see how steady people are
-
+$adaptive
 # [limits]
 # lease_minutes = 10          # so long an item is held for someone who does nothing
 # remind_after_minutes = 60   # after such a gap the instructions come again
@@ -74,6 +76,23 @@ batch_size = $batch_size               # items one person sees in a row
 # amount = 2.50               # for one batch
 # currency = "EUR"
 # minutes = 8                 # how long it takes, as you tell people
+""")
+
+ADAPTIVE = Template("""\
+# assignment = "adaptive"     # ask where an answer tells most; otherwise the item with the fewest answers is next
+
+# [adaptive]                  # answers_per_item is then the most an item gets
+# index = "kl"                # what an answer is to take down: kl (log-loss), l2 (squared error), ...
+# target = 0.02               # an item is finished once this error is left to expect (kl: nats)
+# lead = 8                    # ... or once one class is so many answers ahead
+# fewest = 2                  # but never before so many answers
+# audit = 0.05                # the share of choices drawn at random, whatever they are worth
+# seconds = 2                 # what an answer takes, for weighing it against a deeper form
+
+# [deeper]                    # a richer form, asked where it tells more a second
+# kind = $deeper
+# votes = 1.07                # what an answer is worth in plain votes (sfumato plan compare measures it)
+# seconds = 44
 """)
 
 INSTRUCTIONS = """\
@@ -105,7 +124,15 @@ def template(
         practice=practice
         or '# [[practice]]\n# item = "first"\n# feedback = "This one is hard to tell for everybody."\n',
         batch_size=batch_size,
+        adaptive=_adaptive(kind.name),
     )
+
+
+def _adaptive(kind: str) -> str:
+    """The keys of an adaptive study, where answers of this kind can guide one."""
+    if kind not in ABOUT_ONE_ITEM:
+        return ""
+    return ADAPTIVE.substitute(deeper=_quoted("tokens" if kind == "top_two" else "top_two"))
 
 
 def _settings(kind: Any, chosen: Mapping[str, int]) -> list[str]:

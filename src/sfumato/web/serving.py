@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -24,14 +25,17 @@ from sfumato.elicit.database import (
 from sfumato.elicit.fieldwork import Fieldwork
 from sfumato.elicit.items import read_items
 from sfumato.elicit.kind import Item
-from sfumato.elicit.kinds import kind_of
+from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.links import new_token
 from sfumato.elicit.store import secret_of
 from sfumato.elicit.writer import Writer
 from sfumato.errors import BadSetting
-from sfumato.study import Study
+from sfumato.study import Assignment, Study
 from sfumato.web.app import application
 from sfumato.web.site import Site
+
+if TYPE_CHECKING:
+    from sfumato.web.adaptive import AdaptiveGuide
 
 GARBAGE_AFTER = 20_000
 """New objects after which Python looks for garbage."""
@@ -51,9 +55,10 @@ def opened(study: Study, store: str | Path | None = None, items: Sequence[Item] 
     `items` are the study's, where they have been read already.
     """
     place = StorePlace.of(store or store_beside(study))
-    kind = kind_of(study)
+    kinds = kinds_of(study)
     items = items or read_items(study.items, study.class_names)
-    fieldwork = Fieldwork(study, kind, kind.stimuli(items, study))
+    guide = _guide(study)
+    fieldwork = Fieldwork(study, kinds, kinds[0].stimuli(items, study), guide)
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
             make_private(place.file)
@@ -63,7 +68,17 @@ def opened(study: Study, store: str | Path | None = None, items: Sequence[Item] 
         writer.start()
         reader = reading_engine(place)
         stack.callback(reader.dispose)
-        yield Site(study, kind, {item.id: item for item in items}, writer, reader, fieldwork.number)
+        yield Site(study, kinds, {item.id: item for item in items}, writer, reader, fieldwork.number, guide)
+
+
+def _guide(study: Study) -> AdaptiveGuide | None:
+    """Who says what to ask next, where that is not the item with the fewest answers."""
+    if study.people.assignment is not Assignment.ADAPTIVE:
+        return None
+    # NumPy and the planning are loaded for such studies alone.
+    from sfumato.web.adaptive import AdaptiveGuide
+
+    return AdaptiveGuide(study)
 
 
 def new_links(study: Study, number: int, store: str | Path | None = None) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.elicit.kind import Kind, Stimulus
-from sfumato.elicit.kinds import kind_of
+from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.simulated import Annotator, Asked, Truth, number_of
 from sfumato.errors import BadSetting, show
 from sfumato.settings import share
@@ -107,7 +107,7 @@ def simulate(
             code="too-few-links",
         )
     summary = Summary(len(annotators))
-    shared = _Shared(study, kind_of(study), truth, stimulus_of, pace, wait_seconds, summary, progress)
+    shared = _Shared(study, kinds_of(study), truth, stimulus_of, pace, wait_seconds, summary, progress)
     drops_out = rng.random(len(annotators)) < dropouts
     leaves_at = np.where(drops_out, rng.random(len(annotators)), np.inf)
     seeds = rng.integers(2**63, size=len(annotators))
@@ -168,7 +168,7 @@ class _Shared:
     """What all visits of a simulation have in common."""
 
     study: Study
-    kind: Kind
+    kinds: Sequence[Kind]
     truth: Truth
     stimulus_of: StimulusOf
     pace: float
@@ -256,9 +256,8 @@ class _Visit:
                 code="wrong-store",
             )
         self.tries[handle] += 1
-        response = self.annotator.answer(
-            shared.truth.shown(stimulus), Asked(shared.kind, stimulus, shared.study), self._rng_for(stimulus)
-        )
+        asked = Asked(shared.kinds[trial["question"]], stimulus, shared.study)
+        response = self.annotator.answer(shared.truth.shown(stimulus), asked, self._rng_for(stimulus))
         await self._take(response.seconds)
         record = self.record | {"elapsed_ms": round(1000 * response.seconds)}
         pressed_at = time.perf_counter()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -19,6 +19,9 @@ from sfumato.elicit.writer import Writer
 from sfumato.errors import SfumatoError
 from sfumato.study import Study
 from sfumato.web.keys import keys_for
+
+if TYPE_CHECKING:
+    from sfumato.web.adaptive import AdaptiveGuide
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Raw HTML stays text: whatever a study file says, a page of ours shows it and runs none of it.
@@ -30,16 +33,20 @@ class Site:
     """A study with the writer that takes its answers and the engine that reads its store."""
 
     study: Study
-    kind: Kind
+    kinds: Sequence[Kind]
+    """The kind of each of the study's questions."""
     items: Mapping[str, Item]
     writer: Writer
     reader: sa.Engine
     number: int
     """The study's id in the store."""
+    guide: AdaptiveGuide | None = None
+    """Who says what to ask next, in an adaptive study."""
     _templates: Environment = field(init=False)
 
     def __post_init__(self) -> None:
-        loader = FileSystemLoader([TEMPLATES, folder_of(self.kind)])
+        forms = PrefixLoader({kind.name: FileSystemLoader(folder_of(kind)) for kind in self.kinds})
+        loader = ChoiceLoader([FileSystemLoader(TEMPLATES), forms])
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
         self._feedback = {each.item: _html(each.feedback) for each in self.study.practice}
         self._fixed = self._study_config()
@@ -57,14 +64,18 @@ class Site:
     def study_page(self, token: str, seed: int) -> str:
         """The page on which a person takes the study, classes in their own order."""
         config = self.config(token, seed)
-        form = self._templates.get_template("form.html").render(
-            kind=self.kind,
-            classes=config["classes"],
-            study=self.study,
-            framing=self.study.question.framing,
-            prompt=config["prompt"],
-        )
-        return self.page("study.html", config=config, form=Markup(form), kind=self.kind.name)
+        forms = [
+            self._templates.get_template(f"{kind.name}/form.html").render(
+                kind=kind,
+                classes=config["classes"],
+                study=self.study,
+                framing=question["framing"],
+                prompt=question["prompt"],
+            )
+            for kind, question in zip(self.kinds, config["questions"], strict=True)
+        ]
+        kinds = [kind.name for kind in self.kinds]
+        return self.page("study.html", config=config, forms=[Markup(form) for form in forms], kinds=kinds)
 
     def config(self, token: str, seed: int) -> dict[str, Any]:
         """What the page needs to know before it asks for anything."""
@@ -109,6 +120,7 @@ class Site:
             "trial": shown.handle,
             "number": shown.number,
             "practice": shown.practice,
+            "question": shown.question,
             "feedback": self._feedback[stimulus.item] if shown.practice else "",
             "pictures": []
             if is_text
@@ -129,9 +141,16 @@ class Site:
                 "size": study.items.size,
                 "upscale": study.items.upscale,
             },
-            "kind": {"name": self.kind.name, "version": self.kind.version, "settings": asdict(self.kind)},  # type: ignore[call-overload]
-            "prompt": study.question.prompt or self.kind.prompt(study.question.framing),
-            "framing": study.question.framing,
+            "questions": [
+                {
+                    "kind": kind.name,
+                    "version": kind.version,
+                    "settings": asdict(kind),  # type: ignore[call-overload]
+                    "prompt": question.prompt or kind.prompt(question.framing),
+                    "framing": question.framing,
+                }
+                for kind, question in zip(self.kinds, study.questions, strict=True)
+            ],
         }
 
 

@@ -16,7 +16,7 @@ from sfumato.elicit.kinds.triplet.kind import Triplet
 from sfumato.elicit.kinds.typicality.kind import Typicality
 from sfumato.errors import unknown
 from sfumato.strategies import strategy_named
-from sfumato.study import Study
+from sfumato.study import Question, Study
 
 KINDS: tuple[Any, ...] = (
     Choice,
@@ -31,9 +31,19 @@ KINDS: tuple[Any, ...] = (
 )
 
 
+def kind_asked(question: Question) -> Kind:
+    """The kind of a question, with its settings; the one place where a name becomes an object."""
+    return strategy_named("kind", KINDS, question.kind, question.settings)  # type: ignore[no-any-return]
+
+
 def kind_of(study: Study) -> Kind:
-    """The kind of question `study` asks, with its settings; the one place where a name becomes an object."""
-    return strategy_named("kind", KINDS, study.question.kind, study.question.settings)  # type: ignore[no-any-return]
+    """The kind of question that `study` usually asks."""
+    return kind_asked(study.question)
+
+
+def kinds_of(study: Study) -> tuple[Kind, ...]:
+    """The kind of every question of `study`, in their order."""
+    return tuple(kind_asked(each) for each in study.questions)
 
 
 def kind_named(name: str) -> Any:

@@ -7,6 +7,7 @@ import { Alarm, backoff } from './waiting.js';
  * @property {string} trial its handle
  * @property {number} number
  * @property {boolean} practice
+ * @property {number} question which of the study's questions it asks
  * @property {string} feedback HTML made by the server
  * @property {string[]} pictures
  * @property {string[]} texts

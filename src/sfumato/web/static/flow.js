@@ -13,9 +13,8 @@ import { TrialView } from './trial.js';
  * @property {string} base
  * @property {{title: string, consent_html: string, instructions_html: string, pay: string|null, size: number,
  *   upscale: string, comprehension: {question: string, choices: string[]}[]}} study
- * @property {{name: string, version: number, settings: Record<string, any>}} kind
- * @property {string} prompt
- * @property {'own'|'others'} framing
+ * @property {{kind: string, version: number, settings: Record<string, any>, prompt: string,
+ *   framing: 'own'|'others'}[]} questions
  * @property {import('./form.js').StudyClass[]} classes
  * @property {'class'|'position'} keys_by
  */

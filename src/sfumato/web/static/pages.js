@@ -26,9 +26,20 @@ export function instructions(config, goOn) {
   const page = copy('page-instructions');
   setServerHtml(part(page, 'text'), config.study.instructions_html);
   part(page, 'classes').append(gallery(config.classes));
-  part(page, 'keys').append(keyList(newForm(config).legend()));
+  part(page, 'keys').append(keyLists(config));
   onPress(part(page, 'continue'), goOn);
   return page;
+}
+
+/** What the keys do, question by question where there are several.
+ * @param {Config} config
+ * @returns {Node} */
+export function keyLists(config) {
+  const lists = config.questions.map((_, n) => keyList(newForm(config, null, n).legend()));
+  if (lists.length === 1) return lists[0];
+  const all = document.createDocumentFragment();
+  lists.forEach((list, n) => all.append(element('h3', config.questions[n].prompt), list));
+  return all;
 }
 
 /** The questions about the instructions; `check` gets the choices, in order, once all are made.

@@ -11,12 +11,10 @@ import { Flow } from './flow.js';
 import { Frame } from './frame.js';
 import { scopeOf } from './identity.js';
 import { Keys } from './keys.js';
-import { keyList } from './legend.js';
 import { Memory } from './memory.js';
 import { Outbox } from './outbox.js';
 import * as pages from './pages.js';
 import { pulse } from './pulse.js';
-import { newForm } from './trial.js';
 
 /** @type {import('./flow.js').Config} */
 const config = JSON.parse(byId('config').textContent ?? '');
@@ -33,7 +31,7 @@ await start();
 
 async function start() {
   try {
-    await import(`/static/kinds/${config.kind.name}/form.js`);
+    await Promise.all(config.questions.map(({ kind }) => import(`/static/kinds/${kind}/form.js`)));
   } catch {
     frame.show(pages.plain('broken', () => location.reload()), 'broken');
     return;
@@ -92,6 +90,6 @@ function dialogs(flow) {
 }
 
 function openHelp() {
-  byId('help-keys').replaceChildren(keyList(newForm(config).legend()));
+  byId('help-keys').replaceChildren(pages.keyLists(config));
   helpDialog.showModal();
 }

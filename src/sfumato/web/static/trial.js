@@ -117,7 +117,7 @@ export class TrialView {
   async #paint(images) {
     const page = copy('page-trial');
     this.#root = /** @type {HTMLElement} */ (page.firstElementChild);
-    part(page, 'prompt').textContent = this.#config.prompt;
+    part(page, 'prompt').textContent = this.#config.questions[this.#trial.question].prompt;
     part(page, 'practice').hidden = !this.#trial.practice;
     const form = newForm(this.#config, this.#trial);
     this.form = form;
@@ -199,17 +199,20 @@ export class TrialView {
   }
 }
 
-/** The form of the study's kind, not yet in the page; for a trial, or to ask it for its legend.
+/** The form of one of the study's questions, not yet in the page; for a trial, or to ask it for its legend.
  * @param {import('./flow.js').Config} config
- * @param {import('./api.js').Trial} [trial]
+ * @param {import('./api.js').Trial|null} [trial]
+ * @param {number} [number] which question, where there is no trial
  * @returns {import('./form.js').Form} */
-export function newForm(config, trial) {
-  const form = /** @type {import('./form.js').Form} */ (copy('form').firstElementChild);
+export function newForm(config, trial = null, number = 0) {
+  const place = trial?.question ?? number;
+  const question = config.questions[place];
+  const form = /** @type {import('./form.js').Form} */ (copy(`form-${place}`).firstElementChild);
   form.shown = {
     trial: trial?.trial ?? '',
     classes: config.classes,
-    settings: config.kind.settings,
-    framing: config.framing,
+    settings: question.settings,
+    framing: question.framing,
     told: trial?.told ?? {},
     pictures: trial?.pictures ?? [],
     texts: trial?.texts ?? [],

@@ -1,0 +1,24 @@
+"""Trials say which question they ask, and with what probability they were chosen."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+branch_labels = None
+depends_on = None
+
+WHOLE = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+SHARE: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL, "sqlite")
+
+
+def upgrade() -> None:
+    op.add_column("trials", sa.Column("question", WHOLE, nullable=False, server_default="0"))
+    op.add_column("trials", sa.Column("probability", SHARE))
+    op.add_column("trials", sa.Column("audit", WHOLE, nullable=False, server_default="0"))
+
+
+def downgrade() -> None:
+    raise NotImplementedError("a store is never made older: answers could be lost")

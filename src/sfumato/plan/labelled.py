@@ -1,0 +1,46 @@
+"""Labelled: answers of each kind as distributions, by the labeler that is usual for the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sfumato.annotations import Annotations
+from sfumato.beliefs import Beliefs
+from sfumato.errors import BadTable, Where, listing
+from sfumato.label import Labeler, Mixture, OneHot, PlausibleWeighted, Sliders, Tokens, TopTwoClamp, Typicality
+from sfumato.label.spreading import has_bad_percents
+
+USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
+    ("choice", OneHot()),
+    ("top_two", TopTwoClamp()),
+    ("plausible", PlausibleWeighted()),
+    ("sliders", Sliders(zero_is_uniform=True)),
+    ("tokens", Tokens()),
+    ("typicality", Typicality()),
+    ("mixture", Mixture()),
+)
+"""The labeler of each kind whose answers say something about classes."""
+
+
+def kinds_in(annotations: Annotations) -> tuple[str, ...]:
+    """The kinds of question in a table, by name and without their versions."""
+    return tuple(dict.fromkeys(label.split("/")[0] for label in annotations.kind.names.to_pylist()))
+
+
+def labelled(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+    """The answers, all of one kind, as beliefs by the kind's usual labeler; answers without usable percents are left
+    out. Where another labeler fits the study better, label the answers yourself and pass the beliefs."""
+    kinds = kinds_in(annotations)
+    labelers = dict(USUAL_LABELERS)
+    if len(kinds) != 1 or kinds[0] not in labelers:
+        raise BadTable(
+            f"found answers of kind {listing(list(kinds)) or 'none'}",
+            expected=f"answers of one kind that speaks of classes: {listing(list(labelers))}",
+            fix="choose the answers of one such kind",
+            code="wrong-kind",
+            where=Where(str(annotations.path) if annotations.path else None, column="kind"),
+        )
+    if kinds[0] == "top_two":
+        bad = has_bad_percents(annotations)
+        annotations = annotations.take(~bad) if bad.any() else annotations
+    return labelers[kinds[0]].label(annotations, classes)
