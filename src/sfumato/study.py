@@ -116,14 +116,16 @@ class Adaptive:
     """Which item next, where assignment is adaptive: the one with the highest `index` (sfumato.plan.indices).
 
     An item is finished once the error that `index` takes down is expected to be below `target`, or once a class is
-    `lead` answers ahead, and never before `fewest` answers. The share `audit` of choices is drawn evenly from all open
-    items. `seconds` is what an answer takes, for weighing it against a deeper form.
+    `lead` answers ahead, and never before `fewest` answers; the study once it has `answers` in all. The share `audit` of
+    choices is drawn evenly from all open items. `seconds` is what an answer takes, for weighing it against a deeper
+    form.
     """
 
     index: str = "kl"
     target: float | None = None
     lead: int | None = None
     fewest: int = 2
+    answers: int | None = None
     audit: float = 0.05
     seconds: float = 1.0
 

@@ -5,13 +5,10 @@ With SFUMATO_SCREENSHOTS set to a folder, every page and form is also saved ther
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from itertools import product
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from looking import TWO_WAYS, look_closely
 from playwright.sync_api import Page
 from study_server import StudyServer
 
@@ -22,22 +19,8 @@ Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]
 
 NAMES = [kind.name for kind in KINDS]
-SIZES = {"desk": {"width": 1200, "height": 800}, "phone": {"width": 360, "height": 740}}
-TWO_WAYS = (("desk", "light"), ("phone", "dark"))
-ALL_WAYS = tuple(product(SIZES, ("light", "dark"))) if "SFUMATO_SEEDS" in os.environ else TWO_WAYS
-"""Every size in light and dark where there is time for it; every size, and both, where there is less."""
-"""For pages that share their parts with others: every size and every scheme once."""
-RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
-SMALLEST_TARGET_PX = 24
 MOST_STOPS = 80
 
-WIDTH_BEYOND = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-SMALL_TARGETS = """(smallest) => [
-  ...document.querySelectorAll('button, input:not([type=hidden]), a[href], [role=slider]')]
-  .map((control) => control.closest('label') ?? control)
-  .map((control) => [control.dataset.name ?? control.textContent.trim(), control.getBoundingClientRect()])
-  .filter(([, box]) => box.width > 0 && (box.width < smallest || box.height < smallest))
-  .map(([name, box]) => `${name}: ${box.width.toFixed(1)} x ${box.height.toFixed(1)}`)"""
 LOOKS = """() => {
   const look = (element) => {
     const style = getComputedStyle(element);
@@ -51,27 +34,6 @@ LOOKS = """() => {
 }"""
 FOCUSED = """() => [...document.querySelectorAll('button, input:not([type=hidden]), [role=slider]')]
   .indexOf(document.activeElement)"""
-
-
-def ways_of_looking(page: Page, name: str, ways: Sequence[tuple[str, str]]) -> Iterator[str]:
-    """The page in these sizes and colour schemes, a picture taken of each where asked for."""
-    folder = os.environ.get("SFUMATO_SCREENSHOTS")
-    for size, scheme in ways:
-        page.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=f"{folder}/{name}-{size}-{scheme}.png", full_page=True)
-        yield f"{name} {size} {scheme}"
-
-
-def look_closely(page: Page, name: str, ways: Sequence[tuple[str, str]] = ALL_WAYS) -> None:
-    """axe finds nothing, nothing lies beyond the right edge, and every control is large enough to be hit."""
-    for how in ways_of_looking(page, name, ways):
-        found = Axe().run(page, options=RULES)
-        assert found.violations_count == 0, f"{how}: {found.generate_report()}"
-        assert page.evaluate(WIDTH_BEYOND) <= 0, how
-        assert page.evaluate(SMALL_TARGETS, SMALLEST_TARGET_PX) == [], how
 
 
 def tab_through(page: Page, name: str) -> None:

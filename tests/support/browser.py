@@ -46,6 +46,7 @@ def write_study(
     batch_size: int | None = None,
     repeats: int = 0,
     lease_minutes: float = 10,
+    deeper: Mapping[str, Any] | None = None,
 ) -> Path:
     """A study of `kind` about `n_each` pictures of each class, or about `texts`; by default one batch has them all."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,6 +66,9 @@ def write_study(
         "people": {"answers_per_item": answers_per_item, "batch_size": batch_size or 12, "repeats": repeats},
         "limits": {"lease_minutes": lease_minutes},
     }
+    if deeper is not None:
+        tables["people"]["assignment"] = "adaptive"
+        tables["deeper"] = dict(deeper)
     if pay:
         tables["pay"] = {"amount": 2.5, "currency": "EUR", "minutes": 8}
     lines = [f"title = {_toml(title)}", f"classes = {_toml(list(classes))}"]

@@ -30,6 +30,8 @@ ACCESS = {
     ("GET", "/s/{token}/pictures/{trial}/{n}"): "person",
     ("GET", "/s/{token}/examples/{index}"): "person",
     ("GET", "/s/{token}"): "person",
+    ("GET", "/studio/{key}"): "researcher",
+    ("GET", "/studio/{key}/state"): "researcher",
     ("GET", "/"): "anyone",
     ("POST", "/join"): "anyone",
     ("GET", "/health"): "anyone",
@@ -77,6 +79,17 @@ def test_every_route_is_listed_with_who_may_use_it() -> None:
 
 def test_whatever_is_personal_lies_under_the_token() -> None:
     assert all(path.startswith("/s/{token}") == (who == "person") for (_, path), who in ACCESS.items())
+
+
+def test_only_the_key_opens_what_is_the_researchers(asked: AskedSite) -> None:
+    token = asked.join().token
+    key = asked.site.studio_key
+    for method, path in (route for route, who in ACCESS.items() if who == "researcher"):
+        assert asked.client.send(method, path.format(key=key)).status == 200
+        for wrong in (key[:-1], key + "A", key.swapcase(), token, "A" * len(key), "x", "%00", "%ff"):
+            assert asked.client.send(method, path.format(key=wrong)).status == 404, wrong
+    # It is another one each time the server starts, and nobody who takes part is told of it.
+    assert key not in str(asked.client.get(f"/s/{token}").body)
 
 
 def test_anyone_may_use_what_is_for_anyone(asked: AskedSite) -> None:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.cli.options import PATH
 from sfumato.cli.showing import printable
 from sfumato.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from sfumato.elicit.checking import Checked
+    from sfumato.elicit.kind import Item
+    from sfumato.study import Study
 
 STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: store/answers.sqlite beside the study)."
 
@@ -20,7 +27,8 @@ STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: stor
 @click.option("--host", help="The address to listen on (default: this machine only, or all with --public).")
 @click.option("--public", is_flag=True, help="Let other machines in. Put a proxy with https before it.")
 @click.option("--store", help=STORE_HELP)
-def command(study: Path, port: int, host: str | None, public: bool, store: str | None) -> None:
+@click.option("--plan", type=PATH, help="Ask as this plan has it (sfumato plan writes one).")
+def command(study: Path, port: int, host: str | None, public: bool, store: str | None, plan: Path | None) -> None:
     """Serve STUDY (study.toml, or its folder) until stopped with Ctrl-C.
 
     An answer is acknowledged only after it is safe on disk; stop or kill the server whenever you like, and start it
@@ -34,16 +42,36 @@ def command(study: Path, port: int, host: str | None, public: bool, store: str |
 
     check_public(host, public, LOOPBACK)
     checked = check_study(study, pictures=False)
-    asked = checked.study
+    asked, items = asked_as_planned(checked, plan)
     listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)
-    with listener, opened(asked, store, checked.items) as site:
+    with listener, opened(asked, store, items) as site:
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]
         click.echo(f"{printable(asked.title)}: open http://{name}:{listener.getsockname()[1]} (Ctrl-C stops)")
+        click.echo(f"for you alone: http://{name}:{listener.getsockname()[1]}/studio/{site.studio_key}")
         if public:
             click.echo("warning: answers travel unencrypted unless a proxy with https stands before this", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             serve(site, listener, () if public else LOOPBACK)
     click.echo("stopped; every acknowledged answer is stored")
+
+
+def asked_as_planned(checked: Checked, plan: Path | None) -> tuple[Study, Sequence[Item]]:
+    """The study and its items, as a plan would have them if there is one."""
+    from sfumato.study import Assignment
+
+    study, items = checked.study, checked.items
+    if plan is not None:
+        from sfumato.plan.plan_file import Plan
+        from sfumato.web.planned import planned, planned_items
+
+        what = Plan.read(plan)
+        items = planned_items(study, what, items)
+        study = planned(study, what)
+    if study.people.assignment is Assignment.ADAPTIVE:
+        from sfumato.web.adaptive import rule_of
+
+        rule_of(study)
+    return study, items
 
 
 def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> None:

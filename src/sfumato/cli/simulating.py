@@ -46,6 +46,7 @@ ENDINGS = {
 @click.option(
     "--store", help="Where the server keeps answers: a file, or postgresql://... (default: beside the study)."
 )
+@click.option("--plan", type=PATH, help="Ask as this plan has it: a rehearsal before anybody is paid.")
 @click.option("--truth", type=PATH, help="SoftLabels of the items. Without it a plausible truth is made up.")
 @click.option("--links", type=PATH, help="A text file with one link a line: who comes. (Default: new people.)")
 @click.option("--dropouts", default=0.0, show_default=True, help="The share of people who leave midway.")
@@ -56,6 +57,7 @@ def command(
     annotators: int,
     url: str | None,
     store: str | None,
+    plan: Path | None,
     truth: Path | None,
     links: Path | None,
     dropouts: float,
@@ -70,9 +72,9 @@ def command(
     """
     import numpy as np
 
+    from sfumato.cli.serving import asked_as_planned
     from sfumato.elicit.checking import check_study
     from sfumato.elicit.database import StorePlace
-    from sfumato.elicit.items import read_items
     from sfumato.elicit.simulated import drawn_annotators
     from sfumato.web.client import Visitor
     from sfumato.web.simulation import check_visit, simulate, stimuli_in
@@ -82,14 +84,13 @@ def command(
     check_visit(pace=pace, dropouts=dropouts)
     if url is not None:
         Visitor(url).close()
-    asked = check_study(study, pictures=False).study
+    asked, items = asked_as_planned(check_study(study, pictures=False), plan)
     place = store or _store_beside(asked)
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
-    items = read_items(asked.items, asked.class_names)
     known = _truth(truth, asked, items)
     rng = np.random.default_rng(seed)
     people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
-    with _server(url, asked, place) as base_url, stimuli_in(place) as stimulus_of, _shown() as show:
+    with _server(url, asked, place, items) as base_url, stimuli_in(place) as stimulus_of, _shown() as show:
         summary = simulate(
             base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts, progress=show
         )
@@ -154,14 +155,14 @@ def _store_beside(study: Study) -> str:
 
 
 @contextmanager
-def _server(url: str | None, study: Study, store: str) -> Iterator[str]:
+def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
     """The address given, or that of a server started for the while."""
     if url is not None:
         yield url
         return
     from sfumato.web.serving import running
 
-    with running(study, store) as base_url:
+    with running(study, store, items) as base_url:
         yield base_url
 
 

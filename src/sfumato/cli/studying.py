@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, NameList, check_not_negative
-from sfumato.cli.serving import STORE_HELP, missing_extra
+from sfumato.cli.serving import STORE_HELP, asked_as_planned, missing_extra
 from sfumato.cli.showing import printable, say_written
-from sfumato.study import Framing
+from sfumato.study import Assignment, Framing
 
 if TYPE_CHECKING:
     from sfumato.elicit.checking import Checked
@@ -52,7 +52,9 @@ def check(study: Path) -> None:
     """
     from sfumato.elicit.checking import check_study
 
-    _show(check_study(study))
+    checked = check_study(study)
+    asked_as_planned(checked, None)
+    _show(checked)
 
 
 def _show(checked: Checked) -> None:
@@ -63,11 +65,16 @@ def _show(checked: Checked) -> None:
     rows = [
         ("items", f"{len(checked.items):,} {what}{'s' * (len(checked.items) != 1)}"),
         ("classes", ", ".join(printable(name, 30) for name in study.class_names[:12]) or "none"),
-        ("question", f"{study.question.kind}, {view}"),
+        (
+            "question",
+            f"{study.question.kind}, {view}" + (f"; deeper: {study.deeper.question.kind}" if study.deeper else ""),
+        ),
         ("answers", f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}"),
         ("people", f"{checked.n_people:,}, if each answers all of their {checked.n_per_person:,}"),
         ("each sees", ", ".join(_seen(checked))),
     ]
+    if people.assignment is Assignment.ADAPTIVE:
+        rows[3] = ("answers", f"{rows[3][1]} at most; adaptive, by {study.adaptive.index}")
     if len(study.classes) > 12:
         rows[1] = ("classes", f"{rows[1][1]}, ... ({len(study.classes)} in all)")
     if study.pay is not None and checked.cost is not None:

@@ -323,6 +323,12 @@ def counts(connection: sa.Connection, study: int) -> Row:
     }
 
 
+def mean_seconds(connection: sa.Connection, study: int) -> float:
+    """What an answer for a label takes on average; 0 before there is one."""
+    mean = sa.select(sa.func.avg(answers.c.seconds)).where(answers.c.study == study, answers.c.purpose == "label")
+    return float(connection.execute(mean).scalar_one() or 0.0)
+
+
 # --- small parts ---
 
 

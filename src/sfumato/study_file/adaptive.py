@@ -18,6 +18,7 @@ def read_adaptive(top: Fields, assignment: Assignment, answers_per_item: int, ke
         target=rule.number("target", 0.02, 1e-9, 100) if rule.given("target") else None,
         lead=rule.whole("lead", 8, 1, 10_000) if rule.given("lead") else None,
         fewest=rule.whole("fewest", min(Adaptive.fewest, answers_per_item), 0, answers_per_item),
+        answers=rule.whole("answers", 1, 1, 1_000_000_000) if rule.given("answers") else None,
         audit=rule.number("audit", Adaptive.audit, 0, 1),
         seconds=rule.number("seconds", Adaptive.seconds, 0.01, MOST_SECONDS),
     )

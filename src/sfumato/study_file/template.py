@@ -86,6 +86,7 @@ ADAPTIVE = Template("""\
 # target = 0.02               # an item is finished once this error is left to expect (kl: nats)
 # lead = 8                    # ... or once one class is so many answers ahead
 # fewest = 2                  # but never before so many answers
+# answers = 2000              # so many in all, wherever they tell most
 # audit = 0.05                # the share of choices drawn at random, whatever they are worth
 # seconds = 2                 # what an answer takes, for weighing it against a deeper form
 

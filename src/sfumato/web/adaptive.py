@@ -125,7 +125,7 @@ class AdaptiveGuide:
 
     def choose(self, seen: Collection[int], rng: random.Random) -> Pick | None:
         state = self._told_all()
-        if state is None:
+        if state is None or self._left() <= 0:
             return None
         if self._rng is None:
             self._rng = np.random.default_rng(rng.getrandbits(64))
@@ -145,7 +145,7 @@ class AdaptiveGuide:
         if state is None:
             return 0
         free = np.maximum(self._quota - self._taken, 0)
-        return int(free[~state.finished].sum())
+        return int(min(free[~state.finished].sum(), max(self._left(), 0)))
 
     # --- what the researcher asks ---
 
@@ -209,6 +209,11 @@ class AdaptiveGuide:
             else:
                 self._fitting = self._aside.submit(self._state.refitted)
         return self._state
+
+    def _left(self) -> float:
+        """Answers that may still be asked for in all; without a number of them, any."""
+        wanted = self._study.adaptive.answers
+        return np.inf if wanted is None else wanted - int(self._taken[self._quota > 0].sum())
 
     def _pending(self) -> np.ndarray:
         return np.asarray(np.maximum(self._taken - self._answered, 0))

@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from sfumato.errors import NotThere, SfumatoError, StoreDown
-from sfumato.web import answering, pages
+from sfumato.web import answering, pages, studio
 from sfumato.web.guarding import Guard
 from sfumato.web.replies import failed, json_refusal, refusal
 from sfumato.web.site import Site
@@ -33,7 +33,8 @@ class Files(StaticFiles):
 
 
 def routes() -> list[Route | Mount]:
-    """Every route. `/s/{token}` and what lies under it belongs to the person with the token; the rest is for all."""
+    """Every route. `/s/{token}` and what lies under it belongs to the person with the token, `/studio/{key}` to the
+    researcher; the rest is for all."""
     person = "/s/{token:str}"
     return [
         # `Answers` stands in front and takes these; here for the methods it leaves.
@@ -43,6 +44,8 @@ def routes() -> list[Route | Mount]:
         Route(f"{person}/pictures/{{trial:str}}/{{n:str}}", pages.picture),
         Route(f"{person}/examples/{{index:str}}", pages.example),
         Route(person, pages.study),
+        Route("/studio/{key:str}", studio.page),
+        Route("/studio/{key:str}/state", studio.state),
         Route("/", pages.landing),
         Route("/join", pages.join, methods=["POST"]),
         Route("/health", pages.health),

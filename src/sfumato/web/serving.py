@@ -148,9 +148,9 @@ def serve(site: Site, listener: socket.socket, hosts: Collection[str] = LOOPBACK
 
 
 @contextlib.contextmanager
-def running(study: Study, store: str | Path | None = None) -> Iterator[str]:
+def running(study: Study, store: str | Path | None = None, items: Sequence[Item] = ()) -> Iterator[str]:
     """The study served on a free port of the loopback, from a thread of this process; yields its address."""
-    with opened(study, store) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
+    with opened(study, store, items) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
         server = server_of(site, LOOPBACK)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="server", daemon=True)
         thread.start()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,8 @@ class Site:
     """The study's id in the store."""
     guide: AdaptiveGuide | None = None
     """Who says what to ask next, in an adaptive study."""
+    studio_key: str = field(default_factory=partial(secrets.token_urlsafe, 24))
+    """Who has it is the researcher."""
     _templates: Environment = field(init=False)
 
     def __post_init__(self) -> None:
