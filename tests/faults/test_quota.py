@@ -41,6 +41,15 @@ def test_quotas_hold_through_kills(tmp_path: Path) -> None:
     assert report.clean, report
 
 
+def test_quotas_hold_through_kills_in_an_adaptive_study(tmp_path: Path) -> None:
+    # Without a target every item is asked about until it is full: the same trial, guided.
+    store = str(tmp_path / "answers.sqlite")
+    with StudyServer(write_quota_study(tmp_path / "study", 3, assignment="adaptive"), store=store) as server:
+        report = quota_trial(server, store, seed=8, n_kills=2)
+    print(report)
+    assert report.clean, report
+
+
 def test_an_assignment_that_holds_nothing_is_found_out(tmp_path: Path) -> None:
     store = str(tmp_path / "answers.sqlite")
     with StudyServer(

@@ -81,11 +81,18 @@ class QuotaReport:
         )
 
 
-def write_quota_study(folder: Path, quota: int, *, n_people: int = 200, n_items: int = 500) -> Path:
+def write_quota_study(
+    folder: Path, quota: int, *, n_people: int = 200, n_items: int = 500, assignment: str = "fewest"
+) -> Path:
     """A study that `n_people`, less the tenth that leaves, can just bring to its end."""
     batch_size = math.ceil(SPARE * quota * n_items / (0.9 * n_people))
     return write_texts_study(
-        folder, n_items, answers_per_item=quota, batch_size=batch_size, lease_minutes=LEASE_SECONDS / 60
+        folder,
+        n_items,
+        answers_per_item=quota,
+        batch_size=batch_size,
+        lease_minutes=LEASE_SECONDS / 60,
+        assignment=assignment,
     )
 
 

@@ -22,19 +22,31 @@ kind = "tokens"
 [people]
 answers_per_item = {answers_per_item}
 batch_size = {batch_size}
+assignment = "{assignment}"
 [limits]
 lease_minutes = {lease_minutes}
 """
 
 
 def write_texts_study(
-    folder: Path, n_items: int, *, answers_per_item: int = 5, batch_size: int = 25, lease_minutes: float = 10
+    folder: Path,
+    n_items: int,
+    *,
+    answers_per_item: int = 5,
+    batch_size: int = 25,
+    lease_minutes: float = 10,
+    assignment: str = "fewest",
 ) -> Path:
     """A study of short texts in `folder`, asked by tokens."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = "".join(f"t{i},text number {i}\n" for i in range(n_items))
     (folder / "texts.csv").write_text("item,text\n" + rows)
-    settings = {"answers_per_item": answers_per_item, "batch_size": batch_size, "lease_minutes": lease_minutes}
+    settings = {
+        "answers_per_item": answers_per_item,
+        "batch_size": batch_size,
+        "lease_minutes": lease_minutes,
+        "assignment": assignment,
+    }
     (folder / "study.toml").write_text(TEXTS_STUDY.format(**settings))
     return folder
 
