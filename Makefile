@@ -41,12 +41,12 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,report]'
 	@$(BIN)/python -m sfumato.aggregate.kernels
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,postgres,test,scale,bench]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,report,postgres,test,scale,bench]'
 	@touch $@
 
 $(VENV)/.benched: $(VENV)/.tested

@@ -1,25 +1,24 @@
-"""Which item next: what an update costs, and how many answers a policy saves on CIFAR-10H.
-
-`SFUMATO_DATA=... python bench/plan_allocation.py [splits]` prints
+"""Which item next: what an update costs, and how many answers a policy saves on CIFAR-10H. Called by `bench/plan.py`.
 
 - the time of an update (an answer arrives, its item is looked at again, the next one is chosen) and of a refit, for
   10,000 items and 10 classes;
 - the answers an image with which `bayes` matches the best add-constant smoothing at 25, on real halves of the votes;
 - the sober comparison with 51 answers for all, where the truth is drawn from the prior's family, and where the counts
-  are taken as the truth;
+  are taken as the truth, which is the pessimistic figure;
 - what stopping at a lead of 8 needs for the most frequent label alone.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 import time
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
+from plan_figures import Figure
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.estimators import ADD_CONSTANT, BAYES
 from sfumato.plan.indices import INDICES, KL, L2, Index, Uniform
@@ -30,6 +29,9 @@ from sfumato.plan.replay import joined, replay, replayed
 from sfumato.plan.replay_curves import Replay
 
 UPDATES = 300
+MOST_MS = 20.0
+SPLITS = 3
+GOAL_UNIFORM, GOAL_ADAPTIVE = 2.3, 3.0
 N_ANSWERS = 51
 N_POOL = 120
 """Answers an item can be given where they are drawn: more than any policy that saves answers asks for."""
@@ -37,7 +39,8 @@ N_DRAWN = 2_000
 """Items of the comparison with 51 answers."""
 
 
-def print_times(counts: np.ndarray, rng: np.random.Generator) -> None:
+def update() -> Iterator[Figure]:
+    counts, rng = votes_of_cifar_10h(), np.random.default_rng(0)
     some = np.array([rng.multivariate_hypergeometric(row, 5) for row in counts.astype(np.int64)], np.float64)
     print(
         f"{len(some):,} items x {some.shape[1]} classes, 5 answers each\n"
@@ -55,22 +58,28 @@ def print_times(counts: np.ndarray, rng: np.random.Generator) -> None:
         state.refitted()
         refit = time.perf_counter() - started
         print(f"{member.name:14}{np.median(taken) * 1e3:>10.2f}{max(taken) * 1e3:>8.2f}{refit:>9.2f}", flush=True)
+        yield Figure(f"{member.name}: update, median", MOST_MS, float(np.median(taken)) * 1e3, at_most=True, unit=" ms")
 
 
-def print_halves(counts: np.ndarray, splits: int) -> None:
+def halves() -> Iterator[Figure]:
+    counts = votes_of_cifar_10h()
     started = time.perf_counter()
     found = replay(
-        Recorded.of_counts(counts), [Uniform(), L2(), KL()], budget=25, splits=splits, rng=np.random.default_rng(0)
+        Recorded.of_counts(counts), [Uniform(), L2(), KL()], budget=25, splits=SPLITS, rng=np.random.default_rng(0)
     )
     reference = found.curve("uniform", ADD_CONSTANT)
     print(
-        f"\nreal halves, {splits} splits: answers that match the best add-constant smoothing at "
+        f"real halves, {SPLITS} splits: answers that match the best add-constant smoothing at "
         f"{reference.answers[:, -1].mean():.0f} (log-loss {reference.log_loss[:, -1].mean():.4f}), "
         f"{time.perf_counter() - started:.0f} s"
     )
     for need in found.needed():
         if need.estimator == BAYES:
             print(f"{need.policy:14}{need.answers:>6.1f} ({need.low:.1f} to {need.high:.1f})  x{need.times_fewer:.2f}")
+            goal = GOAL_UNIFORM if need.policy == Uniform.name else GOAL_ADAPTIVE
+            yield Figure(f"bayes, {need.policy}: times fewer answers on real halves", goal, need.times_fewer, unit="x")
+    print_sober(counts)
+    print_lead(counts)
 
 
 def print_sober(counts: np.ndarray) -> None:
@@ -82,7 +91,7 @@ def print_sober(counts: np.ndarray) -> None:
         "truth drawn from the family": np.array([rng.dirichlet(prior.alpha[j]) for j in component]),
         "counts taken as the truth": some / some.sum(axis=1, keepdims=True),
     }
-    print(f"\nanswers with which bayes matches uniform {N_ANSWERS}, {N_DRAWN:,} items")
+    print(f"pessimistic, beside it: answers with which bayes matches uniform {N_ANSWERS}, {N_DRAWN:,} items")
     for name, truth in truths.items():
         print(name)
         votes = np.array([rng.multinomial(N_POOL, row) for row in truth])
@@ -106,19 +115,15 @@ def _replay(split: Split, policies: list[Index], budgets: tuple[int, ...], rng: 
     return Replay(tuple(curves), len(split.truth))
 
 
-def main(splits: int) -> None:
-    with np.load(Path(os.environ["SFUMATO_DATA"]) / "cifar10h" / "counts.npz") as arrays:
-        counts = arrays["counts"]
-    print_times(counts, np.random.default_rng(0))
-    print_halves(counts, splits)
-    print_sober(counts)
+def print_lead(counts: np.ndarray) -> None:
     stop = stop_at_lead(Recorded.of_counts(counts), 8, np.random.default_rng(0))
     print(
-        f"\nmost frequent label alone, stopping at a lead of 8: {stop.answers_per_item:.1f} of "
+        f"most frequent label alone, stopping at a lead of 8: {stop.answers_per_item:.1f} of "
         f"{stop.recorded_per_item:.1f} answers (x{stop.times_fewer:.1f}), the label of all for {stop.agrees:.2%}, "
         f"{stop.unfinished:.1%} ran out"
     )
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
+def votes_of_cifar_10h() -> np.ndarray:
+    with np.load(Path(os.environ["SFUMATO_DATA"]) / "cifar10h" / "counts.npz") as arrays:
+        return np.asarray(arrays["counts"])

@@ -12,6 +12,21 @@ from jaxtyping import install_import_hook
 
 # Compiled functions must stay as they are written: Numba cannot compile what a check is wrapped around.
 AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregate"
+PLAN = (
+    "dimensionality",
+    "embedding",
+    "gnmds",
+    "grid_engines",
+    "grids",
+    "informativeness",
+    "kind_names",
+    "kinds",
+    "latent",
+    "learning_curve",
+    "noise",
+    "orders",
+    "unfolding",
+)
 
 # Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
 install_import_hook(
@@ -33,6 +48,7 @@ install_import_hook(
     ],
     "beartype.beartype",
 )
+install_import_hook([f"sfumato.plan.{name}" for name in PLAN], "array_checks.checked")
 
 from postgres_cluster import Cluster, cluster  # noqa: E402
 

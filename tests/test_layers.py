@@ -26,6 +26,8 @@ LAYERS = (
     {"aggregate"},
     {"learn", "evaluate"},
     {"plan"},
+    {"report"},
+    {"share"},
     {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {"torch": "learn", "starlette": "web", "uvicorn": "web", "sqlalchemy": "elicit"}

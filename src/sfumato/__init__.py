@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sfumato.doubt import Doubt
     from sfumato.errors import SfumatoError, SfumatoWarning
     from sfumato.evaluate import score
+    from sfumato.plan.deciding import decide
+    from sfumato.plan.plan_file import Plan
     from sfumato.scores import Scores
     from sfumato.soft_labels import SoftLabels
 
@@ -24,10 +26,12 @@ _HOME = {
     "Annotations": "sfumato.annotations",
     "Beliefs": "sfumato.beliefs",
     "Doubt": "sfumato.doubt",
+    "Plan": "sfumato.plan.plan_file",
     "Scores": "sfumato.scores",
     "SfumatoError": "sfumato.errors",
     "SfumatoWarning": "sfumato.errors",
     "SoftLabels": "sfumato.soft_labels",
+    "decide": "sfumato.plan.deciding",
     "score": "sfumato.evaluate",
 }
 
@@ -35,11 +39,13 @@ __all__ = [
     "Annotations",
     "Beliefs",
     "Doubt",
+    "Plan",
     "Scores",
     "SfumatoError",
     "SfumatoWarning",
     "SoftLabels",
     "__version__",
+    "decide",
     "score",
 ]
 

@@ -12,7 +12,8 @@ from sfumato.aggregate import Majority
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
 from sfumato.errors import SfumatoError, SfumatoWarning
 from sfumato.plan.annotators import AnnotatorPlan, Enough, how_many
-from sfumato.plan.budget import Price, trade_off
+from sfumato.plan.budget import trade_off
+from sfumato.plan.costs import CostModel
 from sfumato.plan.measures import MEASURES, BayesDivergence, SquaredDistance, TotalVariation
 from sfumato.plan.pilot import Pilot, dirichlet
 from sfumato.plan.population import Population
@@ -167,7 +168,7 @@ def test_the_error_of_class_shares_is_what_happens() -> None:
 
 
 def test_money_buys_answers() -> None:
-    table = trade_off(TRUTH, 10, price=Price(36, 10), n_answers=(1, 10), rng=np.random.default_rng(0))
+    table = trade_off(TRUTH, 10, costs=CostModel.plain(36, 10), n_answers=(1, 10), rng=np.random.default_rng(0))
     assert table.n_items.tolist() == [100, 10]  # ten cents an answer
     assert np.allclose(table.cost, 10)
 
@@ -183,10 +184,10 @@ def test_money_buys_answers() -> None:
 )
 def test_budgets_that_buy_nothing(budget: float, price: tuple | None, code: str) -> None:
     with pytest.raises(SfumatoError) as caught:
-        trade_off(TRUTH, budget, price=Price(*price) if price else None, rng=np.random.default_rng(0))
+        trade_off(TRUTH, budget, costs=CostModel.plain(*price) if price else None, rng=np.random.default_rng(0))
     assert caught.value.code == code
 
 
 def test_negative_prices() -> None:
     with pytest.raises(SfumatoError, match="0 or more"):
-        Price(-1, 10)
+        CostModel.plain(-1, 10)

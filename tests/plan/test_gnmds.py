@@ -10,6 +10,7 @@ import pytest
 from sfumato.errors import BadSetting, BadTable
 from sfumato.plan.embedding import recovery
 from sfumato.plan.gnmds import Gnmds, loss_and_gradient
+from sfumato.plan.gnmds_kernels import SHORT
 from sfumato.plan.kinds import Hard, LabelKind, Similarity, Soft, Sparse, TopClass, Triplets
 from sfumato.plan.latent import World
 from sfumato.plan.orders import Orders
@@ -46,14 +47,40 @@ def test_equal_to_triplets(kind: LabelKind, scale: float) -> None:
 
 
 @pytest.mark.parametrize("levels", [2, 5, 40, 10_000])
-@pytest.mark.parametrize("n", [300, 261])
-def test_long_lists_with_ties_are_equal_too(n: int, levels: int) -> None:
-    # Longer than what is compared pair by pair.
+@pytest.mark.parametrize("n", [15, 16, 17, 261, SHORT, SHORT + 1, 700])
+def test_lists_of_all_lengths_with_ties_are_equal_too(n: int, levels: int) -> None:
+    # Up to SHORT they are summed by counting, sixteen at a time, longer ones by merging.
     rng = np.random.default_rng(levels)
     labels = rng.integers(0, levels, (n, 3)) / levels
     labels[rng.random(labels.shape) < 0.05] = np.nan
     labels[:, 0] = np.nan_to_num(labels[:, 0])
     assert_equal_to_triplets(Orders.of_labels(labels), rng.standard_normal((n + 3, 2)))
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(3, 2, 1), (5, 17, 2), (30, 16, 4), (33, 20, 7), (18, 33, 9)])
+def test_whole_blocks_of_any_size(n: int, k: int, d: int) -> None:
+    rng = np.random.default_rng(n)
+    assert_equal_to_triplets(Orders.of_labels(rng.random((n, k))), rng.standard_normal((n + k, d)))
+    # The same pairs in another order are no block, and cost as much.
+    orders = Orders.of_labels(rng.random((n, k)))
+    mixed = rng.permutation(n * k)
+    other = Orders(
+        n, k, orders.first[mixed], orders.second[mixed], orders.starts, np.argsort(mixed)[orders.pair], orders.tie
+    )
+    x = rng.standard_normal((n + k, d))
+    assert_equal_to_triplets(other, x)
+    assert loss_and_gradient(other, x).loss == pytest.approx(loss_and_gradient(orders, x).loss, rel=1e-12)
+
+
+def test_margins_met_within_rounding_of_whole_numbers() -> None:
+    # On a line, squared distances that differ by 1 and a hair: as whole numbers of 16 bits they would be equal.
+    hair = 1e-7 * np.random.default_rng(0).standard_normal(40)
+    x = np.sqrt(np.concatenate([[0.0], 1 + np.arange(40) % 20 + hair]))[:, None]
+    assert_equal_to_triplets(Orders.of_labels(np.random.default_rng(1).random((1, 40))), x)
+    # One far away leaves few whole numbers for the others.
+    x[-1] = 1e4
+    assert_equal_to_triplets(Orders.of_labels(np.random.default_rng(1).random((1, 40))), x)
+    assert_equal_to_triplets(Orders.of_labels(np.random.default_rng(1).random((1, 40))), np.zeros((41, 2)))
 
 
 def test_equal_distances_and_a_margin_that_is_just_met() -> None:
@@ -81,7 +108,8 @@ def test_the_loss_falls_and_what_it_says_is_true() -> None:
     world = World.drawn(20, 10, 3, rng=np.random.default_rng(0))
     orders = Soft().judge(world)
     losses = [
-        Gnmds(3, n_iterations=n, random_start=True).embed(orders, rng=np.random.default_rng(1)) for n in (1, 10, 100)
+        Gnmds(3, n_iterations=n, tolerance=0, random_start=True).embed(orders, rng=np.random.default_rng(1))
+        for n in (1, 10, 100)
     ]
     assert losses[0].loss > losses[1].loss > losses[2].loss
     assert [each.n_iterations for each in losses[:2]] == [1, 10]
@@ -110,6 +138,22 @@ def test_it_ends_where_nothing_is_left_to_gain() -> None:
     assert embedding.n_iterations < 100
 
 
+def test_it_ends_sooner_the_more_it_tolerates() -> None:
+    orders = Soft().judge(World.drawn(20, 10, 3, rng=np.random.default_rng(0)))
+    found = [Gnmds(3, tolerance=each).embed(orders, rng=np.random.default_rng(1)) for each in (0.0, 1e-3, 1e-2)]
+    steps, losses = ([getattr(each, name) for each in found] for name in ("n_iterations", "loss"))
+    assert steps == sorted(steps, reverse=True)
+    assert losses == sorted(losses)
+    assert steps[0] > steps[1] > steps[2] > 2
+    assert [each.converged for each in found[1:]] == [True, True]
+    # The last two steps were too small, the one before was not.
+    two_before, last = (
+        Gnmds(3, tolerance=1e-3, n_iterations=n).embed(orders, rng=np.random.default_rng(1)).loss
+        for n in (steps[1] - 2, steps[1])
+    )
+    assert 0 < two_before - last <= 2e-3 * orders.n_triplets
+
+
 def test_the_start_is_left_as_it_was_and_equal_seeds_end_alike() -> None:
     orders = Soft().judge(World.drawn(10, 4, 3, rng=np.random.default_rng(0)))
     start = np.random.default_rng(1).standard_normal((14, 6))
@@ -123,7 +167,7 @@ def test_the_start_is_left_as_it_was_and_equal_seeds_end_alike() -> None:
 def test_bad_settings_and_places() -> None:
     orders = Soft().judge(World.drawn(10, 4, 3, rng=np.random.default_rng(0)))
     rng = np.random.default_rng(0)
-    for wrong in (Gnmds(0), Gnmds(2, n_iterations=0), Gnmds(2, ridge=-1.0)):
+    for wrong in (Gnmds(0), Gnmds(2, n_iterations=0), Gnmds(2, ridge=-1.0), Gnmds(2, tolerance=-1.0)):
         with pytest.raises(BadSetting, match="found"):
             wrong.embed(orders, rng=rng)
     with pytest.raises(BadTable, match=r"\(3, 2\)") as error:

@@ -45,10 +45,6 @@ def test_every_cell_once_and_in_order() -> None:
         assert 1 <= cell.effective_dimensionality <= cell.d
 
 
-def test_two_processes_find_what_one_finds() -> None:
-    assert figures(SMALL.run(n_processes=2).cells) == figures(SMALL.run().cells)
-
-
 def test_a_world_does_not_depend_on_the_rest_of_the_grid() -> None:
     alone = Grid(n=(12,), k=(6,), d=(5,), kinds=(Soft(),), noise=0.2).run().cells
     among = [c for c in SMALL.run().cells if (c.n, c.k, c.d, c.kind, c.seed) == (12, 6, 5, "soft", 0)]
@@ -96,6 +92,7 @@ def test_it_is_a_table(tmp_path: Path) -> None:
         ({"kinds": ()}, "kinds"),
         ({"n": ()}, "n, k or d"),
         ({"n_seeds": 0}, "n_seeds"),
+        ({"kinds": (Soft(), Sparse(4)), "k": (3, 5)}, "kept = 4"),
     ],
 )
 def test_bad_grids(settings: dict[str, object], found: str) -> None:

@@ -37,7 +37,7 @@ def test_points_lie_around_their_centroids() -> None:
     assert np.bincount(big.class_of).tolist() == [2000, 2000, 2000]
     around = big.points - big.centroids[big.class_of]
     np.testing.assert_allclose(around.std(axis=0), 0.5, rtol=0.03)
-    np.testing.assert_array_equal(world(spread=0).points, world(spread=0).centroids[world(spread=0).class_of])
+    np.testing.assert_array_equal(world(spread=0.0).points, world(spread=0.0).centroids[world(spread=0.0).class_of])
 
 
 def test_cosines() -> None:

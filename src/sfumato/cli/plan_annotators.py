@@ -13,7 +13,8 @@ from sfumato.cli.showing import bar, progress_bar, say_written
 if TYPE_CHECKING:
     from sfumato.aggregate.dirichlet_mixture import DirichletMixture
     from sfumato.plan.annotators import AnnotatorPlan, Enough
-    from sfumato.plan.budget import Price, TradeOff
+    from sfumato.plan.budget import TradeOff
+    from sfumato.plan.costs import CostModel
     from sfumato.plan.pilot import Pilot
 
 SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
@@ -72,11 +73,11 @@ def command(
     check_outputs(pilot or Path(), output=output)
     by = measure_named(measure)
     enough = _enough(target, share, probability)
-    price = _price(seconds, wage)
+    costs = _costs(seconds, wage)
     source = _source(pilot, prior, n_classes)
     bought = None
     if budget is not None:
-        bought = trade_off(source, budget, price=price, measure=by, rng=np.random.default_rng(seed))
+        bought = trade_off(source, budget, costs=costs, measure=by, rng=np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
     with progress_bar() as progress:
         plan = how_many(source, measure=by, enough=enough, most=most, resamples=resamples, rng=rng, progress=progress)
@@ -84,11 +85,11 @@ def command(
         plan.write(output)
         say_written(output, f"the curve at 1 to {len(plan):,} answers an item")
     _show_source(plan, source)
-    _show_curve(plan, price)
+    _show_curve(plan, costs)
     plan.check_reached()
     _show_answer(plan)
     if bought is not None:
-        _show_trade_off(bought, plan, budget or 0, price)
+        _show_trade_off(bought, plan, budget or 0, costs)
 
 
 def _enough(target: float | None, share: float | None, probability: float) -> Enough | None:
@@ -99,15 +100,15 @@ def _enough(target: float | None, share: float | None, probability: float) -> En
     return None if target is None else Enough(target, share, probability)
 
 
-def _price(seconds: float | None, wage: float | None) -> Price | None:
-    from sfumato.plan.budget import Price
+def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
+    from sfumato.plan.costs import CostModel
 
     if seconds is None and wage is None:
         return None
     if seconds is None or wage is None:
         missing = "--wage" if wage is None else "--seconds-per-answer"
         raise _bad(f"found no {missing}", "both --seconds-per-answer and --wage, or neither", f"add {missing}")
-    return Price(seconds, wage)
+    return CostModel.plain(seconds, wage)
 
 
 def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | DirichletMixture:
@@ -148,13 +149,13 @@ def _show_source(plan: AnnotatorPlan, source: Any) -> None:
         click.echo(f"from an assumed prior over {source.alpha.shape[1]} classes: nothing here was measured")
 
 
-def _show_curve(plan: AnnotatorPlan, price: Price | None) -> None:
+def _show_curve(plan: AnnotatorPlan, costs: CostModel | None) -> None:
     of_share = plan.enough is not None and plan.enough.share is not None
     title = f"items within {plan.enough.target:g}" if of_share and plan.enough else f"mean {plan.measure.title}"
     has_interval = len(plan.resampled) > 0
     head = f"{'answers':>7}  {title:>21}" + (f"  {'95% interval':^16}" if has_interval else "")
     head += f"  {'chance':>6}" if plan.enough and has_interval else ""
-    click.echo(f"{head}  {'an item':>8}" if price else head)
+    click.echo(f"{head}  {'an item':>8}" if costs else head)
     marked = {m for m in (plan.needed, plan.as_it_stands) if m is not None}
     scale = 1.0 if of_share else float(plan.value.max()) or 1.0
     for m in sorted({m for m in SHOWN if m <= len(plan)} | marked | {len(plan)}):
@@ -162,7 +163,7 @@ def _show_curve(plan: AnnotatorPlan, price: Price | None) -> None:
         between = f"  {_figure(plan.low[i], of_share):>6} to {_figure(plan.high[i], of_share):<6}"
         line = f"{m:>7}  {_figure(plan.value[i], of_share):>21}" + (between if has_interval else "")
         line += f"  {plan.chance[i]:>6.0%}" if plan.enough and has_interval else ""
-        line += f"  {price.of_answer * (i + 1):>8.3f}" if price else ""
+        line += f"  {costs.money('choice', i + 1):>8.3f}" if costs else ""
         drawn = bar([(plan.value[i] / scale, "█")], BAR)
         click.echo(f"{line}  {drawn} {'<- enough' if m == plan.needed else ''}".rstrip())
 
@@ -199,8 +200,8 @@ def _show_answer(plan: AnnotatorPlan) -> None:
         click.echo("  - the aggregator: these are plain shares; for what `bayes` makes of answers see --measure kl")
 
 
-def _show_trade_off(table: TradeOff, plan: AnnotatorPlan, budget: float, price: Price | None) -> None:
-    unit = "answers" if price is None else f"at {price.of_answer:.4g} an answer"
+def _show_trade_off(table: TradeOff, plan: AnnotatorPlan, budget: float, costs: CostModel | None) -> None:
+    unit = "answers" if costs is None else f"at {costs.money('choice'):.4g} an answer"
     click.echo(f"\nwhat {budget:,g} {unit} buy (errors; * best for the goal)")
     of_item = f"an item, {plan.measure.name}"
     click.echo(f"{'answers':>7}  {'items':>10}  {'class shares':>13}  {'disagreement':>13}  {of_item:>13}")

@@ -13,34 +13,15 @@ from sfumato.aggregate.dirichlet_mixture import DirichletMixture
 from sfumato.errors import BadSetting
 from sfumato.growing import freeze
 from sfumato.plan.asking import asked
+from sfumato.plan.costs import CostModel
 from sfumato.plan.measures import Measure, TotalVariation
 from sfumato.plan.pilot import Pilot
 from sfumato.plan.population import Population
-from sfumato.settings import above_0, at_least, not_negative
+from sfumato.settings import above_0, at_least
 from sfumato.table import Table
 
 DRAWS = 10_000
 USUAL = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
-
-
-@dataclass(frozen=True)
-class Price:
-    """What an answer costs: the mean `seconds` it takes, at a `wage` an hour.
-
-    Take the mean and not the median time, and the whole session: on CIFAR-10S people were paid for 1.29 times the time
-    of their answers.
-    """
-
-    seconds: float
-    wage: float
-
-    def __post_init__(self) -> None:
-        not_negative("seconds", self.seconds)
-        not_negative("wage", self.wage)
-
-    @property
-    def of_answer(self) -> float:
-        return self.seconds / 3600 * self.wage
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,12 +62,14 @@ def trade_off(
     source: Pilot | DirichletMixture,
     budget: float,
     *,
-    price: Price | None = None,
+    costs: CostModel | None = None,
+    kind: str = "choice",
     measure: Measure | None = None,
     n_answers: Sequence[int] = USUAL,
     rng: np.random.Generator,
 ) -> TradeOff:
-    """What a budget buys at each number of answers an item: `budget` in answers, or in money where there is a `price`.
+    """What a budget buys at each number of answers an item: `budget` in answers, or in money where
+    there are `costs`, of answers of a `kind`.
 
     For the mean label of n items with M answers each, `E |error|^2 = (between + within / M) / n`, where `between` is
     how far items differ, `E |p|^2 - |E p|^2`, and `within` is how far people do, `1 - E |p|^2`: at a fixed n M one
@@ -94,21 +77,15 @@ def trade_off(
     more answers it has, whatever the others get: there the budget only says how many items can be had.
     """
     above_0("budget", budget)
-    price_each = 1.0 if price is None else price.of_answer
-    n_affordable = int(min(budget / price_each + 1e-9, 2**53)) if price_each else 2**53
-    if n_affordable < 1:
+    price_each = 1.0 if costs is None else costs.money(kind)
+    if costs is not None:
+        n_affordable = costs.affordable(kind, budget)
+    elif (n_affordable := int(min(budget + 1e-9, 2**53))) < 1:
         raise BadSetting(
-            f"found a budget of {budget:g} at {price_each:.4g} an answer",
+            f"found a budget of {budget:g} answers",
             expected="enough for one answer at least",
-            fix=f"plan for {price_each:.4g} or more",
+            fix="plan for 1 or more",
             code="budget-too-small",
-        )
-    if not price_each:
-        raise BadSetting(
-            f"found a budget of {budget:g} for answers that cost nothing",
-            expected="a price above 0",
-            fix="leave out the budget, or the price",
-            code="bad-setting",
         )
     many = np.array([at_least("n_answers", m, 1) for m in n_answers if m <= n_affordable] or [1])
     if isinstance(source, Pilot):

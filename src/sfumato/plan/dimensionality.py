@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import svd
 
-from sfumato.plan.embedding import Embedder, recovery
+from sfumato.plan.embedding import Embedder, centred_ranks, correlation, recovery
 from sfumato.plan.kinds import LabelKind, Sparse, TopClass
 from sfumato.plan.latent import World
 from sfumato.plan.unfolding import SpectralUnfolding
@@ -41,12 +41,12 @@ def component_rho(world: World, n_components: int) -> float:
 
 def effective_dimensionality(world: World, rho: float) -> EffectiveDimensionality:
     """The effective dimensionality of labels that recover `rho` of a world (Sucholutsky et al. 2023)."""
-    components, true = principal_components(world), world.cosines()
-    found = np.zeros_like(true)
+    components, true = principal_components(world), centred_ranks(world.cosines())
+    found = np.zeros((len(components), len(components)))
     reached = 0.0
     for i, component in enumerate(components.T):
         found += np.outer(component, component)
-        reached = recovery(found=found, true=true)
+        reached = correlation(centred_ranks(found), true)
         if reached >= rho:
             return EffectiveDimensionality(i + 1, reached, reached=True)
     return EffectiveDimensionality(components.shape[1], reached, reached=False)

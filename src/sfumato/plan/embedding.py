@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -35,6 +35,7 @@ class Embedding:
         return np.asarray(self.objects @ self.objects.T, np.float64)
 
 
+@runtime_checkable
 class Embedder(Protocol):
     """How judgments become places."""
 
@@ -42,7 +43,7 @@ class Embedder(Protocol):
         """An embedding; `rng` is for initial values alone, never the stream that the data came from."""
 
 
-def recovery(*, found: Float[np.ndarray, "objects objects"], true: Float[np.ndarray, "objects objects"]) -> float:
+def recovery(*, found: Float[np.ndarray, "objects objects"], true: Float[np.ndarray, "all_there all_there"]) -> float:
     """Spearman's rho of two similarity matrices above their diagonals; 0 where one of them is constant.
 
     Similarities that differ by rounding alone are tied: points with equal labels have equal places, and an order among
@@ -56,9 +57,17 @@ def recovery(*, found: Float[np.ndarray, "objects objects"], true: Float[np.ndar
             fix="compare with the world that the labels came from",
             code="bad-similarities",
         )
-    above = np.triu_indices(n, 1)
-    ranks = [rankdata(_rounded(each[above])) for each in (found, true[:n, :n])]
-    a, b = (each - each.mean() for each in ranks)
+    return correlation(centred_ranks(found), centred_ranks(true[:n, :n]))
+
+
+def centred_ranks(similarities: Float[np.ndarray, "objects objects"]) -> Float[np.ndarray, "pairs"]:
+    """The ranks of what lies above the diagonal, less their mean; for comparing one matrix with many."""
+    ranks = rankdata(_rounded(similarities[np.triu_indices(len(similarities), 1)]))
+    return np.asarray(ranks - ranks.mean(), np.float64)
+
+
+def correlation(a: Float[np.ndarray, "pairs"], b: Float[np.ndarray, "pairs"]) -> float:
+    """The correlation of two centred vectors; 0 where one of them is constant."""
     size = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / size) if size > 0 else 0.0
 

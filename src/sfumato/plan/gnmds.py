@@ -24,17 +24,22 @@ class Gnmds:
     """Generalised non-metric multidimensional scaling in `n_dimensions` (Agarwal et al. 2007).
 
     Minimises `sum max(0, 1 + |x_a - x_b|^2 - |x_a - x_c|^2)` over all triplets "a is nearer to b than to c", plus
-    `ridge` times the squared length of all places. The triplets of one ranked list are summed by sorting (see
-    `gnmds_kernels`), so that a step costs `m log m` for `m` judged pairs, not `m^2` or more. The steps are those of
-    L-BFGS with the line search of Lewis and Overton (2013), made for losses with kinks.
+    `ridge` times the squared length of all places. The triplets of one ranked list are summed without writing them out
+    (see `gnmds_kernels`): a step costs `m log m` for a list of `m` judged pairs, or less, not `m^2`. The steps are
+    those of L-BFGS with the line search of Lewis and Overton (2013), made for losses with kinks.
+
+    Ends when two steps in a row lower the loss by less than `tolerance` a triplet, in units of the margin, which is 1.
+    A lower loss is not always nearer to the truth, for some triplets of a label are false: from the unfolding, many
+    more steps lower the loss much and the recovery a little. 0 is for the loss itself.
 
     Starts from the spectral unfolding, or at random, or where `start` says. The loss is not convex: another start may
     end elsewhere. Prefer `SpectralUnfolding` for soft labels, where it comes as near to the truth in a fraction of the
-    time; a lower loss is not always nearer, for some triplets of a label are false.
+    time.
     """
 
     n_dimensions: int
     n_iterations: int = 100
+    tolerance: float = 1e-3
     ridge: float = 0.0
     random_start: bool = False
 
@@ -47,12 +52,15 @@ class Gnmds:
         shape = orders.n_objects, at_least("n_dimensions", self.n_dimensions, 1)
         at_least("n_iterations", self.n_iterations, 1)
         not_negative("ridge", self.ridge)
+        is_unfolded = start is None and not self.random_start
         if start is None:
-            start = rng.standard_normal(shape) if self.random_start else _unfolded(orders, shape, rng)
+            start = _unfolded(orders, shape, rng) if is_unfolded else rng.standard_normal(shape)
         places = np.array(start, np.float64, order="C")
         _check_places(places, shape)
+        n_doublings = MOST_DOUBLINGS if is_unfolded else 0
+        least_fall = not_negative("tolerance", self.tolerance) * orders.n_triplets
         report = np.zeros(2, np.int64)
-        loss = minimise(*_lists(orders), self.n_iterations, self.ridge, places, report)
+        loss = minimise(*_lists(orders), n_doublings, self.n_iterations, least_fall, self.ridge, places, report)
         return Embedding(places, loss=loss, n_iterations=int(report[0]), converged=bool(report[1]))
 
 
@@ -77,27 +85,20 @@ def loss_and_gradient(orders: Orders, places: Float[np.ndarray, "objects dimensi
 def _unfolded(
     orders: Orders, shape: tuple[int, int], rng: np.random.Generator
 ) -> Float[np.ndarray, "objects dimensions"]:
-    """The strongest components of the spectral unfolding, as large as suits the loss, and a little chance.
+    """The strongest components of the spectral unfolding, and a little chance.
 
     Without it, places that are all 0 along a dimension would never leave it: the loss is flat there.
     """
     found = SpectralUnfolding().embed(orders).objects[:, : shape[1]]
-    start = FAINT * (found.std() or 1.0) * rng.standard_normal(shape)
+    size = np.sqrt(np.vdot(found, found) / found.size)
+    start = FAINT * (size or 1.0) * rng.standard_normal(shape)
     start[:, : found.shape[1]] += found
-    loss = loss_and_gradient(orders, start).loss
-    for _ in range(MOST_DOUBLINGS):
-        doubled = loss_and_gradient(orders, 2 * start).loss
-        if doubled >= loss:
-            break
-        start, loss = 2 * start, doubled
     return start
 
 
-def _lists(orders: Orders) -> list[np.ndarray]:
-    return [
-        np.ascontiguousarray(each, np.int64)
-        for each in (orders.first, orders.second, orders.starts, orders.pair, orders.tie)
-    ]
+def _lists(orders: Orders) -> tuple[np.ndarray | int, ...]:
+    arrays = (orders.first, orders.second, orders.starts, orders.pair, orders.tie)
+    return *(np.ascontiguousarray(each, np.int64) for each in arrays), orders.n_points, orders.n_classes
 
 
 def _check_places(places: np.ndarray, shape: tuple[int, int]) -> None:

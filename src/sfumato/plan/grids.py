@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from sfumato.plan.dimensionality import effective_dimensionality
 from sfumato.plan.embedding import Embedder, recovery
+from sfumato.plan.grid_engines import engine_named, in_order
 from sfumato.plan.informativeness import information_ratio
 from sfumato.plan.kinds import Hard, LabelKind, Soft
 from sfumato.plan.latent import World, check_world
@@ -22,6 +22,10 @@ from sfumato.scores import columns_of
 from sfumato.settings import at_least, bad_setting, not_negative
 from sfumato.table import Table
 
+Size = tuple[int, int, int, int]
+"""`n`, `k`, `d` and number of a world."""
+TOGETHER = 4
+"""So many worlds are sent to a process at once."""
 WORLD, NOISE, START = range(3)
 """The streams of chance in a cell: the truth, what people mistake, initial values."""
 
@@ -91,35 +95,44 @@ class Grid:
             raise bad_setting("n, k or d", "()", "one number each, or more")
         for n, k, d, _ in self.worlds():
             check_world(n, k, d, less_than_one_shot=self.less_than_one_shot)
+        for kind, n, k in product(self.kinds, self.n, self.k):
+            # Whether there can be such labels: found now, and not after hours.
+            kind.n_triplets(n, k)
 
-    def worlds(self) -> list[tuple[int, int, int, int]]:
-        """`n`, `k`, `d` and number of every world."""
+    def worlds(self) -> list[Size]:
+        """The size of every world."""
         return list(product(self.n, self.k, self.d, range(self.n_seeds)))
 
-    def run(self, *, n_processes: int = 1, progress: Callable[[int, int], None] | None = None) -> Cells:
-        """All cells, by so many processes: one a core is best. The figures do not depend on how many there are.
+    def run(
+        self, *, n_processes: int = 1, engine: str = "processes", progress: Callable[[int, int], None] | None = None
+    ) -> Cells:
+        """All cells, by so many processes: one a core is best. With the engine "ray" they are those of a cluster.
 
-        `progress` is called with the number of worlds done, and of all.
+        The figures do not depend on either. `progress` is called with the number of worlds done, and of all.
         """
         at_least("n_processes", n_processes, 1)
+        engine_named(engine)
         worlds = self.worlds()
+        some = 1 if n_processes == 1 and engine == "processes" else TOGETHER
+        pieces = [worlds[i : i + some] for i in range(0, len(worlds), some)]
         cells: list[Cell] = []
-        for i, found in enumerate(self._found(worlds, n_processes)):
+        n_done = 0
+        for piece, found in zip(
+            pieces, in_order(partial(cells_of, self), pieces, engine=engine, n_processes=n_processes), strict=True
+        ):
             cells += found
+            n_done += len(piece)
             if progress:
-                progress(i + 1, len(worlds))
+                progress(n_done, len(worlds))
         return Cells(tuple(cells))
 
-    def _found(self, worlds: list[tuple[int, int, int, int]], n_processes: int) -> Iterator[list[Cell]]:
-        one = partial(cells_of, self)
-        if n_processes == 1:
-            yield from map(one, worlds)
-            return
-        with multiprocessing.get_context("spawn").Pool(min(n_processes, len(worlds))) as pool:
-            yield from pool.imap(one, worlds, chunksize=4)
+
+def cells_of(grid: Grid, worlds: Sequence[Size]) -> list[Cell]:
+    """What every kind of the grid recovers in some of its worlds."""
+    return [cell for size in worlds for cell in cells_in(grid, size)]
 
 
-def cells_of(grid: Grid, size: tuple[int, int, int, int]) -> list[Cell]:
+def cells_in(grid: Grid, size: Size) -> list[Cell]:
     """What every kind of the grid recovers in one world."""
     n, k, d, number = size
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from sfumato.plan.orders import Orders
 from sfumato.settings import at_least, bad_setting
@@ -32,8 +31,8 @@ class Informativeness:
         return self.n_triplets / self.n_possible
 
 
-def informativeness_of(labels: Float[np.ndarray, "points classes"]) -> Informativeness:
-    """What labels say, counted: ties say nothing, and neither does what is missing (NaN).
+def informativeness_of(labels: np.ndarray) -> Informativeness:
+    """What labels, points x classes, say, counted: ties say nothing, and neither does what is missing (NaN).
 
     Row `i` says that item `i` is nearer to a class it has more of; column `c` that class `c` is nearer to an item that
     has more of it. Hard labels are ones among zeros. A class nobody was asked about is NaN, not 0: zeros would claim
@@ -86,12 +85,12 @@ def top_class_triplets(n: int, k: int, kept: int) -> float:
     return kept * n * (kept + n - 2) / 2
 
 
-def similarity_triplets(n: int) -> float:
+def similarity_triplets(n: int) -> int:
     """`3 C(n, 3)`: every pair of items judged, so every question about items is answered; none about classes is."""
     return possible_triplets(n)
 
 
-def judged_triplets(n: int, n_judgments: int) -> float:
+def judged_triplets(n: int, n_judgments: int) -> int:
     """One each, as long as no question is asked twice."""
     return min(at_least("n_judgments", n_judgments, 1), possible_triplets(n))
 

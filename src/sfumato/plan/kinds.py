@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, final
+from typing import ClassVar, Protocol, final, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -19,6 +19,7 @@ PILOT = 200
 """So many items are looked at to choose classes."""
 
 
+@runtime_checkable
 class LabelKind(Protocol):
     """How points are judged."""
 

@@ -108,6 +108,6 @@ def check_world(n: int, k: int, d: int, *, less_than_one_shot: bool) -> None:
         raise BadSetting(
             f"found k = {k} classes for n = {n} points",
             expected="a point for each class, or more",
-            fix="take more points or fewer classes, or say less_than_one_shot=True if that is meant",
+            fix="take more points or fewer classes, or ask for it: less_than_one_shot=True (--less-than-one-shot)",
             code="bad-setting",
         )

@@ -113,7 +113,11 @@ class LearningCurve:
 
 
 def fit_learning_curve(
-    n_answers: Sequence[float], value: Sequence[float], seed: Sequence[Any] | None = None, *, fixed: bool = False
+    n_answers: Sequence[float] | np.ndarray,
+    value: Sequence[float] | np.ndarray,
+    seed: Sequence[Any] | np.ndarray | None = None,
+    *,
+    fixed: bool = False,
 ) -> LearningCurve:
     """The curve through runs: how many answers an item each had, its metric, and if they are shared the seeds.
 

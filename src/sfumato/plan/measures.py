@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -19,6 +19,7 @@ CELLS = 1000
 DRAWS = 4000
 
 
+@runtime_checkable
 class Measure(Protocol):
     """How far a label is off: to be expected of items that are given, of items from a prior, and of each that was asked
     about."""

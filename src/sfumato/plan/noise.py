@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 from sfumato.plan.orders import Orders
 from sfumato.settings import share
 
 
+@runtime_checkable
 class NoiseModel(Protocol):
     """How much of a triplet is left when it is wrong with probability `flip_rate`."""
 

@@ -34,8 +34,8 @@ class Orders:
         freeze(self, "first", "second", "starts", "pair", "tie")
 
     @classmethod
-    def of_labels(cls, labels: Float[np.ndarray, "points classes"]) -> Orders:
-        """The orders in a block of labels: the more of a class, the nearer. NaN is missing: nothing is said."""
+    def of_labels(cls, labels: np.ndarray) -> Orders:
+        """The orders in labels, points x classes: the more of a class, the nearer. NaN is missing: nothing is said."""
         labels = checked_labels(labels)
         n, k = labels.shape
         known = ~np.isnan(labels)
@@ -46,8 +46,8 @@ class Orders:
         return cls(n, k, first, n + column, *_joined(rows, columns))
 
     @classmethod
-    def of_similarities(cls, similarities: Float[np.ndarray, "points points"]) -> Orders:
-        """The orders in similarities of points: each row is a list, without its diagonal. NaN is missing.
+    def of_similarities(cls, similarities: np.ndarray) -> Orders:
+        """The orders in similarities, points x points: each row is a list, without its diagonal. NaN is missing.
 
         The row is the anchor, so that a matrix need not be symmetric.
         """
@@ -63,7 +63,7 @@ class Orders:
         return cls(n, 0, first, second, *_joined(_ranked(off_diagonal, number)))
 
     @classmethod
-    def of_triplets(cls, triplets: Int[np.ndarray, "judgments 3"], n_points: int) -> Orders:
+    def of_triplets(cls, triplets: np.ndarray, n_points: int) -> Orders:
         """The orders in judgments "anchor, near, far": each question counts once, by the majority of its answers.
 
         A question whose answers are in balance says nothing.
@@ -114,7 +114,7 @@ class Orders:
         return np.concatenate(found) if found else np.zeros((0, 3), np.int64)
 
 
-def checked_labels(labels: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
+def checked_labels(labels: np.ndarray) -> Float[np.ndarray, "points classes"]:
     """`labels`, or an error unless they are items x classes, two classes or more, no row all missing."""
     if labels.ndim != 2 or not len(labels):
         raise _bad("labels", f"an array of shape {labels.shape}", "items x classes")
@@ -136,21 +136,29 @@ def _bad(what: str, found: str, expected: str, row: int | None = None) -> BadTab
     return BadTable(f"found {found}", expected=expected, fix=fix, code=f"bad-{what}", where=Where(row=row))
 
 
-def _ranked(
-    values: Float[np.ndarray, "lists members"], number: Int[np.ndarray, "lists members"]
-) -> tuple[Int[np.ndarray, "lists"], Int[np.ndarray, "entries"], Bool[np.ndarray, "entries"]]:
+@dataclass(frozen=True, eq=False)
+class _Ranked:
     """The length of every list, its known pairs from the nearest on, and whether each lies below the one before."""
+
+    lengths: Int[np.ndarray, "lists"]
+    pair: Int[np.ndarray, "entries"]
+    begins: Bool[np.ndarray, "entries"]
+
+
+def _ranked(values: Float[np.ndarray, "lists members"], number: Int[np.ndarray, "lists members"]) -> _Ranked:
     order = np.argsort(-values, axis=1, kind="stable")
     ranked = np.take_along_axis(values, order, axis=1)
     begins = np.ones(values.shape, bool)
     begins[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
     known = ~np.isnan(ranked)
-    return known.sum(axis=1), np.take_along_axis(number, order, axis=1)[known], begins[known]
+    return _Ranked(known.sum(axis=1), np.take_along_axis(number, order, axis=1)[known], begins[known])
 
 
 def _joined(
-    *parts: tuple[Int[np.ndarray, "lists"], Int[np.ndarray, "entries"], Bool[np.ndarray, "entries"]],
+    *parts: _Ranked,
 ) -> tuple[Int[np.ndarray, "lists_and_1"], Int[np.ndarray, "entries"], Int[np.ndarray, "entries"]]:
     """Starts, pairs and ties of all lists, one after the other."""
-    lengths, pair, begins = (np.concatenate(each) for each in zip(*parts, strict=True))
+    lengths = np.concatenate([part.lengths for part in parts])
+    pair = np.concatenate([part.pair for part in parts])
+    begins = np.concatenate([part.begins for part in parts])
     return np.append(0, np.cumsum(lengths)), pair, np.cumsum(begins) - 1

@@ -77,7 +77,7 @@ def expected_kl(
     result = np.empty((len(probs), len(many)))
     for i, m in enumerate(many):
         surprise = np.log(alpha.sum() + m) + minus_entropy
-        of_class = _mean_logs(m, alpha)
+        of_class = _mean_logs(int(m), alpha)
         for k, (values, place) in enumerate(distinct):
             surprise -= probs[:, k] * chebval(1 - 2 * values, of_class[:, k])[place]
         result[:, i] = surprise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Num
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.errors import BadTable
@@ -18,7 +18,7 @@ FINENESS = 20
 """Fractions of votes are rounded to this part of one for the fit, so that few different rows are left."""
 
 
-def fit_prior(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:
+def fit_prior(counts: Num[np.ndarray, "items classes"]) -> DirichletMixture:
     """A mixture of Dirichlets fitted to the counts: a function of them alone, so that it can be found again.
 
     Looser than `aggregate.Bayes` and many times quicker, for a prior that is fitted anew as answers arrive. Before
@@ -52,7 +52,7 @@ def _cautious(fitted: DirichletMixture, n_items: int, n_answers: float) -> Diric
     )
 
 
-def check_counts(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
+def check_counts(counts: np.ndarray) -> Float[np.ndarray, "items classes"]:
     """The counts as numbers of votes, or an error unless they can be such."""
     found = np.asarray(counts, np.float64)
     if found.ndim != 2 or not len(found):

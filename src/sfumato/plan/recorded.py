@@ -57,7 +57,7 @@ class Recorded:
         return cls._sorted(coded.item, coded.hard, coded.soft, coded.n_items, coded.n_classes)
 
     @classmethod
-    def of_counts(cls, counts: Int[np.ndarray, "items classes"]) -> Recorded:
+    def of_counts(cls, counts: np.ndarray) -> Recorded:
         """Answers of which only the counts are known: any order of an item's votes is as good as another."""
         whole = check_counts(counts).astype(np.int64)
         item, chosen = (np.repeat(axis, whole.ravel()) for axis in np.indices(whole.shape).reshape(2, -1))

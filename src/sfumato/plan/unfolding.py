@@ -39,13 +39,13 @@ class SpectralUnfolding:
             block = np.full((n, k), np.nan)
             block[orders.first, orders.second - n] = nearness
             # The QR-based driver: the faster one may fail to converge on degenerate matrices.
-            u, s, v = svd(centred(block), full_matrices=False, lapack_driver="gesvd")
+            u, s, v = svd(centred(block), full_matrices=False, lapack_driver="gesvd", check_finite=False)
             stretch = (n / k) ** 0.25
             objects = np.concatenate([u * stretch, v.T / stretch]) * np.sqrt(s)
         else:
             square = np.full((n, n), np.nan)
             square[orders.first, orders.second] = square[orders.second, orders.first] = nearness
-            values, vectors = eigh(centred(square))
+            values, vectors = eigh(centred(square), check_finite=False)
             objects = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
         return Embedding(objects, loss=np.nan, n_iterations=0, converged=True)
 
@@ -65,9 +65,12 @@ def mean_ranks(orders: Orders) -> Float[np.ndarray, "pairs"]:
 def centred(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
     """The matrix less the means of its rows and of its columns, over what is known; 0 where nothing is."""
     known = ~np.isnan(matrix)
+    if known.all():
+        values = matrix - matrix.mean(axis=1, keepdims=True)
+        return np.asarray(values - values.mean(axis=0), np.float64)
     values = np.where(known, matrix, 0.0)
     rows, columns = (np.maximum(known.sum(axis=axis, keepdims=True), 1) for axis in (1, 0))
-    for _ in range(1 if known.all() else PASSES):
+    for _ in range(PASSES):
         values = np.where(known, values - values.sum(axis=1, keepdims=True) / rows, 0.0)
         values = np.where(known, values - values.sum(axis=0, keepdims=True) / columns, 0.0)
     return values

@@ -1,0 +1,75 @@
+"""Planning: every figure it is asked to reach, measured.
+
+    python bench/plan.py [figures ...]        all but grid-full if none is named
+
+gnmds        GNMDS beside that of cblearn on the triplets of soft labels, 100 iterations at most, as ratios of processor
+             seconds in one run. cblearn needs an older numpy: it has an environment of its own, in the user's cache.
+gradient     one loss and gradient of half a billion triplets.
+grid         the uniform 10 x 10 grid of points and classes in 5, 25 and 125 dimensions, soft and hard labels, one core.
+correlation  how information ratio and effective dimensionality go together in that grid.
+grid-full    the grid of all n, k = 3 to 90, on two cores: its time is estimated from a sample first. `--sample` does
+             that alone, `-o` keeps the cells.
+precision    expected errors against 100,000 simulated sets of answers an item. [data]
+halves       answers an image that `bayes` saves on real halves of CIFAR-10H, even and adaptive. [data]
+update       an answer arrives, the next item is chosen: 10,000 items, 10 classes. [data]
+all          all but grid-full.
+
+Each line says what is asked, what was measured, and how many times better that is. Figures with [data] need
+SFUMATO_DATA, the folder that holds cifar10h. Ratios hold on a busy machine, seconds do not.
+"""
+
+# ruff: noqa: E402
+
+from __future__ import annotations
+
+import os
+
+# One core each, the peer's too: what is compared is the work.
+for library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
+
+import argparse
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import plan_allocation
+import plan_annotators
+import plan_geometry
+from plan_figures import Figure
+
+ALL = ("gnmds", "gradient", "grid", "correlation", "precision", "halves", "update")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figures", nargs="*", metavar="figures", help="see above")
+    parser.add_argument("--sample", action="store_true", help="of grid-full the estimate alone")
+    parser.add_argument("-o", "--output", type=Path, help="where the cells of grid-full go")
+    given = parser.parse_args()
+    known = (*ALL, "grid-full")
+    named = dict.fromkeys(each for name in given.figures or ["all"] for each in (ALL if name == "all" else (name,)))
+    for name in named:
+        if name not in known:
+            parser.error(f"found {name!r}; expected some of {', '.join((*known, 'all'))}")
+    measured: dict[str, Callable[[], Iterable[Figure]]] = {
+        "gnmds": plan_geometry.gnmds,
+        "gradient": plan_geometry.gradient,
+        "grid": plan_geometry.grid,
+        "correlation": plan_geometry.correlation,
+        "grid-full": lambda: plan_geometry.grid_full(sample_alone=given.sample, output=given.output),
+        "precision": plan_annotators.figures,
+        "halves": plan_allocation.halves,
+        "update": plan_allocation.update,
+    }
+    needs_data = {"precision", "halves", "update"} & set(named)
+    if needs_data and "SFUMATO_DATA" not in os.environ:
+        print(f"left out, for SFUMATO_DATA is not set: {', '.join(sorted(needs_data))}")
+        named = dict.fromkeys(name for name in named if name not in needs_data)
+    for name in named:
+        print(f"-- {name} (load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores)", flush=True)
+        for figure in measured[name]():
+            figure.show()
+
+
+if __name__ == "__main__":
+    main()

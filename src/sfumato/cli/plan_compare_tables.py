@@ -1,0 +1,183 @@
+"""What `sfumato plan compare` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from sfumato.plan.comparing import Compared, Comparison
+    from sfumato.plan.costs import CostModel
+    from sfumato.plan.evidence import Evidence
+    from sfumato.plan.exchange_rates import ExchangeRates
+    from sfumato.plan.goals import Goal
+    from sfumato.plan.value_map import ValueMap
+
+WIDTH = 100
+CELL = 11
+
+
+def show_evidence(evidence: Evidence, has_runs: bool) -> None:
+    """What was measured, or that nothing was."""
+    if not evidence.kinds and not has_runs:
+        click.echo("no pilot: nothing here was measured; figures are published, simulated or assumed, see below")
+    for note in evidence.notes:
+        _say(f"pilot: {note}")
+
+
+def show_comparison(
+    comparison: Comparison,
+    goal: Goal,
+    size: tuple[int, int],
+    costs: CostModel,
+    measured: Mapping[str, ExchangeRates],
+) -> None:
+    """The table of the goal, the answer in sentences, the other goals, and where the figures come from."""
+    rows = comparison.of_goal(goal)
+    n, k = size
+    click.echo(f"\ngoal: {goal}, {goal.meaning}\n{n:,} items of {k} classes; values are in hard votes an item\n")
+    _show_values(rows, comparison, goal, costs)
+    click.echo("")
+    for row in rows:
+        _show_rates(row.kind, goal, measured)
+    _show_answer(comparison, goal)
+    _show_other_goals(comparison, goal)
+    _show_information(rows)
+    click.echo("\nwhere the figures come from")
+    for row in rows:
+        _say(f"  {row.kind:<10}  time: {row.time_source}", 14)
+        _say(f"  {'':<10}  worth: {row.votes_source}", 14)
+    _say(
+        f"  {'money':<10}  {costs.wage:g} {costs.currency} an hour, {costs.fee:.0%} to the platform, paid time "
+        f"{costs.overhead:g} times answering time: assumptions unless you gave them",
+        14,
+    )
+
+
+def _show_values(rows: tuple[Compared, ...], comparison: Comparison, goal: Goal, costs: CostModel) -> None:
+    bought = f"{comparison.budget:,.2f} {costs.currency} buys"
+    click.echo(f"{'':<10}  {'an answer':>17}  {'one is worth':>22}  {'':>2}  {bought:>28}")
+    click.echo(f"{'kind':<10}  {'seconds':>7}  {costs.currency:>8}  {'votes':>6}  {'between':>14}    "
+               f"  {'answers an item':>15}  {'votes':>6}  {'between':>14}")  # fmt: skip
+    best = {at: comparison.best(goal, at_equal_budget=at) for at in (False, True)}
+    for row in rows:
+        speaks = row.votes == row.votes
+        items = "*" if speaks and row.kind == best[False] else " "
+        budget = "*" if speaks and row.kind == best[True] else " "
+        click.echo(
+            f"{row.kind:<10}  {row.seconds:>7.1f}  {row.money:>8.4f}  {_number(row.votes):>6}{items} "
+            f"{_between(row.votes_low, row.votes_high):>14}  {row.n_answers:>16.2f}  {_number(row.equal_budget):>6}"
+            f"{budget} {_between(row.equal_budget_low, row.equal_budget_high):>14}".rstrip()
+        )
+    click.echo("* best at equal items (one answer each) and at equal budget")
+
+
+def _show_rates(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates]) -> None:
+    """The exchange rate of one answer and of the most compared, by every measure of the goal."""
+    from sfumato.plan.exchange_rates import in_words
+
+    if kind not in measured:
+        return
+    for measure in dict.fromkeys(rate.measure for rate in measured[kind].rates if rate.goal == goal):
+        rates = measured[kind].of_goal(goal, measure)
+        for rate in dict.fromkeys((rates[0], rates[-1])):
+            _say(in_words(rate))
+
+
+def _show_answer(comparison: Comparison, goal: Goal) -> None:
+    rows = {row.kind: row for row in comparison.of_goal(goal)}
+    items, budget = (comparison.best(goal, at_equal_budget=at) for at in (False, True))
+    if rows[items].votes != rows[items].votes:
+        click.echo(f"none of these kinds speaks to the goal {goal}: each has to name classes for it")
+        return
+    best = rows[items]
+    same = [kind for kind, row in rows.items() if kind != items and row.rank_items == 1]
+    alike = f" (and {', '.join(same)} as much)" if same else ""
+    line = f"at equal items: {items}{alike}, worth {best.votes:.2f} votes an answer"
+    later = [row for row in rows.values() if row.rank_items > 1 and row.votes == row.votes]
+    if later:
+        second = max(later, key=lambda row: row.votes)
+        line += f"; next {second.kind}, {second.votes:.2f}{_unsure(second.votes_high, best.votes_low)}"
+    _say(line)
+    best = rows[budget]
+    line = f"at equal budget: {budget}, worth {best.equal_budget:.2f} votes an item"
+    later = [row for row in rows.values() if row.kind != budget and row.equal_budget == row.equal_budget]
+    if later:
+        second = max(later, key=lambda row: row.equal_budget)
+        line += f"; next {second.kind}, {second.equal_budget:.2f}"
+        line += _unsure(second.equal_budget_high, best.equal_budget_low)
+    _say(line)
+
+
+def _unsure(high: float, low: float) -> str:
+    """A remark where the second may be the first."""
+    return " (which of them is first is not certain)" if high >= low else ""
+
+
+def _show_other_goals(comparison: Comparison, goal: Goal) -> None:
+    from sfumato.plan.goals import Goal as Goals
+
+    click.echo("\nanother goal may have another answer")
+    for other in Goals:
+        if other is goal:
+            continue
+        if all(row.votes != row.votes for row in comparison.of_goal(other)):
+            _say(f"  {other:<12}  none of these kinds speaks to it", 16)
+            continue
+        items, budget = (comparison.best(other, at_equal_budget=at) for at in (False, True))
+        note = " (taken as for the distribution: answers alone cannot tell)" if _stands_in(comparison, other) else ""
+        _say(f"  {other:<12}  at equal items {items}, at equal budget {budget}{note}", 16)
+
+
+def _stands_in(comparison: Comparison, goal: Goal) -> bool:
+    return any("answers alone cannot tell" in row.votes_source for row in comparison.of_goal(goal))
+
+
+def _show_information(rows: tuple[Compared, ...]) -> None:
+    has_pilot = any(row.measured_ratio == row.measured_ratio for row in rows)
+    head = f"\n{'kind':<10}  {'information ratio':>17}"
+    head += f"  {'of the pilot':>12}  {'false':>6}  {'left':>5}" if has_pilot else ""
+    click.echo(f"{head}  {'simulated rho':>13}  {'beta c - u(rho)':>15}")
+    for row in sorted(rows, key=lambda row: row.loss):
+        line = f"{row.kind:<10}  {row.information_ratio:>17.5f}"
+        if has_pilot:
+            line += f"  {_number(row.measured_ratio, 5):>12}  {_number(row.flip_rate):>6}  {_number(row.kept):>5}"
+        click.echo(f"{line}  {row.rho:>13.2f}  {row.loss:>15.3f}")
+    click.echo("one answer an item: the share it answers of questions 'is a nearer to b than to c?', by formula;")
+    if has_pilot:
+        click.echo("in at most 100 items of the pilot, how many of those are false, and what noise leaves of each;")
+    click.echo("and what simulated people recover of the true similarities: the least beta c - u(rho) is best")
+
+
+def show_map(table: ValueMap, size: tuple[int, int]) -> None:
+    """The best kind by numbers of items and classes, at equal items and at equal budget."""
+    classes = sorted({cell.k for cell in table.cells})
+    sizes = {(cell.n, cell.k) for cell in table.cells}
+    for at_budget, said in ((False, "equal items"), (True, "equal budget")):
+        click.echo(f"\nsimulated geometry, the best kind at {said} (> yours)")
+        click.echo(f"{'items':>6}  " + "  ".join(f"{f'{k} classes':<{CELL}}" for k in classes).rstrip())
+        for n in sorted({cell.n for cell in table.cells}):
+            marks = [">" if (n, k) == size else "" for k in classes]
+            best = [table.best(n, k, at_equal_budget=at_budget) if (n, k) in sizes else "" for k in classes]
+            shown = [f"{mark + kind:<{CELL}}" for mark, kind in zip(marks, best, strict=True)]
+            click.echo(f"{n:>6}  " + "  ".join(shown).rstrip())
+
+
+def _say(text: str, indent: int = 2) -> None:
+    """A sentence, broken into lines that fit."""
+    click.echo(fill(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False))
+
+
+def _number(value: float, digits: int = 2) -> str:
+    return "-" if value != value else f"{value:.{digits}f}"
+
+
+def _between(low: float, high: float) -> str:
+    if low != low:
+        return ""
+    if high == float("inf"):
+        return f"{low:.2f} or more"
+    return "" if low == high else f"{low:.2f} to {high:.2f}"

@@ -1,0 +1,161 @@
+"""`sfumato plan items`: which items deserve the richer form, or more answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, output_option
+from sfumato.cli.plan_inputs import bad, costs_of, pairs, pilot_of
+from sfumato.cli.showing import bar, printable, say_written
+
+if TYPE_CHECKING:
+    from sfumato.evaluate.regions import Region
+    from sfumato.plan.depth import Form
+    from sfumato.plan.deserving import Deserving, Mapped
+
+SHOWN = 10
+
+
+@click.command("items")
+@click.option("--answers", type=PATH, help="What was said so far: Annotations, Beliefs, or SoftLabels with counts.")
+@click.option("--runs", type=PATH, multiple=True, help="Or how models learnt the items: folders of sfumato learn.")
+@click.option("--labels", type=PATH, help="With --runs: SoftLabels that say the class each item came with.")
+@click.option(
+    "--quota", type=NameList(), metavar="REGION=N", help="With --runs: ambiguous=all,hard=all,easy=20 a class."
+)
+@click.option("--last", type=int, help="With --runs: only the last so many epochs.")
+@click.option("--fill", is_flag=True, help="With --runs: take what is there where a quota cannot be filled.")
+@click.option("--goal", default="distribution", show_default=True, help="distribution, class, geometry or calibration.")
+@click.option("--forms", type=NameList(), default="choice,top_two", show_default=True, help="The plain and the richer.")
+@click.option("--index", default="kl", show_default=True, help="The error to take away: kl or l2.")
+@click.option("--deeper", type=int, help="Advise the richer form for so many items, whatever a second of it is worth.")
+@click.option("--seconds", multiple=True, metavar="KIND=S", help="Mean seconds of an answer, in place of those known.")
+@click.option(
+    "--votes", multiple=True, metavar="KIND=V", help="Plain votes an answer is worth, in place of those known."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
+@output_option("Where the table goes: .csv or .parquet.")
+def command(
+    answers: Path | None, runs: tuple[Path, ...], labels: Path | None, quota: tuple[str, ...] | None, last: int | None,
+    fill: bool, goal: str, forms: tuple[str, ...], index: str, deeper: int | None, seconds: tuple[str, ...],
+    votes: tuple[str, ...], seed: int, output: Path,
+) -> None:  # fmt: skip
+    """Rank items by what asking about them is worth, and advise a form for each.
+
+    With --answers: by the error that the next answer is expected to take away, a second. With --runs: by how a model
+    learnt them, ambiguous and hard ones to the richer form. Give the table to sfumato plan --items-file.
+    """
+    import numpy as np
+
+    from sfumato.plan.deserving import deserving, deserving_of_map
+    from sfumato.plan.indices import index_named
+    from sfumato.plan.pilot import Pilot
+
+    check_not_negative("seed", seed)
+    if (answers is None) == (not runs):
+        raise bad(
+            "found both --answers and --runs" if runs else "found neither --answers nor --runs", "one", "give one"
+        )
+    if len(forms) != 2 or forms[0] == forms[1]:
+        raise bad(f"found --forms {','.join(forms)}", "two forms, the plain one first", "write --forms choice,top_two")
+    check_outputs(answers or runs[0], output=output)
+    if answers is not None:
+        source = pilot_of(answers)
+        assert isinstance(source.of, Pilot)
+        priced = _forms(forms, goal, source, seconds, votes)
+        table = deserving(source.items, source.of.counts, priced, index=index_named(index))
+        table = table if deeper is None else table.deepened(deeper)
+        table.write(output)
+        say_written(output, f"{len(table):,} items, {len(table.asked_with(forms[1])):,} of them to {forms[1]}")
+        _show(table, index)
+        return
+    drawn, classes = _map(runs, labels, last)
+    mapped = deserving_of_map(
+        drawn, classes, _quota(quota), plain=forms[0], richer=forms[1], fill=fill, rng=np.random.default_rng(seed)
+    )
+    mapped.write(output)
+    say_written(output, f"{len(mapped):,} items, {mapped.form.count(forms[1]):,} of them to {forms[1]}")
+    _show_regions(mapped)
+
+
+def _forms(
+    names: tuple[str, ...], goal: str, source: Any, seconds: tuple[str, ...], votes: tuple[str, ...]
+) -> dict[str, Form]:
+    """The forms with what an answer is worth and takes, known or given."""
+    from sfumato.plan.depth import Form
+    from sfumato.plan.goals import goal_named
+    from sfumato.plan.worth import worths_of
+
+    costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)
+    for note in notes:
+        click.echo(f"  - {note}")
+    worths = worths_of(goal_named(goal), names, costs, given=pairs("votes", votes))
+    return {worth.kind: Form(worth.rate.votes, costs.seconds(worth.kind)) for worth in worths}
+
+
+def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:
+    from sfumato.evaluate.cartography import data_map
+    from sfumato.evaluate.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
+    from sfumato.soft_labels import SoftLabels
+
+    if labels is None:
+        raise bad("found --runs without --labels", "the class each item came with", "add --labels labels.parquet")
+    table = SoftLabels.read(labels)
+    classes = {
+        item: table.classes[k] for item, k in zip(table.items.to_pylist(), table.probs.argmax(axis=1), strict=True)
+    }
+    chosen = runs_that_learnt(find_runs(runs))
+    return data_map([TrainingDynamics.read(run.path) for run in chosen], last=last), classes
+
+
+def _quota(given: tuple[str, ...] | None) -> dict[Region, int | None]:
+    """`ambiguous=all,hard=all,easy=20`, items a class."""
+    from sfumato.errors import unknown
+    from sfumato.evaluate.regions import REGIONS, Region
+
+    result: dict[Region, int | None] = {}
+    for text in given or ("ambiguous=all", "hard=all"):
+        name, _, number = text.partition("=")
+        if name.strip() not in list(REGIONS):
+            raise unknown("region", name.strip(), [str(each) for each in REGIONS])
+        if number.strip() != "all" and not number.strip().isdigit():
+            raise bad(f"found --quota {text!r}", "REGION=all, or REGION=20 (items a class)", "mend the quota")
+        result[Region(name.strip())] = None if number.strip() == "all" else int(number)
+    return result
+
+
+def _show(table: Deserving, index: str) -> None:
+    """The most deserving items, and at which price the richer form would win."""
+    import numpy as np
+
+    order = np.argsort(table.rank)[:SHOWN]
+    width = max([len(printable(table.items[i], 24)) for i in order] + [4])
+    heads = "  ".join(f"{f'{name}, a second':>20}" for name in table.forms)
+    click.echo(f"{'rank':>4}  {'item':<{width}}  {f'{index} left':>9}  {heads}  form")
+    scale = float(table.risk.max()) or 1.0
+    for i in order:
+        cells = "  ".join(f"{worth:>20.6f}" for worth in table.worth[i])
+        drawn = bar([(table.risk[i] / scale, "█")], 12)
+        form = table.forms[table.form[i]]
+        item = printable(table.items[i], 24)
+        click.echo(f"{table.rank[i]:>4}  {item:<{width}}  {table.risk[i]:>9.4f}  {cells}  {form:<9}  {drawn}".rstrip())
+    richer, plain = table.forms[-1], table.forms[0]
+    n = len(table.asked_with(richer))
+    if n:
+        click.echo(f"{n:,} of {len(table):,} items deserve {richer}")
+        return
+    with np.errstate(divide="ignore", invalid="ignore"):
+        short = float(np.nanmin(table.worth[:, 0] / table.worth[:, -1]))
+    click.echo(f"no item deserves {richer}: a second of {plain} takes more off the error of each. It would win on some")
+    click.echo(f"items if an answer took {short:.2g} times less time. For what votes cannot say see --deeper.")
+
+
+def _show_regions(mapped: Mapped) -> None:
+    from collections import Counter
+
+    counted = Counter(zip(mapped.selection.regions, mapped.form, strict=True))
+    for (region, form), n in counted.most_common():
+        click.echo(f"{region:<10} {n:>8,}  {bar([(n / len(mapped), '█')])}  {form}")

@@ -1,0 +1,125 @@
+"""`sfumato plan simulate`: what labels of each kind recover of a made-up world."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import NameList, check_outputs, output_option
+from sfumato.cli.showing import drawing, say_written
+
+if TYPE_CHECKING:
+    from sfumato.plan.grids import Cell, Cells
+
+KIND_LINES = """\b
+  soft           a share for every class
+  hard           the most relevant class alone
+  sparse:H       shares for the H most relevant classes of each point, none for the others
+  top-class:H    shares for the same H classes, whatever the point
+  similarity     how alike two points are, for every pair; needs no classes
+  triplets:M     M answers to "is a nearer to b or to c?\""""
+
+
+@click.command(
+    "simulate",
+    help=(
+        "Simulate what labels of each kind recover of a made-up world: points around the centroids of classes.\n\n"
+        "One world for every number of points (--n), classes (--k) and dimensions (--d), the same for all kinds. "
+        "Recovered is what rho says: the rank correlation of the recovered similarities with the true ones.\n\n"
+        f"Kinds:\n\n{KIND_LINES}"
+    ),
+)
+@click.option("--n", "n", type=NameList(), default="20,50,100", show_default=True, metavar="NUMBERS", help="Points.")
+@click.option("--k", "k", type=NameList(), default="5,10,20", show_default=True, metavar="NUMBERS", help="Classes.")
+@click.option("--d", "d", type=NameList(), default="5,25,125", show_default=True, metavar="NUMBERS", help="Dimensions.")
+@click.option("--kinds", type=NameList(), default="soft,hard", show_default=True, metavar="KINDS", help="See above.")
+@click.option("--noise", default=0.0, show_default=True, help="Error of a seen distance, in their standard deviations.")
+@click.option("--spread", default=1.0, show_default=True, help="Deviation of points around their centroid.")
+@click.option("--seeds", default=1, show_default=True, help="Worlds of each size.")
+@click.option("--seed", default=0, show_default=True, help="Seed of all of it.")
+@click.option("--less-than-one-shot", is_flag=True, help="Worlds may have more classes than points.")
+@click.option(
+    "--engine", default="processes", show_default=True, metavar="NAME", help="processes, or ray for a cluster."
+)
+@click.option("--processes", default=1, show_default=True, help="How many; one a core is best.")
+@output_option("Where the cells go: .csv or .parquet.")
+def command(
+    n: tuple[str, ...],
+    k: tuple[str, ...],
+    d: tuple[str, ...],
+    kinds: tuple[str, ...],
+    noise: float,
+    spread: float,
+    seeds: int,
+    seed: int,
+    less_than_one_shot: bool,
+    engine: str,
+    processes: int,
+    output: Path,
+) -> None:
+    from sfumato.plan.grid_engines import engine_named
+    from sfumato.plan.grids import Grid
+    from sfumato.plan.kind_names import label_kind_named
+
+    check_outputs(Path(), output=output)
+    grid = Grid(
+        n=_numbers("n", n),
+        k=_numbers("k", k),
+        d=_numbers("d", d),
+        kinds=tuple(label_kind_named(each) for each in dict.fromkeys(kinds)),
+        n_seeds=seeds,
+        seed=seed,
+        spread=spread,
+        noise=noise,
+        less_than_one_shot=less_than_one_shot,
+    )
+    engine_named(engine)
+    begun = time.monotonic()
+    with drawing() as draw:
+        cells = grid.run(
+            n_processes=processes,
+            engine=engine,
+            progress=lambda done, of: draw(done / of, f"{done:,} of {of:,} worlds, {time.monotonic() - begun:.0f} s"),
+        )
+    cells.write(output)
+    say_written(output, f"{len(cells):,} cells of {len(grid.worlds()):,} worlds, {time.monotonic() - begun:.0f} s")
+    _show(cells)
+
+
+def _numbers(option: str, parts: tuple[str, ...]) -> tuple[int, ...]:
+    """Whole numbers, and from-to for all between: `3,13,20-30`."""
+    numbers: list[int] = []
+    for part in parts:
+        low, dash, high = part.partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()) or (dash and int(high) < int(low)):
+            from sfumato.settings import bad_setting
+
+            raise bad_setting(f"--{option}", part, "whole numbers, as in 3,13,20-30")
+        numbers += range(int(low), int(high if dash else low) + 1)
+    return tuple(dict.fromkeys(numbers))
+
+
+def _show(cells: Cells) -> None:
+    """Mean recovery by dimensions and kind, and how often a kind recovers more than the first one."""
+    kinds = list(dict.fromkeys(cell.kind for cell in cells.cells))
+    first = kinds[0]
+    beside = f"beats {first}"
+    click.echo(f"{'d':>4}  {'kind':14}{'rho':>7}{'lowest':>8}{'highest':>9}{'dimensions':>12}{beside:>16}")
+    for d in dict.fromkeys(cell.d for cell in cells.cells):
+        here = {kind: [cell for cell in cells.cells if (cell.d, cell.kind) == (d, kind)] for kind in kinds}
+        for kind, some in here.items():
+            rho = [cell.rho for cell in some]
+            needed = sum(cell.effective_dimensionality for cell in some) / len(some)
+            line = f"{d:>4}  {kind:14}{sum(rho) / len(rho):>7.2f}{min(rho):>8.2f}{max(rho):>9.2f}{needed:>12.1f}"
+            click.echo(line + (f"{_beats(some, here[first]):>16.1%}" if kind != first else ""))
+    click.echo("rho: recovered of the similarities, mean of all worlds; dimensions: principal components worth as much")
+
+
+def _beats(some: list[Cell], others: list[Cell]) -> float:
+    """Compared over the points alone where one of the kinds knows no classes."""
+    whole = all(a.rho != a.points_rho and b.rho != b.points_rho for a, b in zip(some, others, strict=True))
+    pairs = [(a.rho, b.rho) if whole else (a.points_rho, b.points_rho) for a, b in zip(some, others, strict=True)]
+    return sum(a > b for a, b in pairs) / len(pairs)

@@ -1,0 +1,104 @@
+"""SoftLabelDataset: items with their distributions, as PyTorch's loaders take them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from sfumato.errors import BadFile, BadTable, Where, listing, show
+from sfumato.files import read_document
+from sfumato.inputs import Inputs
+from sfumato.soft_labels import SoftLabels
+
+TENSORS, WORDS = "data.safetensors", "data.json"
+
+
+class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
+    """A map-style dataset: an input and its distribution, both of one item, for every labelled item in order.
+
+    A picture comes as float32 from 0 to 1, colours first (1 or 3 x height x width); a text as it is. The distribution
+    is float32, one number a class, which `torch.nn.functional.cross_entropy` takes for a target as it stands.
+    Augmentation is left to a wrapper or to the loader. To compare targets prefer `sfumato learn`.
+    """
+
+    def __init__(self, inputs: Inputs, labels: SoftLabels) -> None:
+        rows = inputs.rows_of(labels.items.to_pylist())
+        if (rows < 0).any():
+            first = labels.items[int(np.argmax(rows < 0))].as_py()
+            raise BadTable(
+                f"found no input for item {show(first)} ({int((rows < 0).sum()):,} labelled items have none)",
+                expected="an input for every labelled item",
+                fix="name the items as the labels do, or leave their labels out",
+                code="missing-input",
+                where=Where(str(inputs.path) if inputs.path else None),
+            )
+        self.items: tuple[str, ...] = tuple(labels.items.to_pylist())
+        self.classes = labels.classes
+        self.probs: Float[Tensor, "items classes"] = torch.from_numpy(labels.probs.astype(np.float32))
+        self._inputs, self._rows = inputs, rows
+
+    @classmethod
+    def read(cls, folder: str | Path, split: str | None = None) -> SoftLabelDataset:
+        """The dataset that `sfumato share --as pytorch` wrote with inputs; all of it, or one of its splits."""
+        folder = Path(folder)
+        words = read_document(folder / WORDS)
+        try:
+            tensors = load_file(folder / TENSORS)
+        except (SafetensorError, OSError) as error:
+            raise _not_ours(folder, f"found a {TENSORS} that cannot be read ({str(error)[:120]})") from error
+        if not isinstance(words, dict) or "items" not in words or "probs" not in tensors:
+            raise _not_ours(folder, "found files without items or probs")
+        counts = tensors["n_annotators"].numpy() if "n_annotators" in tensors else None
+        labels = SoftLabels.from_numpy(words["items"], tensors["probs"].numpy(), words["classes"], counts)
+        images = tensors["images"].numpy() if "images" in tensors else None
+        texts = tuple(words["texts"]) if "texts" in words else None
+        if images is None and texts is None:
+            raise _not_ours(folder, "found labels without images or texts")
+        inputs = Inputs(tuple(words["items"]), images, texts, path=folder)
+        if split is None:
+            return cls(inputs, labels)
+        names = words.get("splits", [])
+        if split not in names:
+            raise BadTable(
+                f"found no split {show(split)}",
+                expected=f"one of {listing(names)}" if names else "no split: the set has none",
+                fix="name another, or leave it out",
+                code="unknown-split",
+                where=Where(str(folder)),
+            )
+        kept = np.flatnonzero(tensors["split"].numpy() == names.index(split))
+        some = None if counts is None else counts[kept]
+        items = [words["items"][row] for row in kept]
+        return cls(inputs, SoftLabels.from_numpy(items, labels.probs[kept], labels.classes, some))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, index: int) -> tuple[Any, Tensor]:
+        # Counted from the end where it is negative, as in a list; beyond the end an IndexError ends a loop.
+        place = range(len(self))[index]
+        row = int(self._rows[place])
+        if self._inputs.texts is not None:
+            return self._inputs.texts[row], self.probs[place]
+        assert self._inputs.images is not None
+        picture = self._inputs.images[row]
+        picture = picture if picture.ndim == 3 else picture[..., None]
+        return torch.from_numpy(picture.transpose(2, 0, 1).astype(np.float32) / 255), self.probs[place]
+
+
+def _not_ours(folder: Path, found: str) -> BadFile:
+    return BadFile(
+        found,
+        expected="a folder that sfumato share --as pytorch wrote, with --inputs",
+        fix="share the set again",
+        code="damaged",
+        where=Where(str(folder)),
+    )

@@ -1,0 +1,92 @@
+"""Places: a map of named points, whose distances are what is to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.report.chart import Chart
+from sfumato.report.charts.field import TEXT, Field, check_fields, escaped, finished, named
+from sfumato.report.data import Data, Source, as_columns
+
+SIDE = 420
+LETTER, LINE = 0.019, 0.05
+"""Width of a letter and height of a line, as shares of the map's side."""
+SIDES = {
+    "right": (1, 0, {"align": "left", "baseline": "middle", "dx": 8}),
+    "left": (-1, 0, {"align": "right", "baseline": "middle", "dx": -8}),
+    "above": (0, 1, {"align": "center", "baseline": "bottom", "dy": -8}),
+    "below": (0, -1, {"align": "center", "baseline": "top", "dy": 8}),
+}
+LONGEST = 18
+
+
+def places(
+    name: str,
+    *,
+    title: str,
+    caption: str,
+    data: Data,
+    x: str,
+    y: str,
+    of: str,
+    told: tuple[Field, ...] = (),
+    source: Source | None = None,
+) -> Chart:
+    """A point a row with its name beside it, on the side where it covers least; both axes have one scale and no
+    numbers, for only distances mean something."""
+    columns = as_columns(data)
+    check_fields(columns, x, y, of, *(field.column for field in told))
+    at = np.array([columns[x], columns[y]], np.float64).T
+    names = [str(each) for each in columns[of]]
+    columns = as_columns({
+        **columns,
+        "side": sides_of(at, names),
+        "name": [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in names],
+    })  # fmt: skip
+    middle, reach = (at.max(axis=0) + at.min(axis=0)) / 2, max(float(np.ptp(at, axis=0).max()) * 0.62, 1e-9)
+    bare: dict[str, Any] = {"labels": False, "ticks": False, "domain": False, "grid": False}
+    fields = [
+        Field(column, "", domain=(float(centre - reach), float(centre + reach)))
+        for column, centre in ((x, middle[0]), (y, middle[1]))
+    ]
+    encoded = {"x": fields[0].x(**bare), "y": fields[1].y(**bare)}
+    said = [named(of), *(field.told() for field in told)]
+    points = alt.Chart().mark_point(filled=True, size=70, opacity=1, color="var(--accent)")
+    layers: list[Any] = [points.encode(**encoded, tooltip=said)]
+    for side, (_, _, where) in SIDES.items():
+        words = alt.Chart().transform_filter(alt.FieldEqualPredicate(field="side", equal=side))
+        text = alt.Text(field=escaped("name"), type=TEXT)
+        for halo in ({"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round"}, {}):
+            layers.append(words.mark_text(fontSize=12.5, **where, **halo).encode(**encoded, text=text))
+    return Chart(name, title, caption, finished(layers, columns, height=SIDE, widest=SIDE + 60), columns, source)
+
+
+def sides_of(at: Float[np.ndarray, "points 2"], names: Sequence[str]) -> list[str]:
+    """The side of each point on which its name overlaps least with names and points before it, greedily."""
+    span = max(float(np.ptp(at, axis=0).max()) * 1.24, 1e-9)
+    unit = (at - at.min(axis=0)) / span
+    boxes = [(*point - 0.015, *point + 0.015) for point in unit]
+    chosen: list[str] = []
+    for point, each in zip(unit, names, strict=True):
+        wide = LETTER * min(len(each), LONGEST)
+        options = {}
+        for side, (right, up, _) in SIDES.items():
+            left = point[0] + {1: 0.02, -1: -0.02 - wide, 0: -wide / 2}[right]
+            low = point[1] + {1: 0.02, -1: -0.02 - LINE, 0: -LINE / 2}[up]
+            options[side] = (left, low, left + wide, low + LINE)
+        best = min(options, key=lambda side: sum(_overlap(options[side], box) for box in boxes))
+        boxes.append(options[best])
+        chosen.append(best)
+    return chosen
+
+
+def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
+    """The area that two boxes (left, low, right, high) share."""
+    wide = min(one[2], other[2]) - max(one[0], other[0])
+    high = min(one[3], other[3]) - max(one[1], other[1])
+    return max(float(wide), 0.0) * max(float(high), 0.0)

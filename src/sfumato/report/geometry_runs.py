@@ -1,0 +1,183 @@
+"""The simulations behind the figures of label geometry: small enough to be run while one waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from sfumato.columns import check_columns
+from sfumato.errors import BadTable, Where
+from sfumato.files import read_rows
+from sfumato.plan.costs import CostModel
+from sfumato.plan.dimensionality import judged_rho, sparsity_curve
+from sfumato.plan.grids import Cell, Cells, Grid
+from sfumato.plan.kinds import Hard, Soft, Sparse
+from sfumato.plan.latent import World
+from sfumato.plan.value_map import ValueMap, value_map
+from sfumato.report.data import Columns, as_columns
+
+SIZES = (3, 8, 20, 40, 65, 90)
+DIMENSIONS = (5, 25, 125)
+NOISES = (0.0, 0.125, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
+NOISY_SIZE = (60, 10, 5)
+NOISY_SEEDS = 12
+SPARSE_SIZES = ((30, 10), (90, 10), (90, 30))
+SPARSE_DIMENSIONS = 5
+SPARSE_SEEDS = 5
+KINDS = ("choice", "top_two", "sliders")
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class GeometryRuns:
+    """What was simulated: a grid of worlds, what noise does, what fewer classes lose, and the map of value.
+
+    `size` is the number of items and of classes of the reader's own data.
+    """
+
+    size: tuple[int, int]
+    cells: Cells
+    noise: Columns
+    sparsity: Columns
+    values: ValueMap
+
+
+def geometry_runs(
+    n_items: int,
+    n_classes: int,
+    *,
+    cells: Cells | None = None,
+    costs: CostModel | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> GeometryRuns:
+    """All simulations, in well under a minute; with `cells` of a grid that was run before, those are drawn."""
+    grid = Grid(n=SIZES, k=SIZES, d=DIMENSIONS, seed=seed)
+    rng = np.random.default_rng(seed)
+    # First of all, for it refuses sizes that cannot be.
+    values = value_map(KINDS, costs or CostModel(), yours=(n_items, n_classes), rng=rng)
+    return GeometryRuns(
+        (n_items, n_classes),
+        grid.run(progress=progress) if cells is None else cells,
+        noise_runs(seed=seed),
+        sparsity_runs(seed=seed),
+        values,
+    )
+
+
+def noise_runs(*, seed: int = 0) -> Columns:
+    """What soft, sparse and hard labels recover when people see distances with an error, in standard deviations."""
+    n, k, d = NOISY_SIZE
+    rows: list[tuple[Any, ...]] = []
+    for noise in NOISES:
+        grid = Grid((n,), (k,), (d,), (Soft(), Sparse(2), Hard()), n_seeds=NOISY_SEEDS, seed=seed, noise=noise)
+        found = grid.run().cells
+        for kind in dict.fromkeys(cell.kind for cell in found):
+            mean = _mean([cell.rho for cell in found if cell.kind == kind])
+            rows.append((noise, "sparse" if kind.startswith("sparse") else kind, *mean))
+    return _named(("noise", "kind", "rho", "low", "high"), rows)
+
+
+def sparsity_runs(*, seed: int = 0) -> Columns:
+    """What labels of so many classes recover, beside all (soft), one (hard), and as many principal components."""
+    rows: list[tuple[Any, ...]] = []
+    for n, k in SPARSE_SIZES:
+        kept = sorted({*range(1, min(k, 5) + 1), *np.linspace(1, k, 8).round().astype(int).tolist()})
+        rhos: dict[str, list[np.ndarray]] = {}
+        for number in range(SPARSE_SEEDS):
+            rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(n, k, number)))
+            world = World.drawn(n, k, SPARSE_DIMENSIONS, rng=rng)
+            curve = sparsity_curve(world, rng=rng, kept=kept)
+            flat = {"soft": judged_rho(world, Soft(), rng=rng), "hard": judged_rho(world, Hard(), rng=rng)}
+            curves = {
+                "principal components": curve.components,
+                "sparse": curve.sparse,
+                "top-class": curve.top_class,
+                **{kind: np.full(len(kept), rho) for kind, rho in flat.items()},
+            }
+            for kind, found in curves.items():
+                rhos.setdefault(kind, []).append(found)
+        for kind, runs in rhos.items():
+            for h, of_worlds in zip(kept, np.array(runs).T, strict=True):
+                rows.append((f"{n} items, {k} classes", h, kind, *_mean(of_worlds.tolist())))
+    return _named(("size", "kept", "kind", "rho", "low", "high"), rows)
+
+
+@dataclass(frozen=True)
+class MeanCell:
+    """What one kind of label recovers in worlds of one size, on average."""
+
+    n: int
+    k: int
+    d: int
+    kind: str
+    information_ratio: float
+    rho: float
+    effective_dimensionality: float
+
+
+def averaged(cells: Sequence[Cell], kind: str) -> list[MeanCell]:
+    """The cells of a kind, one for each size of worlds."""
+    of_size: dict[tuple[int, int, int], list[Cell]] = {}
+    for cell in cells:
+        if cell.kind == kind:
+            of_size.setdefault((cell.n, cell.k, cell.d), []).append(cell)
+    return [
+        MeanCell(
+            *size,
+            kind,
+            float(np.mean([cell.information_ratio for cell in some])),
+            float(np.mean([cell.rho for cell in some])),
+            float(np.mean([cell.effective_dimensionality for cell in some])),
+        )
+        for size, some in of_size.items()
+    ]
+
+
+def read_cells(path: str | Path) -> Cells:
+    """The cells of a grid that was run before: `Grid(...).run().write(path)`."""
+    rows = read_rows(path)
+    check_columns(rows, tuple(Cell.__dataclass_fields__))
+    table = [row for chunk in rows.chunks for row in chunk.to_pylist()]
+    try:
+        cells = tuple(_cell(row) for row in table)
+    except (TypeError, ValueError) as error:
+        raise _bad_cells(f"found a cell that is none ({error})", path) from error
+    if not {"soft", "hard"} <= {cell.kind for cell in cells}:
+        raise _bad_cells("found no cells of soft labels, or none of hard ones", path)
+    return Cells(cells)
+
+
+def _cell(row: dict[str, Any]) -> Cell:
+    values: dict[str, Any] = {}
+    for name, field in Cell.__dataclass_fields__.items():
+        value = float("nan") if row[name] is None and field.type == "float" else row[name]
+        values[name] = {"int": int, "float": float, "str": str}[str(field.type)](value)
+    return Cell(**values)
+
+
+def _bad_cells(found: str, path: str | Path) -> BadTable:
+    return BadTable(
+        found,
+        expected="the cells of a grid over soft and hard labels",
+        fix="write them with Grid(...).run().write(path)",
+        code="bad-cells",
+        where=Where(str(path)),
+    )
+
+
+def _mean(values: list[float]) -> tuple[float, float, float]:
+    """The mean over worlds and its 95% interval, by Student's t."""
+    mean = float(np.mean(values))
+    half = float(stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1)) / len(values) ** 0.5
+    return mean, mean - half, mean + half
+
+
+def _named(names: tuple[str, ...], rows: list[tuple[Any, ...]]) -> Columns:
+    return as_columns(dict(zip(names, zip(*rows, strict=True), strict=True)))

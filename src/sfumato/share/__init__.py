@@ -1,0 +1,59 @@
+"""A labelled set -> forms that others read, and its datasheet. One form a file; `FORMATS` lists them all.
+
+To add one: a frozen dataclass whose fields are its settings, with a `name` and one verb, `write(release, place)`, that
+leaves nothing half written and returns a `Shared`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from sfumato.errors import MissingExtra
+from sfumato.share.hugging_face import HuggingFace
+from sfumato.share.numpy_archive import NumpyArchive
+from sfumato.share.pytorch import PyTorch
+from sfumato.share.release import Release
+from sfumato.share.sharing import Format, Shared
+from sfumato.share.splits import Splits
+from sfumato.share.wide_csv import WideCsv
+from sfumato.strategies import strategy_named
+
+if TYPE_CHECKING:
+    from sfumato.learn.soft_label_dataset import SoftLabelDataset
+
+FORMATS: tuple[Any, ...] = (HuggingFace, WideCsv, NumpyArchive, PyTorch)
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "HuggingFace",
+    "NumpyArchive",
+    "PyTorch",
+    "Release",
+    "Shared",
+    "SoftLabelDataset",
+    "Splits",
+    "WideCsv",
+    "format_named",
+]
+
+
+def format_named(name: str) -> Format:
+    """The format called `name`."""
+    return strategy_named("format", FORMATS, name, {})  # type: ignore[no-any-return]
+
+
+def __getattr__(name: str) -> Any:
+    # Only `learn` knows torch, and most who share need none of it: the dataset loads when it is asked for.
+    if name != "SoftLabelDataset":
+        raise AttributeError(f"module 'sfumato.share' has no attribute {name!r}")
+    if find_spec("torch") is None:
+        raise MissingExtra(
+            "found no torch",
+            expected="torch, for SoftLabelDataset",
+            fix='pip install "sfumato[learn]"',
+            code="missing-extra",
+        )
+    return import_module("sfumato.learn.soft_label_dataset").SoftLabelDataset

@@ -1,0 +1,120 @@
+"""A folder is filled whole or not at all, and never over anybody else's files."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sfumato import __version__
+from sfumato.errors import CannotWrite, Where, listing
+from sfumato.files.replacing import check_place
+
+MANIFEST = "sfumato.json"
+"""The list of files, by which a later run knows a folder of ours."""
+HASHED_AGAIN = 16 * 2**20
+"""Up to so many bytes a file is hashed to see whether somebody changed it; of larger ones the size must do."""
+
+
+@contextmanager
+def filling(folder: Path, format_name: str) -> Iterator[Path]:
+    """An empty folder beside `folder`, which takes its place on success and is gone on any error.
+
+    A folder of ours that stands there is replaced, an empty one too; anything else is refused.
+    """
+    check_vacant(folder)
+    target = folder.resolve()
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    old = target.with_name(f".{target.name}.{os.getpid()}.old")
+    try:
+        part.mkdir()
+        yield part
+        _write_manifest(part, format_name)
+        if target.exists():
+            target.rename(old)
+        try:
+            part.rename(target)
+        except OSError:
+            if old.exists():
+                old.rename(target)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    except OSError as error:
+        shutil.rmtree(part, ignore_errors=True)
+        raise CannotWrite(
+            f"writing failed ({error.strerror or error})",
+            expected="a place to write, with room",
+            fix="free some space, or check the folder's permissions; nothing was changed",
+            code="cannot-write",
+            where=Where(str(folder)),
+        ) from error
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+def check_vacant(folder: Path) -> None:
+    """An error unless `folder` is not there, is empty, or holds what we wrote, unchanged, and nothing else."""
+    check_place(folder)
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if not folder.is_dir():
+        raise _refused(folder, "found a file", "choose a name for a new folder", "not-a-folder")
+    ours = _listed(folder)
+    files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if not path.is_dir()}
+    strange = sorted(name for name in files if name not in ours and name != MANIFEST)
+    if strange:
+        found = f"found a folder with other files in it ({listing(strange, 5)})"
+        raise _refused(folder, found, "choose another place, or move the files away", "folder-not-empty")
+    changed = sorted(name for name, path in files.items() if name in ours and not _is_as_listed(path, ours[name]))
+    if changed:
+        found = f"found files that were changed since they were written ({listing(changed, 5)})"
+        raise _refused(folder, found, "choose another place, or remove the folder yourself", "changed-files")
+
+
+def files_in(folder: Path) -> tuple[str, ...]:
+    """The files in `folder` and below, by their paths from there."""
+    return tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()))
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_manifest(folder: Path, format_name: str) -> None:
+    files = {}
+    for name in files_in(folder):
+        with (folder / name).open("rb") as file:
+            os.fsync(file.fileno())
+        files[name] = {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
+    said = {"written_by": f"sfumato {__version__}", "format": format_name, "files": files}
+    (folder / MANIFEST).write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _listed(folder: Path) -> dict[str, dict[str, Any]]:
+    """The files that the folder's own list names; none where there is no such list."""
+    with contextlib.suppress(OSError, msgspec.MsgspecError):
+        said = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=dict[str, Any])
+        if isinstance(said.get("files"), dict):
+            return {name: each for name, each in said["files"].items() if isinstance(each, dict)}
+    return {}
+
+
+def _is_as_listed(path: Path, listed: dict[str, Any]) -> bool:
+    size = path.stat().st_size
+    return size == listed.get("bytes") and (size > HASHED_AGAIN or sha256_of(path) == listed.get("sha256"))
+
+
+def _refused(folder: Path, found: str, fix: str, code: str) -> CannotWrite:
+    expected = "a new folder, an empty one, or one that sfumato share wrote"
+    return CannotWrite(found, expected=expected, fix=fix, code=code, where=Where(str(folder)))

@@ -1,0 +1,110 @@
+"""`sfumato share` as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.imports import Cifar10H
+from sfumato.share import FORMATS
+from sfumato.soft_labels import SoftLabels
+
+SFUMATO = Path(sys.executable).parent / "sfumato"
+MOST_BYTES = 10**9
+
+
+def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SFUMATO, *map(str, arguments)], cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    labels = SoftLabels.from_numpy(["007", "1e5"], [[0.5, 0.5], [1, 0]], ["cat", "dog"], [2, 0])
+    labels.write(tmp_path / "labels.parquet")
+    np.savez(tmp_path / "X.npz", images=np.arange(24, dtype=np.uint8).reshape(2, 3, 4), items=np.array(["1e5", "007"]))
+    (tmp_path / "splits.csv").write_text("item,split\n007,train\n1e5,test\n")
+    (tmp_path / "beliefs.csv").write_text("item,annotator,p:cat,p:dog\n007,a,1,0\n007,b,0,1\n1e5,a,1,0\n")
+    return tmp_path
+
+
+def test_all_of_it_as_huggingface(files):
+    done = run(
+        files, "share", "labels.parquet", "--as", "huggingface", "-o", "out", "--inputs", "X.npz", "--splits",
+        "splits.csv", "--beliefs", "beliefs.csv", "--licence", "mit", "--title", "Two",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "out: 2 items as huggingface, 6 files" in done.stdout
+    assert 'read it with: datasets.load_dataset("out")' in done.stdout
+    assert pq.read_table(files / "out/data/test-00000-of-00001.parquet").column("item").to_pylist() == ["1e5"]
+    assert pq.read_table(files / "out/beliefs/train-00000-of-00001.parquet").num_rows == 2
+
+
+@pytest.mark.parametrize("name", [each.name for each in FORMATS])
+def test_every_format_runs_twice(files, name):
+    out = "out.npz" if name == "numpy" else "out"
+    for _ in range(2):
+        done = run(files, "share", "labels.parquet", "--as", name, "-o", out, "--inputs", "X.npz")
+        assert done.returncode == 0, done.stderr
+    assert "no licence is said" in done.stdout
+    assert sorted(path.name for path in files.iterdir()) == sorted(
+        ["labels.parquet", "X.npz", "splits.csv", "beliefs.csv", out]
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--as", "hugging-face", "-o", "out"], "error[unknown-format]"),
+        (["--as", "numpy", "-o", "out"], "error[file-kind]"),
+        (["--as", "numpy", "-o", "out.npz", "--beliefs", "beliefs.csv"], "leave out --beliefs, or choose another form"),
+        (["--as", "numpy", "-o", "X.npz", "--inputs", "X.npz"], "found the same place"),
+        (
+            ["--as", "csv", "-o", "taken"],
+            "error[folder-not-empty] taken found a folder with other files in it (mine.txt)",
+        ),
+        (["--as", "csv", "-o", "none/out"], "error[no-such-folder]"),
+        (["--as", "csv", "-o", "out", "--inputs", "none.npz"], "error[no-such-file]"),
+    ],
+)
+def test_mistakes_are_one_line_and_change_nothing(files, arguments, said):
+    (files / "taken").mkdir()
+    (files / "taken" / "mine.txt").write_text("mine")
+    before = sorted(files.rglob("*"))
+    done = run(files, "share", "labels.parquet", *arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert sorted(files.rglob("*")) == before
+
+
+def test_cifar_10h_as_huggingface(published, tmp_path):
+    table = Cifar10H().read(published / "cifar10h").table
+    table.write(tmp_path / "labels.parquet")
+    assert run(tmp_path, "share", "labels.parquet", "--as", "huggingface", "-o", "out").returncode == 0
+    read = pq.read_table(tmp_path / "out" / "data")
+    assert read.column("item").to_pylist() == table.items.to_pylist()
+    assert np.array_equal(np.array(read.column("probs").to_pylist()), table.probs)
+    names = json.loads(read.schema.metadata[b"huggingface"])["info"]["features"]["label"]["names"]
+    assert tuple(names) == table.classes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [each.name for each in FORMATS])
+def test_a_million_items_need_less_than_a_gigabyte(name, tmp_path):
+    rng, n = np.random.default_rng(0), 1_000_000
+    items = [f"item-{i:07d}" for i in range(n)]
+    SoftLabels.from_numpy(items, rng.dirichlet([0.3] * 10, n), list("abcdefghij")).write(tmp_path / "labels.parquet")
+    out = tmp_path / ("out.npz" if name == "numpy" else "out")
+    arguments = [SFUMATO, "share", tmp_path / "labels.parquet", "--as", name, "-o", out]
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert usage.ru_maxrss * 1024 < MOST_BYTES
