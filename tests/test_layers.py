@@ -16,7 +16,7 @@ LAYERS = (
     {
         "files", "strict_json", "settings", "strategies", "growing", "compiled", "joining", "columns", "texts",
         "probabilities", "table", "doubt", "payloads", "notebook", "annotations", "beliefs", "soft_labels", "inputs",
-        "study", "study_file", "cluster", "resampling", "scores",
+        "study", "study_file", "cluster", "resampling", "records", "scores",
     },
     {"imports"},
     {"elicit"},

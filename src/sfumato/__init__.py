@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sfumato.evaluate import score
     from sfumato.plan.deciding import decide
     from sfumato.plan.plan_file import Plan
+    from sfumato.report.evidence import Evidence
+    from sfumato.report.report import Report
     from sfumato.scores import Scores
     from sfumato.soft_labels import SoftLabels
 
@@ -26,7 +28,9 @@ _HOME = {
     "Annotations": "sfumato.annotations",
     "Beliefs": "sfumato.beliefs",
     "Doubt": "sfumato.doubt",
+    "Evidence": "sfumato.report.evidence",
     "Plan": "sfumato.plan.plan_file",
+    "Report": "sfumato.report.report",
     "Scores": "sfumato.scores",
     "SfumatoError": "sfumato.errors",
     "SfumatoWarning": "sfumato.errors",
@@ -39,7 +43,9 @@ __all__ = [
     "Annotations",
     "Beliefs",
     "Doubt",
+    "Evidence",
     "Plan",
+    "Report",
     "Scores",
     "SfumatoError",
     "SfumatoWarning",

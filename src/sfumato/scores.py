@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from sfumato.columns import check_columns, numbers
 from sfumato.errors import BadTable
 from sfumato.files import Rows, read_rows
 from sfumato.growing import freeze
+from sfumato.records import columns_of
 from sfumato.table import Table
 
 ALL = "all"
@@ -175,16 +176,6 @@ class RunScores(Table):
 
     def __len__(self) -> int:
         return len(self.scores)
-
-
-def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
-    """Rows that are dataclasses of one `kind`, as Arrow columns in the order of its fields; NaN is left empty."""
-    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
-    columns = {
-        field.name: pa.array([getattr(row, field.name) for row in rows], types[str(field.type)], from_pandas=True)
-        for field in fields(kind)
-    }
-    return pa.table(columns)
 
 
 def _figures(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:

@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-
 ABOUT_ONE_ITEM = ("choice", "top_two", "plausible", "sliders", "tokens")
 """The kinds whose answers say of one item how likely each class is."""
 
@@ -116,8 +115,8 @@ class Adaptive:
     """Which item next, where assignment is adaptive: the one with the highest `index` (sfumato.plan.indices).
 
     An item is finished once the error that `index` takes down is expected to be below `target`, or once a class is
-    `lead` answers ahead, and never before `fewest` answers; the study once it has `answers` in all. The share `audit` of
-    choices is drawn evenly from all open items. `seconds` is what an answer takes, for weighing it against a deeper
+    `lead` answers ahead, and never before `fewest` answers; the study once it has `answers` in all. The share `audit`
+    of choices is drawn evenly from all open items. `seconds` is what an answer takes, for weighing it against a deeper
     form.
     """
 

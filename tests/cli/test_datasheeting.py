@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from sfumato.annotations import Annotations
+from sfumato.aggregate import Mean
+from sfumato.cli.datasheeting import command
+from sfumato.errors import SfumatoError
+from sfumato.label import TopTwoClamp
 from sfumato.soft_labels import SoftLabels
 
-SFUMATO = Path(sys.executable).parent / "sfumato"
 
-
-def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SFUMATO, *map(str, arguments)], cwd=folder, capture_output=True, text=True)
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(command, [*map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     SoftLabels.from_numpy(["1", "2"], [[0.5, 0.5], [1, 0]], ["cat", "dog"], [2, 2]).write(tmp_path / "labels.parquet")
     return tmp_path
 
 
 def test_it_prints_the_open_points_and_keeps_words(files):
-    done = run(files, "datasheet", "--labels", "labels.parquet", "-o", "sheet.md")
-    assert done.returncode == 0, done.stderr
-    n_open = int(re.search(r"^(\d+) open points:$", done.stdout, re.MULTILINE)[1])
-    assert done.stdout.count("\n  - ") == n_open
+    shown = run("--labels", "labels.parquet", "-o", "sheet.md")
+    n_open = int(re.search(r"^(\d+) open points:$", shown, re.MULTILINE)[1])
+    assert shown.count("\n  - ") == n_open
     text = (files / "sheet.md").read_text()
     assert text.count("\n[TO FILL IN") == n_open
     (files / "sheet.md").write_text(re.sub(r"(<!-- yours: contact -->\n).*\n", r"\1Ann, ann@example.org\n", text))
-    done = run(files, "datasheet", "--labels", "labels.parquet", "-o", "sheet.md", "--html", "sheet.html")
-    assert done.returncode == 0, done.stderr
-    assert "1 in your words, kept" in done.stdout
-    assert f"{n_open - 1} open points:" in done.stdout
+    shown = run("--labels", "labels.parquet", "-o", "sheet.md", "--html", "sheet.html")
+    assert "1 in your words, kept" in shown
+    assert f"{n_open - 1} open points:" in shown
     assert "Ann, ann@example.org" in (files / "sheet.md").read_text()
     assert "Ann, ann@example.org" in (files / "sheet.html").read_text()
 
@@ -52,27 +53,24 @@ def test_it_prints_the_open_points_and_keeps_words(files):
         (["-o", "sheet.md", "--screening", "labels.parquet"], "error[missing-column]"),
     ],
 )
-def test_mistakes_are_one_line_and_change_nothing(files, arguments, said):
+def test_mistakes_are_said_and_change_nothing(files, arguments, said):
     (files / "mine.md").write_text("# Mine\n")
-    done = run(files, "datasheet", "--labels", "labels.parquet", *arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    with pytest.raises(SfumatoError, match=re.escape(said)):
+        run("--labels", "labels.parquet", *arguments)
     assert (files / "mine.md").read_text() == "# Mine\n"
     assert sorted(path.name for path in files.iterdir()) == ["labels.parquet", "mine.md"]
 
 
 def test_cifar_10s_against_what_is_published(first_pass, tmp_path):
     """248 people, 25 images each, 6,200 answers about 1,000 images; agreement as docs/agreement.md has it."""
-    assert isinstance(first_pass, Annotations)
+    beliefs = TopTwoClamp().label(first_pass, ())
     first_pass.write(tmp_path / "answers.parquet")
-    assert run(tmp_path, "label", "answers.parquet", "--by", "top-two-clamp", "-o", "beliefs.parquet").returncode == 0
-    assert run(tmp_path, "aggregate", "beliefs.parquet", "-o", "labels.parquet").returncode == 0
-    done = run(
-        tmp_path, "datasheet", "--labels", "labels.parquet", "--annotations", "answers.parquet", "--beliefs",
-        "beliefs.parquet", "--title", "CIFAR-10S", "-o", "sheet.md",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    beliefs.write(tmp_path / "beliefs.parquet")
+    Mean().aggregate(beliefs).labels.write(tmp_path / "labels.parquet")
+    given = [f"--{name}={tmp_path / file}" for name, file in (
+        ("labels", "labels.parquet"), ("annotations", "answers.parquet"), ("beliefs", "beliefs.parquet")
+    )]  # fmt: skip
+    run(*given, "--title", "CIFAR-10S", "-o", tmp_path / "sheet.md")
     text = (tmp_path / "sheet.md").read_text()
     assert "248 annotators gave 6,200 answers about 1,000 items." in text
     assert "Answers each: 25." in text

@@ -241,7 +241,7 @@ def test_a_page_to_decide_from(monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.report import plan_page
 
     pages: list[tuple[Plan, Path]] = []
-    monkeypatch.setattr(plan_page, "write_plan_page", lambda plan, path: pages.append((plan, path)))
+    monkeypatch.setattr(plan_page, "write_plan_page", lambda plan, path, **_: pages.append((plan, path)))
     run("--pilot", "labels.parquet", *QUICK, "--items", 100, "--budget", 750, "--page", "plan.html", "-o", "plan.json")
     assert pages == [(Plan.read("plan.json"), Path("plan.html"))]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
+from sfumato.cli.sharing import FORMAT_LINES, command
+from sfumato.errors import SfumatoError
 from sfumato.imports import Cifar10H
 from sfumato.share import FORMATS
 from sfumato.soft_labels import SoftLabels
@@ -20,12 +24,15 @@ SFUMATO = Path(sys.executable).parent / "sfumato"
 MOST_BYTES = 10**9
 
 
-def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SFUMATO, *map(str, arguments)], cwd=folder, capture_output=True, text=True)
+def run(*arguments: object) -> str:
+    done = CliRunner().invoke(command, [*map(str, arguments)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Path:
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     labels = SoftLabels.from_numpy(["007", "1e5"], [[0.5, 0.5], [1, 0]], ["cat", "dog"], [2, 0])
     labels.write(tmp_path / "labels.parquet")
     np.savez(tmp_path / "X.npz", images=np.arange(24, dtype=np.uint8).reshape(2, 3, 4), items=np.array(["1e5", "007"]))
@@ -35,13 +42,12 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_all_of_it_as_huggingface(files):
-    done = run(
-        files, "share", "labels.parquet", "--as", "huggingface", "-o", "out", "--inputs", "X.npz", "--splits",
+    shown = run(
+        "labels.parquet", "--as", "huggingface", "-o", "out", "--inputs", "X.npz", "--splits",
         "splits.csv", "--beliefs", "beliefs.csv", "--licence", "mit", "--title", "Two",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "out: 2 items as huggingface, 6 files" in done.stdout
-    assert 'read it with: datasets.load_dataset("out")' in done.stdout
+    assert "out: 2 items as huggingface, 6 files" in shown
+    assert 'read it with: datasets.load_dataset("out")' in shown
     assert pq.read_table(files / "out/data/test-00000-of-00001.parquet").column("item").to_pylist() == ["1e5"]
     assert pq.read_table(files / "out/beliefs/train-00000-of-00001.parquet").num_rows == 2
 
@@ -50,9 +56,8 @@ def test_all_of_it_as_huggingface(files):
 def test_every_format_runs_twice(files, name):
     out = "out.npz" if name == "numpy" else "out"
     for _ in range(2):
-        done = run(files, "share", "labels.parquet", "--as", name, "-o", out, "--inputs", "X.npz")
-        assert done.returncode == 0, done.stderr
-    assert "no licence is said" in done.stdout
+        shown = run("labels.parquet", "--as", name, "-o", out, "--inputs", "X.npz")
+    assert "no licence is said" in shown
     assert sorted(path.name for path in files.iterdir()) == sorted(
         ["labels.parquet", "X.npz", "splits.csv", "beliefs.csv", out]
     )
@@ -73,21 +78,26 @@ def test_every_format_runs_twice(files, name):
         (["--as", "csv", "-o", "out", "--inputs", "none.npz"], "error[no-such-file]"),
     ],
 )
-def test_mistakes_are_one_line_and_change_nothing(files, arguments, said):
+def test_mistakes_are_said_and_change_nothing(files, arguments, said):
     (files / "taken").mkdir()
     (files / "taken" / "mine.txt").write_text("mine")
     before = sorted(files.rglob("*"))
-    done = run(files, "share", "labels.parquet", *arguments)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert done.stderr.count("\n") == 1
+    with pytest.raises(SfumatoError, match=re.escape(said)):
+        run("labels.parquet", *arguments)
     assert sorted(files.rglob("*")) == before
+
+
+def test_the_help_and_the_page_name_every_format():
+    page = (Path(__file__).parents[2] / "docs" / "share.md").read_text()
+    for each in FORMATS:
+        assert f"  {each.name} " in FORMAT_LINES
+        assert f"| `{each.name}` |" in page
 
 
 def test_cifar_10h_as_huggingface(published, tmp_path):
     table = Cifar10H().read(published / "cifar10h").table
     table.write(tmp_path / "labels.parquet")
-    assert run(tmp_path, "share", "labels.parquet", "--as", "huggingface", "-o", "out").returncode == 0
+    run(tmp_path / "labels.parquet", "--as", "huggingface", "-o", tmp_path / "out")
     read = pq.read_table(tmp_path / "out" / "data")
     assert read.column("item").to_pylist() == table.items.to_pylist()
     assert np.array_equal(np.array(read.column("probs").to_pylist()), table.probs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from sfumato.elicit.kind import Item
 from sfumato.errors import BadSetting
 from sfumato.plan.plan_file import Plan
 from sfumato.study import Adaptive, Assignment, Deeper, PracticeItem, Question
+from sfumato.web.adaptive import AdaptiveGuide
 from sfumato.web.planned import planned, planned_items
 
 
@@ -53,8 +55,34 @@ def test_adaptive_with_a_deeper_form() -> None:
     question = {"kind": "choice", "deeper": {"kind": "tokens", "votes": 1.4, "seconds": 20.0}, "seconds": 2.3}
     study = planned(plain_study(), plan_of(answers=ADAPTIVE, question=question, deeper_items=["i1"]))
     assert (study.people.answers_per_item, study.people.assignment) == (25, Assignment.ADAPTIVE)
-    assert study.adaptive == Adaptive("kl", 0.02, None, 2, 42, 0.1, 2.3)
+    assert study.adaptive == Adaptive("kl", 0.02, None, 2, None, 0.1, 2.3)
     assert study.deeper == Deeper(Question("tokens"), 1.4, 20.0, ("i1",))
+
+
+@pytest.mark.parametrize(
+    ("target", "budget", "answers"),
+    [
+        (None, None, 42),
+        (0.02, None, None),
+        (0.02, {"amount": 70.0, "unit": "answers"}, 70),
+        (0.02, {"amount": 5.5, "unit": "USD"}, 55),
+        (None, {"amount": 1.0, "unit": "USD"}, 42),
+    ],
+)
+def test_asking_ends_with_the_budget(target: float | None, budget: dict | None, answers: int | None) -> None:
+    study = planned(plain_study(), plan_of(answers=ADAPTIVE | {"target": target}, budget=budget))
+    assert study.adaptive.answers == answers
+
+
+def test_items_to_be_asked_about_deeply_in_a_plan_of_as_many_for_each() -> None:
+    question = {"kind": "choice", "deeper": {"kind": "tokens", "votes": 1.4, "seconds": 20.0}, "seconds": 2.3}
+    study = planned(plain_study(), plan_of(question=question, deeper_items=["i1"]))
+    assert (study.people.assignment, study.adaptive.index) == (Assignment.ADAPTIVE, "uniform")
+    assert study.people.answers_per_item == 7
+    guide = AdaptiveGuide(study, aside=False)
+    guide.begin([(1, 7, 0), (2, 7, 0)], {1: "i1", 2: "i2"}, [])
+    picks = {(pick.item, pick.question) for _ in range(20) if (pick := guide.choose((), random.Random(1)))}
+    assert picks == {(1, 1), (2, 0)}
 
 
 def test_the_study_keeps_its_own_wording() -> None:

@@ -38,6 +38,7 @@ COMMANDS = {
     "represent": ("sfumato.cli.representing", "Compare a network's features with how alike people find items."),
     "duplicates": ("sfumato.cli.duplicating", "Find items that occur twice, and what leaks between splits."),
     "plan": ("sfumato.cli.planning", "Say what to ask, of how many, about which items."),
+    "report": ("sfumato.cli.reporting", "Write everything as one page, from answers to models and plan."),
     "share": ("sfumato.cli.sharing", "Write labels in the forms that others read."),
     "datasheet": ("sfumato.cli.datasheeting", "Write the datasheet of a labelled set, as far as tables know it."),
     "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),

@@ -42,6 +42,7 @@ USUAL_ITEMS, USUAL_CLASSES = 1000, 10
 @click.option("--utility", default="linear", show_default=True, metavar="NAME", help="linear, sigmoid or logit.")
 @click.option("--beta", type=float, default=0.02, show_default=True, help="How much cost hurts, against utility.")
 @click.option("--noise", type=float, default=1.0, show_default=True, help="How people err in simulations, in spreads.")
+@click.option("--rates", "rates_output", type=PATH, help="Write what answers are worth in votes, for sfumato plan.")
 @click.option("--map", "map_output", type=PATH, help="Simulate other numbers of items and classes, and write the map.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
 @click.option("-o", "--output", type=PATH, help="Write the comparison: .csv or .parquet.")
@@ -63,6 +64,7 @@ def command(
     utility: str,
     beta: float,
     noise: float,
+    rates_output: Path | None,
     map_output: Path | None,
     seed: int,
     output: Path | None,
@@ -82,6 +84,7 @@ def command(
     from sfumato.cli.plan_compare_tables import show_comparison, show_evidence, show_map
     from sfumato.plan.comparing import check_size, compare
     from sfumato.plan.evidence import Evidence, evidence_of
+    from sfumato.plan.exchange_rates import ExchangeRates
     from sfumato.plan.exchange_runs import exchange_from_runs
     from sfumato.plan.goals import goal_named
     from sfumato.plan.utilities import utility_named
@@ -89,7 +92,7 @@ def command(
     from sfumato.soft_labels import SoftLabels
 
     check_not_negative("seed", seed)
-    check_outputs(pilots[0] if pilots else Path(), output=output, map=map_output)
+    check_outputs(pilots[0] if pilots else Path(), output=output, rates=rates_output, map=map_output)
     wanted, valued = goal_named(goal), utility_named(utility)
     given = _seconds(seconds)
     costs = _costs(wage, fee, overhead)
@@ -117,12 +120,15 @@ def command(
     if n_items is not None or n_classes is not None:
         size = (size[0] if n_items is None else n_items, size[1] if n_classes is None else n_classes)
     check_size(*size)
+    measured = _joined(evidence, trained)
+    if rates_output and not measured:
+        raise _bad("found --rates, and nothing that was measured", "a pilot with --votes, or --runs", "add them")
     comparison = compare(
         compared,
         n_items=size[0],
         n_classes=size[1],
         costs=costs,
-        measured=_joined(evidence, trained),
+        measured=measured,
         errors=evidence.errors,
         budget=budget,
         utility=valued,
@@ -135,6 +141,10 @@ def command(
         say_written(output, f"{len(comparison)} rows, one a kind and goal")
     show_evidence(evidence, bool(trained))
     show_comparison(comparison, wanted, size, costs, _joined(evidence, trained))
+    if rates_output:
+        rates = ExchangeRates(tuple(rate for each in measured.values() for rate in each.rates))
+        rates.write(rates_output)
+        say_written(rates_output, f"{len(rates):,} exchange rates")
     if map_output:
         with drawing() as draw:
             charted = value_map(

@@ -38,6 +38,7 @@ def run(
     kinds: tuple[str, ...] | None,
     seconds: tuple[str, ...],
     votes: tuple[str, ...],
+    rates: Path | None,
     wage: float | None,
     fee: float | None,
     overhead: float | None,
@@ -54,6 +55,7 @@ def run(
     import numpy as np
 
     from sfumato.plan.deciding import decide, made_now
+    from sfumato.plan.exchange_rates import ExchangeRates
     from sfumato.plan.goals import goal_named
 
     wanted = goal_named(goal)
@@ -78,6 +80,7 @@ def run(
             enough=enough,
             kinds=kinds,
             votes=pairs("votes", votes),
+            measured=None if rates is None else ExchangeRates.read(rates).by_kind(),
             adaptive=adaptive,
             deepened=deepened_of(items_file),
             most=most,
@@ -91,7 +94,7 @@ def run(
     if page is not None:
         from sfumato.report.plan_page import write_plan_page
 
-        write_plan_page(plan, page)
+        write_plan_page(plan, page, file=str(output or "plan.json"), study=str(study or "STUDY"))
         say_written(page, "the plan as a page")
     show(plan, notes)
 

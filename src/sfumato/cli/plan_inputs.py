@@ -181,13 +181,13 @@ def bad(found: str, expected: str, fix: str) -> BadSetting:
 def _of_table(table: Any) -> Source:
     """The pilot in a table, with the items in the order of its counts."""
     from sfumato.annotations import Annotations
-    from sfumato.label import OneHot
+    from sfumato.plan.labelled import as_votes
     from sfumato.plan.pilot import Pilot
     from sfumato.plan.prior import check_counts
     from sfumato.soft_labels import SoftLabels
 
     answers = table.for_purposes("label") if isinstance(table, Annotations) else None
-    said = table if answers is None else OneHot().label(answers)
+    said = table if answers is None else as_votes(answers)
     pilot = Pilot.of(said)
     check_counts(pilot.counts)
     if isinstance(said, SoftLabels):

@@ -47,6 +47,7 @@ QUESTIONS = {
 @click.option(
     "--votes", multiple=True, metavar="KIND=V", help="Plain votes an answer is worth, in place of those known."
 )
+@click.option("--rates", type=PATH, help="What answers of other kinds are worth: from sfumato plan compare --rates.")
 @click.option("--wage", type=float, help="Pay an hour.  [default: the study's, 12]")
 @click.option("--fee", type=float, help="What the platform takes, as a share of the pay.  [default: a third]")
 @click.option("--overhead", type=float, help="Paid time over the time of the answers.  [default: 1.29]")

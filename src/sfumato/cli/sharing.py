@@ -14,7 +14,8 @@ FORMAT_LINES = """\b
   csv          a folder with one wide table and its codebook
   numpy        one .npz of plain arrays
   pytorch      a folder for sfumato.share.SoftLabelDataset: safetensors and JSON"""
-SHOWN = 12
+SHOWN = 6
+"""So many files of a folder are listed one by one."""
 
 
 @click.command("share", help=f"Write LABELS in a form that others read.\n\nForms:\n\n{FORMAT_LINES}")
@@ -76,8 +77,18 @@ def command(
     unsaid = [] if licence else ["no licence is said: nobody may use it before you name one (--licence)"]
     what = f"{len(release.labels):,} items as {format_name}, {len(shared.files):,} file{'s' * (len(shared.files) != 1)}"
     say_written(output, what, [*release.notes, *unsaid])
-    for name in shared.files[:SHOWN] if len(shared.files) > 1 else ():
-        click.echo(f"    {name}")
-    if len(shared.files) > SHOWN:
-        click.echo(f"    ... and {len(shared.files) - SHOWN:,} more")
+    for line in _lines(shared.files) if len(shared.files) > 1 else ():
+        click.echo(f"    {line}")
     click.echo(f"read it with: {shared.reading}")
+
+
+def _lines(files: tuple[str, ...]) -> list[str]:
+    """The files, a line each; folders with many of them in one."""
+    below: dict[str, list[str]] = {}
+    for name in files:
+        below.setdefault(name.partition("/")[0], []).append(name)
+    return [
+        line
+        for folder, names in below.items()
+        for line in (names if len(names) <= SHOWN else [f"{folder}/ ({len(names):,} files)"])
+    ]

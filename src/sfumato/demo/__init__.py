@@ -1,1 +1,1 @@
-"""A small simulated study to walk the path on: what it asked, who answered, and what came of it."""
+"""The whole path on handwritten digits: the images are real, the people who judge them are simulated."""

@@ -22,8 +22,9 @@ from sfumato.evaluate.paired_tests import (
     t_interval,
     wilcoxon,
 )
+from sfumato.records import columns_of
 from sfumato.resampling import Interval
-from sfumato.scores import RunScore, RunScores, columns_of
+from sfumato.scores import RunScore, RunScores
 from sfumato.settings import one_of
 from sfumato.table import Table
 

@@ -15,7 +15,8 @@ from sfumato.evaluate.comparing import scores_over_seeds
 from sfumato.evaluate.measuring import Measured, Progress, measure_runs
 from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.run_folders import Trained
-from sfumato.scores import RunScore, columns_of
+from sfumato.records import columns_of
+from sfumato.scores import RunScore
 from sfumato.soft_labels import SoftLabels
 from sfumato.table import Table
 from sfumato.transform import ClassMeans

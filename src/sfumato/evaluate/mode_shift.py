@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.errors import BadTable, unknown
 from sfumato.evaluate.comparing import Difference, difference_of
 from sfumato.evaluate.measuring import Figures, Measured
-from sfumato.scores import columns_of
+from sfumato.records import columns_of
 from sfumato.table import Table
 
 PARTS = ("other classes", "doubt", "both")

@@ -95,7 +95,12 @@ def would_change(
             f"money for {chosen.spare:.0%} more answers is left over, which is too little for one more about every item"
         )
     if chosen.budget_left:
-        said.append(f"more items: the budget buys more than {terms.most} answers an item, the most that were looked at")
+        why = (
+            f"the budget buys more than {terms.most} answers an item, the most that were looked at"
+            if way.each >= terms.most
+            else "more answers about these would hardly take the error down, and the budget is not spent"
+        )
+        said.append(f"more items: {why}")
     return tuple(said)
 
 

@@ -12,6 +12,9 @@ from sfumato.plan.plan_parts import Budget
 from sfumato.plan.ways import ANSWERS, Terms, Way
 from sfumato.plan.worth import PLAIN, KindWorth
 
+WASTE = 0.01
+"""A share of the error so small that no answer is asked for to take it away."""
+
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
@@ -22,7 +25,7 @@ class Chosen:
     terms: Terms
     """Those it was chosen under: with fewer items where the budget does not reach for one answer about each."""
     budget_left: bool = False
-    """Whether the budget buys more answers than the most that an item may get."""
+    """Whether the budget buys answers that would not help: more than an item may get, or than take the error down."""
     n_left_out: int = 0
     """Items that the budget does not reach."""
     spare: float = 0.0
@@ -43,7 +46,7 @@ def best_for(terms: Terms, budget: Budget) -> Chosen:
     for worth in terms.worths:
         each = min(n_affordable[worth.kind] // terms.n_items, terms.most)
         if each:
-            ways.append(terms.uniform(worth, each))
+            ways.append(_without_waste(terms, worth, each))
     fewer = [
         terms.uniform(worth, 1, n_affordable[worth.kind])
         for worth in terms.worths
@@ -58,7 +61,7 @@ def best_for(terms: Terms, budget: Budget) -> Chosen:
     ways.sort(key=lambda way: (way.reading.value, terms.money(way)))
     way = ways[0]
     spare = n_affordable[way.kind] / way.n_answers - 1
-    left = way.each >= terms.most
+    left = way.each >= terms.most or spare >= 1
     near = (*ways[1:], *others, *_worth_a_look(way, fewer))
     return Chosen(way, near, terms, left, n_left_out, 0.0 if left or n_left_out else spare)
 
@@ -84,6 +87,16 @@ def cheapest_for(terms: Terms, enough: Enough, budget: Budget | None) -> Chosen:
     if budget is not None and not _is_within(terms, ways[0], budget):
         raise _budget_misses(terms, enough, ways[0], budget)
     return Chosen(ways[0], (*ways[1:], *others), terms)
+
+
+def _without_waste(terms: Terms, worth: KindWorth, each: int) -> Way:
+    """The fewest answers for every item that are as good as `each` of them, but for a hundredth of the error."""
+    most = terms.uniform(worth, each)
+    return next(way for fewer in range(1, each + 1) if _is_as_good(way := terms.uniform(worth, fewer), most))
+
+
+def _is_as_good(way: Way, other: Way) -> bool:
+    return way.reading.value <= (1 + WASTE) * other.reading.value
 
 
 def _worth_a_look(way: Way, fewer: list[Way]) -> list[Way]:

@@ -17,7 +17,7 @@ from sfumato.plan.rates import rate_for
 from sfumato.plan.signals import MOST_SIMULATED, answers_an_item, ratio_of, simulated_rho
 from sfumato.plan.triplet_errors import TripletError
 from sfumato.plan.utilities import Utility, subjective_loss
-from sfumato.scores import columns_of
+from sfumato.records import columns_of
 from sfumato.settings import above_0, at_least, not_negative
 from sfumato.table import Table
 

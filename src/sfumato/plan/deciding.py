@@ -28,14 +28,14 @@ from sfumato.plan.ways import ANSWERS, Terms
 from sfumato.plan.worth import PLAIN, worth_of, worths_of
 from sfumato.settings import at_least
 
-VOTES = 40
+VOTES, VOTES_REFITTED = 40, 25
 """Votes an item up to which the curve is worked out; beyond it is drawn on."""
 RESAMPLES, RESAMPLES_REFITTED = 100, 40
 REFITTED = 500
 """Pilots of at most so many items are fitted anew in every resample, which takes time."""
 LEAST_ITEMS = 200
 """With fewer items a study cannot learn a prior that would tell it where to ask: adaptive is not looked at."""
-MOST_SIMULATED = 1_000
+MOST_SIMULATED, MOST_SIMULATED_SMALL = 1_000, 600
 MOST_ADAPTIVE = 30
 """Answers an item beyond which where to ask next hardly matters."""
 MOST_TO_A_LEAD = 40
@@ -93,7 +93,7 @@ def decide(
     curve = criterion.curve(
         source,
         n_items=n_items,
-        most=min(most, VOTES),
+        most=min(most, VOTES_REFITTED if 0 < n_pilot <= REFITTED else VOTES),
         resamples=RESAMPLES_REFITTED if n_pilot <= REFITTED else RESAMPLES,
         rng=rng,
         progress=progress,
@@ -145,8 +145,8 @@ def _with_adaptive(
         population(source, MOST_SIMULATED * 4, rng),
         index,
         terms.criterion.of_labels,
-        n_items=min(terms.n_items, MOST_SIMULATED),
-        n_simulated=MOST_SIMULATED if small else 3 * MOST_SIMULATED,
+        n_items=min(terms.n_items, MOST_SIMULATED_SMALL if small else MOST_SIMULATED),
+        n_simulated=MOST_SIMULATED_SMALL if small else 3 * MOST_SIMULATED,
         up_to=up_to,
         fewest=FEWEST,
         audit=AUDIT,

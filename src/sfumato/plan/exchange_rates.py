@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from sfumato.files import read_rows
 from sfumato.plan.goals import Goal
-from sfumato.scores import columns_of
+from sfumato.records import columns_of, rows_of
 from sfumato.table import Table
 
 
@@ -44,6 +46,16 @@ class ExchangeRates(Table):
 
     def __len__(self) -> int:
         return len(self.rates)
+
+    @classmethod
+    def read(cls, path: str | Path) -> ExchangeRates:
+        """The rates that `sfumato plan compare --rates` wrote."""
+        return cls(rows_of(read_rows(path), ExchangeRate))
+
+    def by_kind(self) -> dict[str, ExchangeRates]:
+        """The rates of each kind by itself."""
+        kinds = dict.fromkeys(rate.kind for rate in self.rates)
+        return {kind: ExchangeRates(tuple(rate for rate in self.rates if rate.kind == kind)) for kind in kinds}
 
     def of_goal(self, goal: Goal, measure: str | None = None) -> tuple[ExchangeRate, ...]:
         """The rates for a goal, by the first measure or the one named, fewest answers first."""

@@ -18,7 +18,7 @@ from sfumato.plan.informativeness import information_ratio
 from sfumato.plan.kinds import Hard, LabelKind, Soft
 from sfumato.plan.latent import World, check_world
 from sfumato.plan.unfolding import SpectralUnfolding
-from sfumato.scores import columns_of
+from sfumato.records import columns_of
 from sfumato.settings import at_least, bad_setting, not_negative
 from sfumato.table import Table
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import pyarrow as pa
+
 from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
 from sfumato.errors import BadTable, Where, listing
 from sfumato.label import Labeler, Mixture, OneHot, PlausibleWeighted, Sliders, Tokens, TopTwoClamp, Typicality
 from sfumato.label.spreading import has_bad_percents
+from sfumato.texts import Coded
 
 USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
     ("choice", OneHot()),
@@ -44,3 +48,35 @@ def labelled(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         bad = has_bad_percents(annotations)
         annotations = annotations.take(~bad) if bad.any() else annotations
     return labelers[kinds[0]].label(annotations, classes)
+
+
+def as_votes(annotations: Annotations) -> Beliefs:
+    """Answers of whatever kinds as votes about the same classes: a choice, or the class named first, is one vote; a
+    richer answer spreads one over the classes. What people say is in none of the classes counts for nothing."""
+    parts = [_votes(annotations.of_kind(label)) for label in annotations.kind.names.to_pylist()]
+    if len(parts) == 1:
+        return parts[0]
+    items = [name for part in parts for name in _names(part.item)]
+    annotators = [name for part in parts for name in _names(part.annotator)]
+    return Beliefs.from_numpy(items, annotators, np.concatenate([part.probs for part in parts]), parts[0].classes)
+
+
+def _votes(annotations: Annotations) -> Beliefs:
+    """Answers of one kind as votes."""
+    if set(kinds_in(annotations)) <= set(OneHot.kinds):
+        return OneHot().label(annotations, ())
+    beliefs = labelled(annotations)
+    n_classes = len(annotations.classes) or len(beliefs.classes)
+    if n_classes == len(beliefs.classes):
+        return beliefs
+    within = beliefs.probs[:, :n_classes]
+    mass = within.sum(axis=1)
+    kept = beliefs.take(mass > 0)
+    shares = within[mass > 0] / mass[mass > 0, None]
+    return Beliefs.from_numpy(_names(kept.item), _names(kept.annotator), shares, beliefs.classes[:n_classes])
+
+
+def _names(column: Coded) -> list[str]:
+    """The name in every row."""
+    names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
+    return names

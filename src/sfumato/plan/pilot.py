@@ -17,7 +17,7 @@ from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
 from sfumato.errors import BadSetting, BadTable, SfumatoWarning, show
 from sfumato.growing import freeze
-from sfumato.label import OneHot
+from sfumato.plan.labelled import as_votes
 from sfumato.settings import at_least
 from sfumato.soft_labels import SoftLabels, Target
 
@@ -46,7 +46,7 @@ class Pilot:
         if not len(table):
             raise _no_answers("no rows")
         if isinstance(table, Annotations):
-            table = OneHot().label(table)
+            table = as_votes(table)
         if isinstance(table, SoftLabels):
             return cls(_counts_of_labels(table))
         return cls(vote_counts(Answers.of(table, Beside(average_repeats=True))))

@@ -11,7 +11,7 @@ from scipy.stats import t as student
 
 from sfumato.plan.estimators import ADD_CONSTANT
 from sfumato.plan.indices import Uniform
-from sfumato.scores import columns_of
+from sfumato.records import columns_of
 from sfumato.table import Table
 
 LEVEL = 0.95

@@ -13,7 +13,7 @@ from sfumato.plan.matched import Matched
 from sfumato.plan.noise import ChannelCapacity, NoiseModel, flip_rate
 from sfumato.plan.orders import Orders
 from sfumato.plan.similarities import Similarities
-from sfumato.scores import columns_of
+from sfumato.records import columns_of
 from sfumato.table import Table
 
 MOST_LABELLED = 100

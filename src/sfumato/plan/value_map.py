@@ -12,7 +12,7 @@ from sfumato.plan.costs import CostModel
 from sfumato.plan.kinds import Labels
 from sfumato.plan.latent import World
 from sfumato.plan.signals import MOST_SIMULATED, ratio_of, signal_of, simulated_rho
-from sfumato.scores import columns_of
+from sfumato.records import columns_of
 from sfumato.settings import at_least, bad_setting, not_negative
 from sfumato.table import Table
 

@@ -43,7 +43,7 @@ class Estimate:
 
 
 def share_of(n: int, of: int) -> Estimate:
-    """The share `n / of`, with Wilson's score interval (1927): never below 0 nor above 1, sound for few and for none."""
+    """The share `n / of`, with Wilson's score interval (1927): never below 0 nor above 1, sound for few."""
     if not of:
         return Estimate(np.nan, np.nan, np.nan, 0)
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)

@@ -52,7 +52,8 @@ class Evidence:
 
     The first of `labels` is the main one. `original` are the labels as published, one-hot or not. `splits` are inputs
     by the name of their split; `inputs` are those of the labelled items. `scores` are tables of `sfumato evaluate` by
-    name, `columns` other tables as they stand in their files (`map`, `shifts`, `quality`, `intervals`). `runs`,
+    name, `columns` other tables as they stand in their files (`map`, `shifts`, `quality`,
+    `intervals`, `duplicates`). `runs`,
     `shifted` and `attacked` are folders of `sfumato learn`, `shift` and `attack`. `titles` are names to show instead
     of a part's own (of labels, targets); `origins` say where each part comes from, by its name here.
     """
@@ -118,6 +119,12 @@ class Evidence:
     def main_name(self) -> str:
         """What the main labels are called here; `labels` where there are none."""
         return next(iter(self.labels), "labels")
+
+    @property
+    def main_part(self) -> str:
+        """The part that the main labels were read from, as `origins` names it."""
+        own = f"labels/{self.main_name}"
+        return own if own in self.origins else "labels"
 
     @cached_property
     def judged(self) -> Beliefs | None:

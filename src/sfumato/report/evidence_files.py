@@ -46,12 +46,13 @@ NAMES: dict[str, tuple[str, ...]] = {
     "shifts": ("shifts.csv", "shifts.parquet"),
     "quality": ("quality.csv", "quality.parquet"),
     "intervals": ("intervals.parquet", "intervals.csv"),
+    "duplicates": ("duplicates.csv", "duplicates.parquet", "pairs.csv", "pairs.parquet"),
     "plan": ("plan.json",),
 }
 """What each part is called in a folder; the first that is there is taken."""
 FOLDERS = ("labels", "inputs", "scores")
 """Parts of which there may be several: the files of a folder of that name too, each under its own name."""
-AS_THEY_STAND = ("map", "shifts", "quality", "intervals")
+AS_THEY_STAND = ("map", "shifts", "quality", "intervals", "duplicates")
 RUN_FOLDERS = ("runs", "shifted", "attacked")
 
 Place = str | Path
@@ -126,8 +127,8 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Evide
     parts: dict[str, Any] = {part: read(places[part]) for part, read in readers.items() if part in places}
     parts |= {part: _run_folder(places[part]) for part in RUN_FOLDERS if part in places}
     labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
-    # How people judge goes before what is true: it is what most of a report is about.
-    ordered = sorted(labels, key=lambda name: (name != "labels", labels[name].target is Target.TRUTH))
+    # How people judge goes before what is true, for most of a report is about it; the plainest way goes first.
+    ordered = sorted(labels, key=lambda name: (name != "labels", labels[name].target is Target.TRUTH, name != "mean"))
     parts["labels"] = {name: labels[name] for name in ordered}
     parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
     parts["columns"] = {name: columns_in(places[name]) for name in AS_THEY_STAND if name in places}
@@ -252,10 +253,8 @@ def columns_in(path: Path) -> Columns:
             f"found no columns among {listing(rows.schema.names)}" if rows.schema.names else f"found {show('')}",
             expected="a table with columns", fix="write it again", code="bad-columns", where=Where(str(path)),
         )  # fmt: skip
-    ids = ("item", "annotator")
-    return {
-        name: tuple(values if name in ids else _numbers_of(values) or values) for name, values in found.items()
-    }
+    ids = ("item", "annotator", "item_a", "item_b")
+    return {name: tuple(values if name in ids else _numbers_of(values) or values) for name, values in found.items()}
 
 
 def _numbers_of(values: list[Any]) -> list[Any] | None:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from sfumato.columns import check_columns
 from sfumato.errors import BadTable, Where
 from sfumato.files import read_rows
 from sfumato.plan.costs import CostModel
@@ -19,6 +18,7 @@ from sfumato.plan.grids import Cell, Cells, Grid
 from sfumato.plan.kinds import Hard, Soft, Sparse
 from sfumato.plan.latent import World
 from sfumato.plan.value_map import ValueMap, value_map
+from sfumato.records import rows_of
 from sfumato.report.data import Columns, as_columns
 
 SIZES = (3, 8, 20, 40, 65, 90)
@@ -143,23 +143,10 @@ def averaged(cells: Sequence[Cell], kind: str) -> list[MeanCell]:
 def read_cells(path: str | Path) -> Cells:
     """The cells of a grid that was run before: `Grid(...).run().write(path)`."""
     rows = read_rows(path)
-    check_columns(rows, tuple(Cell.__dataclass_fields__))
-    table = [row for chunk in rows.chunks for row in chunk.to_pylist()]
-    try:
-        cells = tuple(_cell(row) for row in table)
-    except (TypeError, ValueError) as error:
-        raise _bad_cells(f"found a cell that is none ({error})", path) from error
+    cells = rows_of(rows, Cell)
     if not {"soft", "hard"} <= {cell.kind for cell in cells}:
         raise _bad_cells("found no cells of soft labels, or none of hard ones", path)
     return Cells(cells)
-
-
-def _cell(row: dict[str, Any]) -> Cell:
-    values: dict[str, Any] = {}
-    for name, field in Cell.__dataclass_fields__.items():
-        value = float("nan") if row[name] is None and field.type == "float" else row[name]
-        values[name] = {"int": int, "float": float, "str": str}[str(field.type)](value)
-    return Cell(**values)
 
 
 def _bad_cells(found: str, path: str | Path) -> BadTable:

@@ -15,6 +15,7 @@ from jaxtyping import UInt8
 from sfumato.errors import SfumatoError
 from sfumato.files.png import png_bytes
 from sfumato.inputs import Inputs
+from sfumato.report.naming import shortened
 from sfumato.study import Study, Upscale
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _of_inputs(inputs: Inputs, row: int) -> Look:
     return Look(_uri(png_bytes(picture), "image/png"), crisp=max(picture.shape[:2]) <= CRISP)
 
 
-def smaller(picture: UInt8[np.ndarray, "height width *channels"]) -> UInt8[np.ndarray, "less_height less_width *channels"]:
+def smaller(picture: UInt8[np.ndarray, "height width *channels"]) -> UInt8[np.ndarray, "less_h less_w *channels"]:
     """The picture, its pixels averaged in blocks until no side is longer than `LARGEST`."""
     block = -(-max(picture.shape[:2]) // LARGEST)
     if block == 1:
@@ -105,11 +106,6 @@ def _of_item(item: Item) -> Look:
         file = io.BytesIO()
         image.convert("RGB").save(file, "JPEG", quality=85)
     return Look(_uri(file.getvalue(), "image/jpeg"))
-
-
-def shortened(text: str, most: int) -> str:
-    """The text, or its beginning with what shows that there is more."""
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _uri(data: bytes, media_type: str) -> str:

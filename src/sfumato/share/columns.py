@@ -27,7 +27,7 @@ MEANINGS: Mapping[str, str] = {
 }
 BELIEF_MEANINGS: Mapping[str, str] = {
     "item": MEANINGS["item"],
-    "annotator": "who answered: a pseudonym",
+    "annotator": "who answered, by the id that stands with the answers",
     "label": MEANINGS["label"],
     "probs": "the probability that this person gives each class",
     "p:CLASS": "the probability that this person gives to CLASS",

@@ -31,8 +31,8 @@ def meanings(columns: Mapping[str, str]) -> list[str]:
 
 
 def quoted(text: str) -> list[str]:
-    """Text of several lines as a quotation: no line of it can be taken for one of ours."""
-    return [f"> {plain(line)}".rstrip() for line in text.strip().splitlines()]
+    """Markdown of several lines as a quotation: no line of it can be taken for one of ours, and none for HTML."""
+    return [f"> {one_line(line).replace('<', chr(92) + '<')}".rstrip() for line in text.strip().splitlines()]
 
 
 def _line(cells: Sequence[str]) -> str:

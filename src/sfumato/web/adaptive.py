@@ -58,6 +58,13 @@ def rule_of(study: Study) -> tuple[Index, Stopping]:
             fix="choose one of these, or stop by lead",
             code="no-risk",
         )
+    if study.deeper is not None and index.name not in RISKS and not study.deeper.items:
+        raise BadSetting(
+            f"found [deeper] with index = {index.name!r}, which cannot say when it is worth its time",
+            expected=f"{listing(list(RISKS))}, or the items that are to be asked about with it",
+            fix="choose one of these, or list the items in [deeper]",
+            code="no-risk",
+        )
     wrong = [each.name for each in kinds_of(study) if each.name not in ABOUT_ONE_ITEM]
     if wrong or len(study.classes) < 2:
         raise BadSetting(
@@ -83,7 +90,8 @@ class AdaptiveGuide:
         self._kinds = kinds_of(study)
         self._classes = {name: k for k, name in enumerate(study.class_names)}
         deeper = study.deeper
-        self._deeper = None if deeper is None else Form(deeper.votes, deeper.seconds)
+        weighed = deeper is not None and self._index.name in RISKS
+        self._deeper = Form(deeper.votes, deeper.seconds) if deeper is not None and weighed else None
         self._votes = (1.0,) if deeper is None else (1.0, deeper.votes)
         self._aside = ThreadPoolExecutor(1, "prior") if aside else None
         self._state: Allocation | None = None

@@ -26,12 +26,19 @@ def planned(study: Study, plan: Plan) -> Study:
         )
     answers, people = plan.answers, study.people
     question = _asked(study, plan.question.kind)
-    if not isinstance(answers, AdaptivePlan):
-        kept = replace(people, answers_per_item=answers.each, assignment=Assignment.FEWEST)
-        return replace(study, question=question, people=kept, adaptive=Adaptive(), deeper=None)
     deeper = None
     if (form := plan.question.deeper) is not None:
         deeper = Deeper(_asked(study, form.kind), form.votes, form.seconds, plan.deeper_items)
+    if not isinstance(answers, AdaptivePlan):
+        # Items that are to be asked about deeply need a guide, if only one that asks for as many about each.
+        by = Assignment.ADAPTIVE if deeper is not None and deeper.items else Assignment.FEWEST
+        return replace(
+            study,
+            question=question,
+            people=replace(people, answers_per_item=answers.each, assignment=by),
+            adaptive=Adaptive(index="uniform", audit=0.0),
+            deeper=deeper if by is Assignment.ADAPTIVE else None,
+        )
     return replace(
         study,
         question=question,
@@ -41,12 +48,20 @@ def planned(study: Study, plan: Plan) -> Study:
             target=answers.target,
             lead=answers.lead,
             fewest=answers.fewest,
-            answers=plan.cost.answers,
+            answers=_in_all(plan, answers),
             audit=answers.audit,
             seconds=plan.question.seconds or 1.0,
         ),
         deeper=deeper,
     )
+
+
+def _in_all(plan: Plan, answers: AdaptivePlan) -> int | None:
+    """The answers to stop at: those the budget pays for; without one those planned, unless items stop by themselves."""
+    if (budget := plan.budget) is not None:
+        affordable = budget.amount if budget.unit == "answers" else budget.amount / max(plan.cost.an_answer, 1e-12)
+        return max(int(affordable + 1e-9), plan.cost.answers)
+    return None if answers.target or answers.lead else plan.cost.answers
 
 
 def planned_items(study: Study, plan: Plan, items: Sequence[Item]) -> list[Item]:

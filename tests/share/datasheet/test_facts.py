@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.beliefs import Beliefs
+from sfumato.errors import BadTable, SfumatoWarning
 from sfumato.share.datasheet import QUESTIONS, Sources, datasheet
 from sfumato.share.datasheet.composition import difference_from_mean
 from sfumato.share.datasheet.facts import FACTS
@@ -141,3 +142,21 @@ def test_rows_without_people_are_told():
     unsaid = SoftLabels.from_numpy(["a", "b"], [[1, 0], [0, 1]], ["x", "y"])
     assert FACTS["missing"](Sources(unsaid)).points == ("How many people stand behind a label is not recorded.",)
     assert not FACTS["answers-per-item"](Sources(unsaid))
+
+
+def test_tables_without_rows_are_refused(folder):
+    sources = folder.sources("annotations", "beliefs")
+    with pytest.raises(
+        BadTable, match=r"annotations.parquet found no rows; expected at least one row in what is given"
+    ):
+        replace(sources, annotations=sources.annotations.take(np.zeros(6, bool)))
+    with pytest.raises(BadTable, match="given as beliefs"):
+        replace(sources, beliefs=sources.beliefs.take(np.zeros(0, np.int64)))
+
+
+def test_agreement_that_is_undefined_is_said_to_be():
+    same = Beliefs.from_votes(item=[1, 1, 2, 2], annotator=list("abab"), label=["x"] * 4, classes=["x", "y"])
+    labels = SoftLabels.from_numpy(["1", "2"], [[1, 0], [1, 0]], ["x", "y"], 2)
+    with pytest.warns(SfumatoWarning, match="alpha-nominal is undefined"):
+        rows = FACTS["agreement"](Sources(labels, beliefs=same)).grid.rows
+    assert rows[0][:3] == ("`alpha-nominal`", "undefined", "–")

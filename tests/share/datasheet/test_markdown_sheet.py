@@ -59,7 +59,7 @@ def test_names_from_data_break_nothing(sheet):
     text = markdown(sheet)
     assert "# Datasheet: Cats | dogs \\<b\\>" in text
     assert "| `dog\\|wolf` | 16.67% | 0 |" in text
-    assert "> \\<!-- end: asked --\\>" in text, "instructions cannot end a place of ours"
+    assert "> \\<!-- end: asked -->" in text, "instructions cannot end a place of ours"
 
 
 def test_what_a_person_wrote_stays(sheet, folder, tmp_path):

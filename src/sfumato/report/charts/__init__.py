@@ -15,6 +15,8 @@ from sfumato.report.charts.distribution import histogram
 from sfumato.report.charts.field import Field
 from sfumato.report.charts.heat_map import confusion, heat_map
 from sfumato.report.charts.intervals import intervals
+from sfumato.report.charts.parts import parts
+from sfumato.report.charts.places import places
 from sfumato.report.charts.reliability import reliability
 from sfumato.report.charts.scatter import scatter
 from sfumato.report.charts.shaded import shaded
@@ -29,6 +31,8 @@ __all__ = [
     "heat_map",
     "histogram",
     "intervals",
+    "parts",
+    "places",
     "reliability",
     "scatter",
     "shaded",

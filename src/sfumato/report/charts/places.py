@@ -13,10 +13,13 @@ from sfumato.report.chart import Chart
 from sfumato.report.charts.field import TEXT, Field, check_fields, escaped, finished, named
 from sfumato.report.data import Data, Source, as_columns
 
-SIDE = 420
-LETTER, LINE = 0.019, 0.05
-"""Width of a letter and height of a line, as shares of the map's side."""
-SIDES = {
+WIDE = 316
+"""As wide as a telephone: distances are true only where both axes have one scale, in every window."""
+BESIDE, ABOVE, TALLEST, PADDING = 48, 22, 340, 8
+"""Points for names beside the outermost points and above them, the most a map is high, and what is left round it."""
+LETTER, LINE = 0.023, 0.06
+"""Width of a letter and height of a line, as shares of the map's width."""
+SIDES: dict[str, tuple[int, int, dict[str, Any]]] = {
     "right": (1, 0, {"align": "left", "baseline": "middle", "dx": 8}),
     "left": (-1, 0, {"align": "right", "baseline": "middle", "dx": -8}),
     "above": (0, 1, {"align": "center", "baseline": "bottom", "dy": -8}),
@@ -48,11 +51,14 @@ def places(
         "side": sides_of(at, names),
         "name": [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in names],
     })  # fmt: skip
-    middle, reach = (at.max(axis=0) + at.min(axis=0)) / 2, max(float(np.ptp(at, axis=0).max()) * 0.62, 1e-9)
+    middle, reach = (at.max(axis=0) + at.min(axis=0)) / 2, np.maximum(np.ptp(at, axis=0) * 0.5, 1e-9)
+    unit = max(float(reach[0]) / (WIDE / 2 - BESIDE), float(reach[1]) / (TALLEST / 2 - ABOVE))
+    tall = round(2 * (float(reach[1]) / unit + ABOVE))
+    half = (WIDE / 2 * unit, tall / 2 * unit)
     bare: dict[str, Any] = {"labels": False, "ticks": False, "domain": False, "grid": False}
     fields = [
-        Field(column, "", domain=(float(centre - reach), float(centre + reach)))
-        for column, centre in ((x, middle[0]), (y, middle[1]))
+        Field(column, "", domain=(float(centre - side), float(centre + side)))
+        for column, centre, side in ((x, middle[0], half[0]), (y, middle[1], half[1]))
     ]
     encoded = {"x": fields[0].x(**bare), "y": fields[1].y(**bare)}
     said = [named(of), *(field.told() for field in told)]
@@ -61,9 +67,9 @@ def places(
     for side, (_, _, where) in SIDES.items():
         words = alt.Chart().transform_filter(alt.FieldEqualPredicate(field="side", equal=side))
         text = alt.Text(field=escaped("name"), type=TEXT)
-        for halo in ({"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round"}, {}):
-            layers.append(words.mark_text(fontSize=12.5, **where, **halo).encode(**encoded, text=text))
-    return Chart(name, title, caption, finished(layers, columns, height=SIDE, widest=SIDE + 60), columns, source)
+        halos: tuple[dict[str, Any], ...] = ({"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round"}, {})
+        layers += [words.mark_text(fontSize=12.5, **where, **halo).encode(**encoded, text=text) for halo in halos]
+    return Chart(name, title, caption, finished(layers, columns, height=tall, widest=WIDE + PADDING), columns, source)
 
 
 def sides_of(at: Float[np.ndarray, "points 2"], names: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sfumato.elicit.kind import label_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.share.datasheet.sources import Sources
-from sfumato.share.datasheet.told import Grid, Told, spread
+from sfumato.share.datasheet.told import Grid, Told, interval, spread
 from sfumato.share.markdown import code
 from sfumato.study import Framing
 
@@ -114,17 +114,22 @@ def when(sources: Sources) -> Told:
 
 def agreement(sources: Sources) -> Told:
     """Every measure of agreement that applies, with its interval."""
-    if sources.beliefs is None or not len(sources.beliefs):
+    if sources.beliefs is None:
         return Told()
     found = sources.agreement
     assert found is not None
     if not len(found):
         return Told(("No item was judged by two people: there is nothing to compare.",), files=("beliefs",))
     rows = tuple(
-        (code(found.measure[i]), f"{found.value[i]:.3f}", f"{found.low[i]:.3f} to {found.high[i]:.3f}",
-         f"{found.n_items[i]:,}", f"{found.n_answers[i]:,}")
+        (
+            code(found.measure[i]),
+            "undefined" if np.isnan(found.value[i]) else f"{found.value[i]:.3f}",
+            interval(found.low[i], found.high[i], 3),
+            f"{found.n_items[i]:,}",
+            f"{found.n_answers[i]:,}",
+        )
         for i in range(len(found))
-    )  # fmt: skip
+    )
     points = ("Alpha is 1 where all agree and 0 where agreement is by chance; total variation is 0 where all agree.",
               f"Intervals: {'; '.join(dict.fromkeys(found.interval))}.")  # fmt: skip
     command = f"sfumato agreement {shlex.quote(sources.name_of('beliefs'))}"

@@ -114,7 +114,7 @@ def doubt(sources: Sources) -> Told:
         for k in range(N_BINS)
     )
     grid = Grid(("entropy, nats", "items", "share"), rows)
-    if sources.beliefs is None or not len(sources.beliefs):
+    if sources.beliefs is None:
         return Told(tuple(points), grid, files=("labels",), settled=False)
     made = sources.beliefs.doubt()
     points.append(

@@ -8,7 +8,7 @@ from sfumato import __version__
 from sfumato.scores import ALL
 from sfumato.share.datasheet import collection, composition
 from sfumato.share.datasheet.sources import Sources
-from sfumato.share.datasheet.told import Grid, Told
+from sfumato.share.datasheet.told import Grid, Told, interval
 from sfumato.share.markdown import code
 from sfumato.soft_labels import Target
 
@@ -57,7 +57,7 @@ def used(sources: Sources) -> Told:
     grid = Grid(
         ("metric", "condition", "value", "interval", "items"),
         tuple(
-            (code(each.metric), each.condition, f"{each.value:.4f}", f"{each.low:.4f} to {each.high:.4f}",
+            (code(each.metric), each.condition, f"{each.value:.4f}", interval(each.low, each.high, 4),
              f"{each.n_items:,}")
             for each in rows[:SHOWN_SCORES]
         ),

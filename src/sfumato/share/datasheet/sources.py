@@ -14,6 +14,7 @@ from sfumato.agreement import Agreement, agreement
 from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
 from sfumato.columns import check_columns
+from sfumato.errors import BadTable, Where
 from sfumato.evaluate.duplicates import Duplicates, find_duplicates
 from sfumato.files import read_rows
 from sfumato.inputs import Inputs
@@ -60,6 +61,17 @@ class Sources:
     screening: ScreenedOut | None = None
     scores: Scores | None = None
     paths: tuple[tuple[str, Path], ...] = ()
+
+    def __post_init__(self) -> None:
+        for option, table in (("labels", self.labels), ("annotations", self.annotations), ("beliefs", self.beliefs)):
+            if table is not None and not len(table):
+                raise BadTable(
+                    "found no rows",
+                    expected=f"at least one row in what is given as {option}",
+                    fix="check how the file was made, or leave it out",
+                    code="no-rows",
+                    where=Where(next((str(path) for known, path in self.paths if known == option), None)),
+                )
 
     @classmethod
     def read(

@@ -33,6 +33,11 @@ class Told:
         return bool(self.points or self.grid or self.quote)
 
 
+def interval(low: float, high: float, places: int) -> str:
+    """`0.716 to 0.754`; a dash where there is none."""
+    return "–" if np.isnan(low) or np.isnan(high) else f"{low:.{places}f} to {high:.{places}f}"
+
+
 def spread(values: Shaped[np.ndarray, "values"]) -> str:
     """Whole numbers in a few words: `3 to 9 (median 5)`, or the one number they all are."""
     low, high = int(values.min()), int(values.max())

@@ -1,0 +1,88 @@
+"""The pictures in the documents, taken in a real Chromium from a study that is served and a report that was made.
+
+    python docs/make_images.py [study] [report]          (both if none is named)
+
+study    images/study.png: `sfumato study new --demo`, served, and a trial in which somebody in doubt placed ten tokens.
+report   images/report.png: what `sfumato demo` leaves as its report.
+
+Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colours, to stay under 200 kB each.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Page, ViewportSize, sync_playwright
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent / "tests" / "support"))
+
+from study_server import StudyServer  # noqa: E402
+
+from browser import Person  # noqa: E402
+
+MOST_BYTES = 200_000
+WIDTH = 1000
+
+
+def study(folder: Path) -> Path:
+    """A picture of a trial: a shape between circle and square, and ten tokens over the two."""
+    _sfumato(folder, "study", "new", "shapes", "--demo")
+    shapes = folder / "shapes"
+    practised = {"shape-01", "shape-12"}
+    for picture in (shapes / "images").rglob("shape-*"):
+        if picture.stem not in practised | {"shape-06"}:
+            picture.unlink()
+    with StudyServer(shapes) as server, _chromium(height=400) as page:
+        person = Person.joins(page, server)
+        person.begins()
+        for name, times in (("circle", 1), ("square", 4)):
+            for _ in range(times):
+                page.keyboard.press(person.key_of(name))
+        return _kept(page.screenshot(), "study")
+
+
+def report(folder: Path) -> Path:
+    """A picture of the upper part of a report."""
+    _sfumato(folder, "demo")
+    (made,) = folder.rglob("report.html")
+    with _chromium(height=720) as page:
+        page.goto(made.as_uri())
+        page.locator("[data-chart][data-drawn]").first.wait_for(state="attached")
+        return _kept(page.screenshot(), "report")
+
+
+def _sfumato(folder: Path, *command: str) -> None:
+    subprocess.run([sys.executable, "-m", "sfumato", *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextmanager
+def _chromium(height: int) -> Iterator[Page]:
+    arguments = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=arguments)
+        size = ViewportSize(width=WIDTH, height=height)
+        yield browser.new_context(viewport=size, device_scale_factor=1.5, reduced_motion="reduce").new_page()
+        browser.close()
+
+
+def _kept(picture: bytes, name: str) -> Path:
+    """The picture with 128 colours in the documents' folder; what is still too large is an error."""
+    path = DOCS / "images" / f"{name}.png"
+    few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+    assert path.stat().st_size < MOST_BYTES, f"{path} has {path.stat().st_size:,} bytes"
+    return path
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or ("study", "report"):
+        with tempfile.TemporaryDirectory() as place:
+            print({"study": study, "report": report}[wanted](Path(place)))

@@ -1,0 +1,156 @@
+"""Simulated people who judge digits, and their way through a study: over HTTP, as people come.
+
+They come one after the other, and what the server leaves to chance is drawn from a seed: the answers are the same
+every time. (`sfumato simulate` sends people of all sorts through any study, many at once.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.demo.digits import SEED
+from sfumato.elicit.chance import Chance
+from sfumato.elicit.simulated import Asked, Response, Truth
+from sfumato.files import read_arrays
+from sfumato.settings import at_least
+
+if TYPE_CHECKING:
+    from sfumato.elicit.fieldwork import Fieldwork
+    from sfumato.study import Study
+    from sfumato.web.simulation import Summary
+
+SECONDS = {"choice": 2.0, "tokens": 10.0, "top_two": 25.0}
+"""About how long an answer without doubt takes in each form: 2 s as in CIFAR-10H, the others by what there is to do."""
+CARELESS_EVERY, CARELESS_FIRST = 20, 7
+OWN = 60.0
+"""How near a person's belief is to their view of an image: the sum of a Dirichlet's parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Person:
+    """Somebody who sees digits in one of the views, a little in their own way; or who does not look, and always
+    presses the same key."""
+
+    number: int
+    views: Float[np.ndarray, "views items classes"]
+    row: dict[str, int]
+    """The row of each item in the views."""
+    attention: float = 1.0
+
+    @property
+    def looks(self) -> bool:
+        return self.number % CARELESS_EVERY != CARELESS_FIRST
+
+    def belief(self, item: str) -> Float[np.ndarray, "classes"]:
+        """What this person believes of an image: the same when it comes again."""
+        row = self.row[item]
+        view = self.views[self.number % len(self.views), row]
+        own = np.random.default_rng([SEED, self.number, row]).gamma(OWN * view + 1e-3)
+        return np.asarray(own / own.sum())
+
+    def answer(self, truths: Sequence[np.ndarray], asked: Asked, rng: np.random.Generator) -> Response:
+        """The form as this person fills it in, and the seconds that takes."""
+        kind, usual = asked.kind, SECONDS[asked.kind.name]
+        belief = self.belief(asked.stimulus.item) if self.looks else np.eye(len(truths[0]))[0]
+        raw = kind.simulate([belief.tolist()], asked.stimulus, asked.study, rng)
+        hurry = 1 + 1.5 * (1 - float(belief.max())) if self.looks else 0.2
+        return Response(raw, float(usual * hurry * rng.lognormal(0, 0.25)))
+
+
+class SeededChance(Chance):
+    """Chance that can be foreseen: for a study that nobody real takes."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self._source = random.Random(seed)
+
+    def randbytes(self, n: int) -> bytes:
+        return self._source.randbytes(n)
+
+
+def answer_study(folder: Path, n_people: int) -> Summary:
+    """Serve the study in `folder`, send the people through it, and keep what they answered in its `store`.
+
+    The store takes its place when all have answered; before, and if this is stopped, there is none.
+    """
+    from sfumato.study_file import read_study
+    from sfumato.web.serving import store_beside
+    from sfumato.web.simulation import simulate, stimuli_in
+
+    at_least("people", n_people, 1)
+    study = read_study(folder)
+    assert study.items.npz is not None
+    arrays = read_arrays(study.items.npz.with_name("views.npz"))
+    row = {str(name): i for i, name in enumerate(arrays["items"])}
+    people = [Person(number, arrays["views"], row) for number in range(n_people)]
+    mean = arrays["views"].mean(axis=0)
+    truth = Truth(study.class_names, lambda item: np.asarray(mean[row[item]]))
+    store = store_beside(study)
+    part = store.parent.with_name(f".{store.parent.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    try:
+        with _serving(study, part / store.name) as address, stimuli_in(part / store.name) as stimulus_of:
+            summary = simulate(
+                address, study, people, truth, stimulus_of, np.random.default_rng(SEED), concurrency=1
+            )
+        shutil.rmtree(store.parent, ignore_errors=True)
+        part.rename(store.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return summary
+
+
+@contextlib.contextmanager
+def _serving(study: Study, store: Path) -> Iterator[str]:
+    """The study served on a free port of the loopback, all of its chance from a seed; yields its address."""
+    from sfumato.web.serving import LOOPBACK, listening, opened, server_of
+
+    store.parent.mkdir(parents=True)
+    with opened(study, store) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
+        site.writer.run(_seed)
+        # One request at a time: a reply in two packets would wait 40 ms for the first to be acknowledged.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        server = server_of(site, LOOPBACK)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="server", daemon=True)
+        thread.start()
+        while not server.started and thread.is_alive():
+            time.sleep(0.005)
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def _seed(fieldwork: Fieldwork) -> None:
+    """From here on items are dealt out, and people named, by a seed."""
+    fieldwork.rng = fieldwork._turns.rng = SeededChance(SEED)
+    fieldwork._chance = fieldwork._turns.chance = SeededChance(SEED + 1)
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option("--people", default=60, show_default=True, help="How many.")
+def main(study: Path, people: int) -> None:
+    """Send simulated people through the study in the folder STUDY."""
+    summary = answer_study(study, people)
+    half = summary.latency_ms(50)
+    click.echo(f"{study}: {summary.n_acknowledged:,} answers of {people:,} people, half acknowledged in {half:.1f} ms")
+
+
+if __name__ == "__main__":
+    main()
