@@ -12,10 +12,11 @@ grid-full    the grid of all n, k = 3 to 90, on two cores: its time is estimated
 precision    expected errors against 100,000 simulated sets of answers an item. [data]
 halves       answers an image that `bayes` saves on real halves of CIFAR-10H, even and adaptive. [data]
 update       an answer arrives, the next item is chosen: 10,000 items, 10 classes. [data]
+exchange     what a soft answer of CIFAR-10S is worth in votes of CIFAR-10H, six seeds. [data]
 all          all but grid-full.
 
 Each line says what is asked, what was measured, and how many times better that is. Figures with [data] need
-SFUMATO_DATA, the folder that holds cifar10h. Ratios hold on a busy machine, seconds do not.
+SFUMATO_DATA, the folder that holds cifar10h and cifar10s. Ratios hold on a busy machine, seconds do not.
 """
 
 # ruff: noqa: E402
@@ -34,10 +35,11 @@ from pathlib import Path
 
 import plan_allocation
 import plan_annotators
+import plan_exchange
 import plan_geometry
 from plan_figures import Figure
 
-ALL = ("gnmds", "gradient", "grid", "correlation", "precision", "halves", "update")
+ALL = ("gnmds", "gradient", "grid", "correlation", "precision", "halves", "update", "exchange")
 
 
 def main() -> None:
@@ -60,8 +62,9 @@ def main() -> None:
         "precision": plan_annotators.figures,
         "halves": plan_allocation.halves,
         "update": plan_allocation.update,
+        "exchange": plan_exchange.figures,
     }
-    needs_data = {"precision", "halves", "update"} & set(named)
+    needs_data = {"precision", "halves", "update", "exchange"} & set(named)
     if needs_data and "SFUMATO_DATA" not in os.environ:
         print(f"left out, for SFUMATO_DATA is not set: {', '.join(sorted(needs_data))}")
         named = dict.fromkeys(name for name in named if name not in needs_data)

@@ -1,0 +1,42 @@
+"""What an answer of CIFAR-10S is worth in votes of CIFAR-10H, goal by goal, as means of several seeds."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from plan_figures import Figure
+from sfumato.imports import Cifar10H, Cifar10S
+from sfumato.plan.exchange import exchange_rates
+from sfumato.plan.goals import Goal
+
+SEEDS = 6
+PUBLISHED = {(Goal.DISTRIBUTION, "total variation", 1): 1.07, (Goal.DISTRIBUTION, "total variation", 6): 3.6}
+NEAR = 0.1
+"""How far a mean may lie from the published figure, as a share of it."""
+
+
+def figures() -> Iterator[Figure]:
+    place = Path(os.environ["SFUMATO_DATA"])
+    rich, votes = Cifar10S().read(place / "cifar10s").table, Cifar10H().read(place / "cifar10h").table
+    found: dict[tuple[str, str, int], list[tuple[float, float, float]]] = defaultdict(list)
+    for seed in range(SEEDS):
+        for rate in exchange_rates(rich, votes, kind="top_two", rng=np.random.default_rng(seed)).rates:
+            found[rate.goal, rate.measure, rate.n_answers].append((rate.votes, rate.low, rate.high))
+    for (goal, measure, n_answers), rates in found.items():
+        if n_answers not in (1, 6):
+            continue
+        mean, low, high = np.mean(rates, axis=0)
+        single = [rate[0] for rate in rates]
+        print(
+            f"{goal:13} {measure:24} {n_answers} answers: {mean:6.2f} votes ({low:.2f} to {high:.2f}); single seeds "
+            f"{min(single):.2f} to {max(single):.2f}",
+            flush=True,
+        )
+        if asked := PUBLISHED.get((Goal(goal), measure, n_answers)):
+            what = f"votes that {n_answers} soft answers are worth, by {measure}"
+            yield Figure(what, asked * (1 - NEAR), float(mean), upto=asked * (1 + NEAR))
