@@ -4,17 +4,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: demo test bench faults clean system
+.PHONY: demo test docs bench faults clean system
 
 demo: $(VENV)/.installed
-	@rm -rf demo-out
 	@$(BIN)/sfumato demo
 
 test: system $(VENV)/.tested
-	@$(BIN)/ruff check src tests bench examples
-	@$(BIN)/ruff format --check src tests bench examples
+	@$(BIN)/ruff check src tests bench examples docs/*.py
+	@$(BIN)/ruff format --check src tests bench examples docs/*.py
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -n 3 -m "not slow" --durations=15
+
+# The documents as a site: build/site/index.html, which opens from disk.
+docs: $(VENV)/.documented
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 faults: system $(VENV)/.tested
 	@$(BIN)/python -m pytest -n 2 -m slow
@@ -41,12 +45,16 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,report]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[demo]'
 	@$(BIN)/python -m sfumato.aggregate.kernels
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,report,postgres,test,scale,bench]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,report,postgres,test,scale,bench,docs]'
+	@touch $@
+
+$(VENV)/.documented: $(VENV)/bin/python pyproject.toml constraints.txt
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt 'mkdocs-material'
 	@touch $@
 
 $(VENV)/.benched: $(VENV)/.tested

@@ -3,7 +3,7 @@
     python docs/make_images.py [study] [report]          (both if none is named)
 
 study    images/study.png: `sfumato study new --demo`, served, and a trial in which somebody in doubt placed ten tokens.
-report   images/report.png: what `sfumato demo` leaves as its report.
+report   images/report.png: the report of `sfumato demo`, in demo-out; what an earlier demo left there is used.
 
 Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colours, to stay under 200 kB each.
 """
@@ -50,17 +50,22 @@ def study(folder: Path) -> Path:
 
 
 def report(folder: Path) -> Path:
-    """A picture of the upper part of a report."""
+    """A picture of the report's section on what doubt is made of."""
     _sfumato(folder, "demo")
-    (made,) = folder.rglob("report.html")
-    with _chromium(height=720) as page:
-        page.goto(made.as_uri())
-        page.locator("[data-chart][data-drawn]").first.wait_for(state="attached")
+    return of_report(folder / "demo-out" / "report.html")
+
+
+def of_report(path: Path) -> Path:
+    with _chromium(height=930) as page:
+        page.goto(f"{path.absolute().as_uri()}#what-the-doubt-is-made-of")
+        page.locator('[data-chart="doubt-parts"][data-drawn]').wait_for(state="attached")
+        page.locator("#what-the-doubt-is-made-of").evaluate("section => section.scrollIntoView()")
         return _kept(page.screenshot(), "report")
 
 
 def _sfumato(folder: Path, *command: str) -> None:
-    subprocess.run([sys.executable, "-m", "sfumato", *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    line = [sys.executable, "-m", "sfumato", *command]
+    subprocess.run(line, cwd=folder, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
 
 @contextmanager
@@ -83,6 +88,9 @@ def _kept(picture: bytes, name: str) -> Path:
 
 
 if __name__ == "__main__":
-    for wanted in sys.argv[1:] or ("study", "report"):
+    wanted = sys.argv[1:] or ["study", "report"]
+    if "study" in wanted:
         with tempfile.TemporaryDirectory() as place:
-            print({"study": study, "report": report}[wanted](Path(place)))
+            print(study(Path(place)))
+    if "report" in wanted:
+        print(report(DOCS.parent))

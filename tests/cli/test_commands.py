@@ -36,16 +36,6 @@ def test_from_the_published_answers_to_the_released_labels(published: Path, tmp_
     assert np.array_equal(ours[np.lexsort(ours.T)], released[np.lexsort(released.T)])
 
 
-def test_screen_and_label_without_those_set_aside(tmp_path: Path) -> None:
-    sfumato("demo", "-o", "out", cwd=tmp_path)
-    screening = pl.read_csv(tmp_path / "out" / "screening.csv")
-    (careless,) = screening.filter("set_aside")["annotator"].to_list()
-    assert screening["pay"].all()
-    kept = Beliefs.read(tmp_path / "out" / "beliefs.parquet").annotator.names.to_pylist()
-    assert sorted([*kept, careless]) == sorted(screening["annotator"].to_list())
-    assert len(kept) == 13
-
-
 def test_repeats_are_labelled_only_when_asked(published: Path, tmp_path: Path) -> None:
     sfumato("import", "cifar-10s", published / "cifar10s", "--repeats", "-o", "a.parquet", cwd=tmp_path)
     sfumato("label", "a.parquet", "--by", "top-two-clamp", "-o", "b.parquet", cwd=tmp_path)
@@ -146,10 +136,3 @@ def test_bad_percents_can_be_left_out(tmp_path: Path) -> None:
 
 def test_without_a_command_there_is_help(tmp_path: Path) -> None:
     assert "Steps:" in sfumato(cwd=tmp_path).stdout
-
-
-def test_the_demo_shows_doubt(tmp_path: Path) -> None:
-    shown = sfumato("demo", cwd=tmp_path).stdout
-    assert "people disagree" in shown
-    assert "nobody can tell" in shown
-    assert (tmp_path / "demo-out" / "doubt.csv").exists()

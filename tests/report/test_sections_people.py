@@ -148,7 +148,9 @@ def test_agreement_is_that_of_pairs_of_people() -> None:
     answers = first_answers(evidence.beliefs)
     pairs = [np.mean([a == b for a, b in combinations(each.values(), 2)]) for each in answers.values()]
     section = agreeing(evidence)
-    assert f"put the same class first in {100 * np.mean(pairs):.1f}% (" in words(section)
+    said = re.search(r"put the same class first in (\d+)% \(", words(section))
+    assert said
+    assert int(said[1]) == round(100 * np.mean(pairs))
     assert f"Krippendorff's alpha of {alpha(answers):.3f} (" in words(section)
     drawn = block(section, "agreement-by-class")
     assert isinstance(drawn, Chart)
@@ -180,6 +182,16 @@ def test_retest_compares_people_with_themselves() -> None:
 def test_who_answers_alone_agrees_with_nobody() -> None:
     alone = Beliefs.from_votes(item=["a", "b"], annotator=["x", "y"], label=["cat", "dog"])
     assert agreeing(Evidence(beliefs=alone)) is None
+
+
+def test_where_all_say_the_same_nothing_is_expected_by_chance() -> None:
+    alike = Beliefs.from_votes(item=list("aabb"), annotator=list("xyxy"), label=["cat"] * 4, classes=["cat", "dog"])
+    section = agreeing(Evidence(beliefs=alike))
+    assert "every answer names the same class" in words(section)
+    listed = block(section, "agreement")
+    assert isinstance(listed, Listing)
+    assert listed.columns[1].values[0] is None
+    assert "nan" not in words(doubting(Evidence(beliefs=alike)))
 
 
 def test_doubt_has_two_parts() -> None:

@@ -143,11 +143,7 @@ def _asked(context: click.Context) -> str:
         value = context.params.get(parameter.name or "")
         if value in (None, (), "") or value == parameter.get_default(context):
             continue
-        flag = (
-            []
-            if isinstance(parameter, click.Argument)
-            else [parameter.opts[-1] if len(parameter.opts) > 1 else parameter.opts[0]]
-        )
+        flag = [] if isinstance(parameter, click.Argument) else [parameter.opts[0]]
         for each in value if isinstance(value, tuple) else (value,):
             words += [*flag, str(each)]
     return shlex.join(words)

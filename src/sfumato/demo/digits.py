@@ -60,12 +60,10 @@ class Digits:
         """Write `inputs.npz`, the classes twice (`original.csv`, and as SoftLabels `gold.csv`), `views.npz` and what
         the views come to, `truth.csv`."""
         names = np.array(self.items)
-        for name, arrays in (
-            ("inputs.npz", {"images": self.images, "items": names, "labels": np.array(self.labels)}),
-            ("views.npz", {"views": self.views, "items": names}),
-        ):
-            with replacing(folder / name) as part, part.open("wb") as file:
-                np.savez(file, **arrays)
+        with replacing(folder / "inputs.npz") as part, part.open("wb") as file:
+            np.savez(file, images=self.images, items=names, labels=np.array(self.labels))
+        with replacing(folder / "views.npz") as part, part.open("wb") as file:
+            np.savez(file, views=self.views, items=names)
         with replacing(folder / "original.csv") as part:
             rows = (f"{item},{label}\n" for item, label in zip(self.items, self.labels, strict=True))
             part.write_text("item,label\n" + "".join(rows), "utf-8")
@@ -131,14 +129,15 @@ def _view(pixels: Float[np.ndarray, "items height width"], written: Int[np.ndarr
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--images", default=360, show_default=True, help="How many.")
 @click.option("--people", default=60, show_default=True, help="How many people each study is for.")
-def main(folder: Path, images: int, people: int) -> None:
+@click.option("--answers", default=10, show_default=True, help="How many of them answer about an image.")
+def main(folder: Path, images: int, people: int, answers: int) -> None:
     """Write the digits to FOLDER, and three studies about them, a form each."""
     from sfumato.demo.studies import write_studies
 
     digits = chosen_digits(images)
     folder.mkdir(parents=True, exist_ok=True)
     digits.write(folder)
-    write_studies(folder, n_items=len(digits.items), n_people=people)
+    write_studies(folder, n_items=len(digits.items), n_people=people, n_answers=answers)
     click.echo(f"{folder}: {len(digits.items):,} images of digits, and three studies about them")
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import multiprocessing
+import os
 import random
 import shutil
+import signal
 import socket
 import threading
 import time
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 SECONDS = {"choice": 2.0, "tokens": 10.0, "top_two": 25.0}
 """About how long an answer without doubt takes in each form: 2 s as in CIFAR-10H, the others by what there is to do."""
+PART = ".store.part"
+"""Where answers are until all are there."""
 CARELESS_EVERY, CARELESS_FIRST = 20, 7
 OWN = 60.0
 """How near a person's belief is to their view of an image: the sum of a Dirichlet's parameters."""
@@ -100,13 +105,11 @@ def answer_study(folder: Path, n_people: int) -> Summary:
     mean = arrays["views"].mean(axis=0)
     truth = Truth(study.class_names, lambda item: np.asarray(mean[row[item]]))
     store = store_beside(study)
-    part = store.parent.with_name(f".{store.parent.name}.part")
+    part = store.parent.with_name(PART)
     shutil.rmtree(part, ignore_errors=True)
     try:
         with _serving(study, part / store.name) as address, stimuli_in(part / store.name) as stimulus_of:
-            summary = simulate(
-                address, study, people, truth, stimulus_of, np.random.default_rng(SEED), concurrency=1
-            )
+            summary = simulate(address, study, people, truth, stimulus_of, np.random.default_rng(SEED), concurrency=1)
         shutil.rmtree(store.parent, ignore_errors=True)
         part.rename(store.parent)
     finally:
@@ -142,14 +145,37 @@ def _seed(fieldwork: Fieldwork) -> None:
     fieldwork._chance = fieldwork._turns.chance = SeededChance(SEED + 1)
 
 
+def answer_studies(folders: Sequence[Path], n_people: int) -> list[Summary]:
+    """Every study answered, as `answer_study` has it, several at once: a process each, as many as there are cores.
+
+    If this is stopped they are stopped, and nothing is left of what they had begun.
+    """
+    if len(folders) == 1:
+        return [answer_study(folders[0], n_people)]
+    at_once = min(len(folders), os.cpu_count() or 1)
+    try:
+        with multiprocessing.get_context("spawn").Pool(at_once, _leave_stopping_to_others) as pool:
+            return pool.starmap(answer_study, [(folder, n_people) for folder in folders], chunksize=1)
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder / PART, ignore_errors=True)
+
+
+def _leave_stopping_to_others() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @click.command()
-@click.argument("study", type=click.Path(path_type=Path))
+@click.argument("studies", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--people", default=60, show_default=True, help="How many.")
-def main(study: Path, people: int) -> None:
-    """Send simulated people through the study in the folder STUDY."""
-    summary = answer_study(study, people)
-    half = summary.latency_ms(50)
-    click.echo(f"{study}: {summary.n_acknowledged:,} answers of {people:,} people, half acknowledged in {half:.1f} ms")
+def main(studies: tuple[Path, ...], people: int) -> None:
+    """Send simulated people through the STUDIES, each a folder: the same people through all of them."""
+    summaries = answer_studies(studies, people)
+    n_answers = sum(summary.n_acknowledged for summary in summaries)
+    half = max(summary.latency_ms(50) for summary in summaries)
+    click.echo(
+        f"{n_answers:,} answers of {people:,} people in {len(studies)} studies, half of them safe in {half:.1f} ms"
+    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ HOW_TO = {
     "choice": "Choose the digit it is most likely to be.",
     "top_two": "Say which digit it is most likely to be and how sure you are, perhaps a second, and what it cannot be.",
 }
-ANSWERS_AN_ITEM = 10
 REPEATS = 3
 STUDY = Template("""\
 # A study file: what is asked, about which items, of whom. `sfumato study new` writes one with every key explained.
@@ -48,8 +47,8 @@ def folder_of(folder: Path, form: str) -> Path:
     return folder if form == FORMS[0] else folder / form
 
 
-def write_studies(folder: Path, *, n_items: int, n_people: int) -> None:
-    """A study file a form, so that `n_people` people give every item ten answers between them."""
+def write_studies(folder: Path, *, n_items: int, n_people: int, n_answers: int) -> None:
+    """A study file a form, so that `n_people` people give every item `n_answers` between them."""
     for form in FORMS:
         place = folder_of(folder, form)
         place.mkdir(parents=True, exist_ok=True)
@@ -58,9 +57,9 @@ def write_studies(folder: Path, *, n_items: int, n_people: int) -> None:
             inputs="inputs.npz" if form == FORMS[0] else "../inputs.npz",
             kind=form,
             how_to=HOW_TO[form],
-            # Room for somebody who would like to answer, too.
-            answers=ANSWERS_AN_ITEM + 5,
-            batch_size=min(n_items, math.ceil(ANSWERS_AN_ITEM * n_items / n_people)),
+            # A few more than will come, so that the last ones need not search for an image they have not seen.
+            answers=n_answers + 5,
+            batch_size=min(n_items, math.ceil(n_answers * n_items / n_people)),
             repeats=REPEATS,
         )
         with replacing(place / "study.toml") as part:

@@ -25,7 +25,7 @@ def png_bytes(picture: UInt8[np.ndarray, "height width *channels"]) -> bytes:
     filtered = np.empty((height, 1 + width * n_colours), np.uint8)
     filtered[:, 0] = LEFT
     filtered[:, 1:] = lines.reshape(height, -1)
-    packed = zlib.compress(filtered.tobytes(), 9)
+    packed = zlib.compress(filtered.tobytes())
     return SIGNATURE + _chunk(b"IHDR", size) + _chunk(b"IDAT", packed) + _chunk(b"IEND", b"")
 
 

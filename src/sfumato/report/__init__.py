@@ -8,6 +8,7 @@ from sfumato.report.chart import Chart
 from sfumato.report.data import Source
 from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Page, Section
+from sfumato.report.plotting import plot
 
 __all__ = [
     "Chart",
@@ -21,4 +22,5 @@ __all__ = [
     "Prose",
     "Section",
     "Source",
+    "plot",
 ]

@@ -11,6 +11,7 @@ from sfumato import __version__
 from sfumato.report.blocks import Block, Fact, Facts, Points, Prose
 from sfumato.report.evidence import Evidence
 from sfumato.report.findings import findings
+from sfumato.report.measuring_models import OnProgress, models_of, untold
 from sfumato.report.page import Page, Section
 from sfumato.report.provenance import counted, provenance
 from sfumato.report.sections import PEOPLE_SECTIONS
@@ -23,7 +24,7 @@ from sfumato.report.sections.robustness import robustness
 from sfumato.report.sections.single_scores import single_scores
 from sfumato.report.sections.stability import stability
 from sfumato.report.sections.targets import targets
-from sfumato.report.trained_models import Models, OnProgress, untold
+from sfumato.report.trained_models import Models
 
 MODEL_SECTIONS: tuple[Callable[[Models], Section | None], ...] = (
     targets,
@@ -58,7 +59,7 @@ class Report:
         told = on_progress or untold
         evidence = self.evidence
         told(0.0, "measuring the models")
-        models = Models.of(
+        models = models_of(
             evidence,
             level=self.level,
             resamples=self.resamples,
@@ -111,7 +112,8 @@ def _facts(evidence: Evidence, models: Models | None) -> list[Fact]:
         each = labels.n_annotators
         note = f"{each.mean():.1f} answers each" if each is not None and len(each) and each.min() > 0 else ""
         facts.append(Fact(f"{len(labels):,}", "items judged by people", note))
-        facts.append(Fact(f"{len(labels.classes)}", "classes"))
+        if evidence.plan is None:
+            facts.append(Fact(f"{len(labels.classes)}", "classes"))
     if models is not None:
         n = len(models.targets)
         facts.append(Fact(f"{n}", f"training target{'s' * (n != 1)}", _seeds(models)))
@@ -119,7 +121,7 @@ def _facts(evidence: Evidence, models: Models | None) -> list[Fact]:
         facts.append(Fact(f"{tested:,}", "items tested", "not learnt from"))
     if evidence.plan is not None:
         facts.append(Fact(f"{evidence.plan.cost.answers:,}", "answers planned", f"{evidence.plan.n_items:,} items"))
-    return facts[:5]
+    return facts
 
 
 def _seeds(models: Models) -> str:

@@ -1,58 +1,29 @@
-"""Trained models: what evidence says of its runs, measured once for all sections that show it."""
+"""Trained models: the figures of runs, measured once for all sections that show them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
-from sfumato.errors import BadTable, SfumatoWarning
+from sfumato.errors import SfumatoWarning
 from sfumato.evaluate.compared import Compared
-from sfumato.evaluate.comparing import Difference, compare_runs, scores_over_seeds
-from sfumato.evaluate.conditions import CLEAN
-from sfumato.evaluate.measuring import Measured, measure_runs
-from sfumato.evaluate.metric import Metric
-from sfumato.evaluate.metrics import (
-    AURC,
-    ECE,
-    Accuracy,
-    AccuracyOriginal,
-    Brier,
-    CrossEntropy,
-    EntropyPearson,
-    KLDivergence,
-    RMSCalibration,
-    SecondBestAccuracy,
-)
+from sfumato.evaluate.comparing import Difference
+from sfumato.evaluate.measuring import Measured
 from sfumato.evaluate.pairing import compared_runs
-from sfumato.evaluate.run_folders import Trained, read_runs
-from sfumato.evaluate.strata import Agreement
+from sfumato.evaluate.run_folders import RUN, Trained
+from sfumato.evaluate.training_dynamics import RunFound, find_runs
 from sfumato.report.evidence import Evidence
-from sfumato.resampling import FEWEST_DRAWS
-from sfumato.scores import ALL, RunScore, RunScores
+from sfumato.scores import RunScore
 from sfumato.soft_labels import SoftLabels
 
-CONTROL = "hard"
+CONTROL, SOFT = "hard", "soft"
 AGREE, DISAGREE = "people agree", "people disagree"
-METRICS: tuple[Metric, ...] = (
-    Accuracy(), SecondBestAccuracy(), CrossEntropy(), KLDivergence(), Brier(), ECE(), RMSCalibration(), AURC(),
-    EntropyPearson(),
-)  # fmt: skip
-IN_STRATA: tuple[Metric, ...] = (Accuracy(), CrossEntropy())
 MOST_NAMED = 8
 """So many targets are named in a chart; tables have all."""
 MOST_COLOURS = 6
 """So many targets are drawn as lines: more colours cannot be told apart."""
-
-OnProgress = Callable[[float, str], None]
-"""Told what share is done, and what is being done."""
-
-
-def untold(_share: float, _line: str) -> None:
-    """Nobody is told."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +37,7 @@ class Models:
     evidence: Evidence
     runs: tuple[Trained, ...]
     original: SoftLabels | None
+    measured: Measured | None
     scores: tuple[RunScore, ...]
     differences: tuple[Difference, ...]
     in_strata: tuple[RunScore, ...]
@@ -76,26 +48,13 @@ class Models:
     resamples: int
     notes: tuple[str, ...]
 
-    @classmethod
-    def of(
-        cls, evidence: Evidence, *, level: float = 0.95, resamples: int = 500, on_progress: OnProgress | None = None
-    ) -> Models | None:
-        """The models in `evidence`: measured from its runs, else read from its tables of scores; None without both."""
-        people = evidence.main_labels
-        if evidence.runs is None or people is None:
-            return _from_tables(evidence, level, resamples)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", SfumatoWarning)
-            measuring = _Measuring(evidence, people, level, resamples, on_progress or untold)
-            found = measuring.models()
-        notes = dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, SfumatoWarning))
-        return replace(found, notes=(*found.notes, *notes))
-
-    @property
+    @cached_property
     def targets(self) -> list[str]:
-        """All targets, the control first."""
+        """All targets, the control first, the others from the lowest cross-entropy up."""
         names = list(dict.fromkeys(each.target for each in self.scores))
-        return sorted(names, key=lambda name: name != self.control)
+        own = (each for each in self.scores if (each.metric, each.network) == ("cross_entropy", self.network))
+        values = {each.target: each.value for each in own if each.value == each.value}
+        return sorted(names, key=lambda name: (name != self.control, values.get(name, float("inf"))))
 
     @property
     def control(self) -> str | None:
@@ -113,19 +72,18 @@ class Models:
         return list(dict.fromkeys(each.network for each in self.scores))
 
     def drawn(self, most: int = MOST_NAMED) -> list[str]:
-        """The targets of the network in charts: all, or the control and those with the lowest cross-entropy."""
-        own = [each.target for each in self.of_metric("cross_entropy")] or self.targets
-        if len(own) <= most:
-            return [each for each in self.targets if each in own]
-        by_value = sorted(self.of_metric("cross_entropy"), key=lambda each: each.value)
-        kept = {self.control, *[each.target for each in by_value if each.target != self.control][: most - 1]}
-        return [each for each in self.targets if each in kept]
+        """The targets of the network in charts: all, or the control, `soft` and those with the lowest cross-entropy."""
+        trained = {each.target for each in self.scores if each.network == self.network}
+        own = [each for each in self.targets if each in trained]
+        first = [each for each in (self.control, SOFT) if each in own]
+        kept = {*first, *[each for each in own if each not in first][: most - len(first)]}
+        return [each for each in own if each in kept]
 
     def of_metric(self, metric: str, *, scores: Sequence[RunScore] | None = None) -> list[RunScore]:
-        """The scores of the network in charts, of one metric, the control first."""
+        """The scores of the network in charts, of one metric, in the order of `targets`."""
         own = self.scores if scores is None else scores
         found = [each for each in own if each.metric == metric and each.network == self.network]
-        return sorted(found, key=lambda each: each.target != self.control)
+        return sorted(found, key=lambda each: self.targets.index(each.target))
 
     def difference(self, metric: str, target: str) -> Difference | None:
         """How far `target` is from the control, of the network in charts, over all items."""
@@ -134,9 +92,12 @@ class Models:
 
     @property
     def treated(self) -> str | None:
-        """The target that findings are about: `soft`, else the first beside the control."""
-        others = [each for each in self.drawn() if each != self.control]
-        return None if not others else "soft" if "soft" in others else others[0]
+        """The target that findings are about: `soft`, else the first by name beside the control. Never the best one,
+        whose lead would in part be luck."""
+        others = sorted(each for each in self.drawn() if each != self.control)
+        if self.control is None or not others:
+            return None
+        return SOFT if SOFT in others else others[0]
 
     @cached_property
     def beside(self) -> dict[str, list[Compared]]:
@@ -154,6 +115,12 @@ class Models:
             by_target[run.target].append(compared)
         return {name: each for name, each in by_target.items() if each}
 
+    @cached_property
+    def folders(self) -> list[RunFound]:
+        """The folders of the runs; none where there is only a table of predictions a target."""
+        place = self.evidence.runs
+        return find_runs([place]) if place is not None and any(place.rglob(RUN)) else []
+
     @property
     def n_seeds(self) -> int:
         return max((each.n_seeds for each in self.scores), default=0)
@@ -161,7 +128,9 @@ class Models:
     def only_drawn(self, most: int = MOST_NAMED) -> str:
         """What is said where not all targets are drawn; empty where they are, and one network."""
         left = len(self.targets) - len(self.drawn(most))
-        said = f" Of {len(self.targets)} targets, the control and those with the lowest cross-entropy are drawn."
+        always = "the control, soft" if SOFT in self.targets else "the control"
+        said = f" Of {len(self.targets)} targets, {len(self.drawn(most))} are drawn: {always} and those "
+        said += "with the lowest cross-entropy."
         other = f" The network is `{self.network}`." if len(self.networks) > 1 else ""
         return (said if left > 0 else "") + other
 
@@ -172,118 +141,3 @@ def control_among(targets: Sequence[str]) -> str | None:
     if len(names) < 2:
         return None
     return CONTROL if CONTROL in names else names[0]
-
-
-@dataclass(frozen=True, eq=False)
-class _Measuring:
-    evidence: Evidence
-    people: SoftLabels
-    level: float
-    resamples: int
-    on_progress: OnProgress
-
-    def models(self) -> Models:
-        assert self.evidence.runs is not None
-        self.on_progress(0.0, "reading runs")
-        found = read_runs(self.evidence.runs)
-        plain = [replace(run, condition="") for run in found if run.condition == ("" if _some_plain(found) else CLEAN)]
-        changed = [run for run in found if run.condition] if _some_plain(found) else found
-        original = _usable(self.evidence.original, plain)
-        asked: tuple[Metric, ...] = (*METRICS, *((AccuracyOriginal(),) if original is not None else ()))
-        whole = self._measured(plain, asked, original, (0.1, 0.5, "scoring all items"))
-        parts = self._measured(plain, IN_STRATA, original, (0.5, 0.7, "scoring strata"), in_strata=True)
-        for folder in (self.evidence.shifted, self.evidence.attacked):
-            changed += read_runs(folder) if folder is not None else []
-        control = control_among([run.target for run in plain])
-        conditions, apart, notes = self._under_conditions(_once(changed), control)
-        in_strata = [each for each in scores_over_seeds(parts).scores if each.condition != ALL]
-        return Models(
-            self.evidence, tuple(plain), original, scores_over_seeds(whole).scores, self._compared(whole, control),
-            tuple(in_strata), self._compared(parts, control), conditions, apart, self.level, self.resamples, notes,
-        )  # fmt: skip
-
-    def _measured(
-        self,
-        runs: Sequence[Trained],
-        metrics: Sequence[Metric],
-        original: SoftLabels | None,
-        progress: tuple[float, float, str],
-        *,
-        in_strata: bool = False,
-        resamples: int | None = None,
-    ) -> Measured:
-        start, end, line = progress
-        return measure_runs(
-            runs, people=self.people, original=original, metrics=metrics, strata=(Agreement(),) if in_strata else (),
-            common=True, level=self.level, resamples=resamples or self.resamples, rng=np.random.default_rng(0),
-            on_progress=lambda done, of: self.on_progress(start + (end - start) * done / of, line),
-        )  # fmt: skip
-
-    def _compared(self, measured: Measured, control: str | None) -> tuple[Difference, ...]:
-        if control is None or len(measured.targets) < 2:
-            return ()
-        return compare_runs(measured, baseline=control, rng=np.random.default_rng(0)).differences
-
-    def _under_conditions(
-        self, runs: Sequence[Trained], control: str | None
-    ) -> tuple[tuple[RunScore, ...], tuple[Difference, ...], tuple[str, ...]]:
-        """Scores and differences under each condition, for another training: no other interval is shown, so few draws
-        are made; and what was left out."""
-        names = list(dict.fromkeys(run.condition for run in runs))
-        scores: list[RunScore] = []
-        apart: list[Difference] = []
-        notes: list[str] = []
-        for k, name in enumerate(names):
-            own = [run for run in runs if run.condition == name]
-            place = (0.7 + 0.2 * k / len(names), 0.7 + 0.2 * (k + 1) / len(names), f"scoring under {name}")
-            try:
-                found = self._measured(own, IN_STRATA, None, place, resamples=FEWEST_DRAWS)
-            except BadTable as error:
-                if error.code != "no-common-items":
-                    raise
-                notes.append(f"{name}: left out, for people judged none of its items")
-                continue
-            scores += scores_over_seeds(found).scores
-            if control in found.targets:
-                none = float("nan")
-                apart += [replace(each, both_low=none, both_high=none) for each in self._compared(found, control)]
-        return tuple(scores), tuple(apart), tuple(notes)
-
-
-def _some_plain(runs: Sequence[Trained]) -> bool:
-    return any(not run.condition for run in runs)
-
-
-def _once(runs: Sequence[Trained]) -> list[Trained]:
-    """Each run and condition once: pictures as they are stand beside every way of changing them."""
-    return list({(run.target, run.network, run.seed, run.condition): run for run in runs}.values())
-
-
-def _usable(original: SoftLabels | None, runs: Sequence[Trained]) -> SoftLabels | None:
-    """Original labels, where they are sure of every item that is predicted, and of no other class."""
-    if original is None:
-        return None
-    known = set(original.items.to_pylist())
-    tested = {item for run in runs for item in run.predictions.items.to_pylist()}
-    sure = bool((original.probs.max(axis=1) >= 1).all())
-    return original if sure and tested <= known and set(original.classes) <= set(runs[0].predictions.classes) else None
-
-
-def _from_tables(evidence: Evidence, level: float, resamples: int) -> Models | None:
-    """What tables of runs say; the first is taken."""
-    table = next((each for each in evidence.scores.values() if isinstance(each, RunScores)), None)
-    if table is None or not table.scores:
-        return None
-    rows = table.scores
-    whole = ALL if any(row.condition == ALL for row in rows) else CLEAN
-    differences = () if evidence.comparison is None else evidence.comparison.differences
-    in_strata = tuple(row for row in rows if row.condition in (AGREE, DISAGREE))
-    conditions = tuple(row for row in rows if row.condition not in (ALL, AGREE, DISAGREE) and ": " not in row.condition)
-    return Models(
-        evidence, (), None,
-        tuple(row for row in rows if row.condition == whole),
-        tuple(row for row in differences if row.condition == whole),
-        in_strata, tuple(row for row in differences if row.condition in (AGREE, DISAGREE)),
-        conditions, tuple(row for row in differences if row.condition not in (whole, AGREE, DISAGREE)),
-        level, resamples, (),
-    )  # fmt: skip

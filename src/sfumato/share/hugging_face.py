@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from jaxtyping import Int
 
 from sfumato.errors import BadTable, show
+from sfumato.files.png import png_bytes
 from sfumato.share.card import Config, Part, card
 from sfumato.share.columns import labelled_columns
 from sfumato.share.features import Feature, class_label, numbers, picture, schema_of, text, value
 from sfumato.share.folder import check_vacant, files_in, filling
-from sfumato.share.png import png_of
 from sfumato.share.release import Release
 from sfumato.share.sharing import Shared
 
@@ -128,7 +128,7 @@ def _labels_between(release: Release, rows: Int[np.ndarray, "rows"]) -> RowsOf:
     def between(start: int, stop: int) -> pa.Table:
         columns = labelled_columns(release, rows[start:stop], wide=False)
         if release.inputs is not None and release.inputs.images is not None:
-            pictures = list(png_of(release.inputs.images[rows[start:stop]]))
+            pictures = [png_bytes(image) for image in release.inputs.images[rows[start:stop]]]
             parts = [pa.array(pictures, pa.binary()), pa.nulls(stop - start, pa.string())]
             columns["image"] = pa.StructArray.from_arrays(parts, ["bytes", "path"])
         return pa.table(columns)

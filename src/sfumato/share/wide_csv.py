@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.files import ROW_GROUP, write_rows
+from sfumato.files.png import png_bytes
 from sfumato.share.columns import (
     ANSWER_MEANINGS,
     BELIEF_MEANINGS,
@@ -21,7 +22,6 @@ from sfumato.share.columns import (
 )
 from sfumato.share.folder import check_vacant, files_in, filling
 from sfumato.share.markdown import code, meanings, plain, table
-from sfumato.share.png import png_of
 from sfumato.share.release import Release
 from sfumato.share.sharing import Shared
 
@@ -74,7 +74,7 @@ def _picture_name(row: int) -> str:
 
 
 def _write_pictures(images: np.ndarray, folder: Path) -> None:
-    for row, picture in enumerate(png_of(images)):
+    for row, picture in enumerate(map(png_bytes, images)):
         path = folder / _picture_name(row)
         if row % PICTURES_A_FOLDER == 0:
             path.parent.mkdir(parents=True)

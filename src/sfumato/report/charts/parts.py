@@ -10,7 +10,7 @@ from sfumato.report.data import Data, Source, as_columns
 
 STEP, LEAST = 26, 60
 """Points from one bar to the next, and beside them all for the axis."""
-LABEL_WIDTH = 130
+LABEL_WIDTH = 110
 
 
 def parts(
@@ -36,6 +36,10 @@ def parts(
     x = Field(value.column, value.title, value.format, zero=True).x(grid=True, domain=False, ticks=False)
     drawn = alt.Chart().mark_bar(height={"band": 0.62}, stroke="var(--paper)", strokeWidth=1)
     said = [named(of), named(part), value.told(), *(field.told() for field in told)]
-    layer = drawn.encode(x=x.stack("zero"), y=y, color=series_colour(columns, part), tooltip=said)
+    colour = series_colour(columns, part)
+    if len(distinct(columns, part)) > 1:
+        # One below the other: beside long names there is no room for two.
+        colour = colour.legend(alt.Legend(title=None, symbolType="circle", columns=1))
+    layer = drawn.encode(x=x.stack("zero"), y=y, color=colour, tooltip=said)
     height = STEP * len(distinct(columns, of)) + LEAST // 3
     return Chart(name, title, caption, finished([layer], columns, height=height), columns, source)

@@ -12,13 +12,14 @@ from jaxtyping import Float
 from sfumato.report.chart import Chart
 from sfumato.report.charts.field import TEXT, Field, check_fields, escaped, finished, named
 from sfumato.report.data import Data, Source, as_columns
+from sfumato.report.naming import short_names
 
 WIDE = 316
 """As wide as a telephone: distances are true only where both axes have one scale, in every window."""
 BESIDE, ABOVE, TALLEST, PADDING = 48, 22, 340, 8
 """Points for names beside the outermost points and above them, the most a map is high, and what is left round it."""
-LETTER, LINE = 0.023, 0.06
-"""Width of a letter and height of a line, as shares of the map's width."""
+LETTER, LINE, POINT = 7, 16, 6
+"""Points that a letter is wide, a line is high, and a point reaches."""
 SIDES: dict[str, tuple[int, int, dict[str, Any]]] = {
     "right": (1, 0, {"align": "left", "baseline": "middle", "dx": 8}),
     "left": (-1, 0, {"align": "right", "baseline": "middle", "dx": -8}),
@@ -46,15 +47,13 @@ def places(
     check_fields(columns, x, y, of, *(field.column for field in told))
     at = np.array([columns[x], columns[y]], np.float64).T
     names = [str(each) for each in columns[of]]
-    columns = as_columns({
-        **columns,
-        "side": sides_of(at, names),
-        "name": [each if len(each) <= LONGEST else f"{each[: LONGEST - 1]}…" for each in names],
-    })  # fmt: skip
     middle, reach = (at.max(axis=0) + at.min(axis=0)) / 2, np.maximum(np.ptp(at, axis=0) * 0.5, 1e-9)
     unit = max(float(reach[0]) / (WIDE / 2 - BESIDE), float(reach[1]) / (TALLEST / 2 - ABOVE))
     tall = round(2 * (float(reach[1]) / unit + ABOVE))
     half = (WIDE / 2 * unit, tall / 2 * unit)
+    pixels = (at - middle) / unit + np.array([WIDE, tall]) / 2
+    short = short_names(names, LONGEST)
+    columns = as_columns({**columns, "side": sides_of(pixels, short, WIDE, tall), "name": short})
     bare: dict[str, Any] = {"labels": False, "ticks": False, "domain": False, "grid": False}
     fields = [
         Field(column, "", domain=(float(centre - side), float(centre + side)))
@@ -72,27 +71,38 @@ def places(
     return Chart(name, title, caption, finished(layers, columns, height=tall, widest=WIDE + PADDING), columns, source)
 
 
-def sides_of(at: Float[np.ndarray, "points 2"], names: Sequence[str]) -> list[str]:
-    """The side of each point on which its name overlaps least with names and points before it, greedily."""
-    span = max(float(np.ptp(at, axis=0).max()) * 1.24, 1e-9)
-    unit = (at - at.min(axis=0)) / span
-    boxes = [(*point - 0.015, *point + 0.015) for point in unit]
+def sides_of(at: Float[np.ndarray, "points 2"], names: Sequence[str], wide: float, tall: float) -> list[str]:
+    """The side of each point on which its name covers least of points and of names before it, and stays inside.
+
+    Places are in points from the lower left corner of a map so wide and tall.
+    """
+    taken = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in at.tolist()]
     chosen: list[str] = []
-    for point, each in zip(unit, names, strict=True):
-        wide = LETTER * min(len(each), LONGEST)
+    for (x, y), name in zip(at.tolist(), names, strict=True):
+        length = LETTER * len(name)
         options = {}
         for side, (right, up, _) in SIDES.items():
-            left = point[0] + {1: 0.02, -1: -0.02 - wide, 0: -wide / 2}[right]
-            low = point[1] + {1: 0.02, -1: -0.02 - LINE, 0: -LINE / 2}[up]
-            options[side] = (left, low, left + wide, low + LINE)
-        best = min(options, key=lambda side: sum(_overlap(options[side], box) for box in boxes))
-        boxes.append(options[best])
+            left = x + {1: POINT, -1: -POINT - length, 0: -length / 2}[right]
+            low = y + {1: POINT, -1: -POINT - LINE, 0: -LINE / 2}[up]
+            options[side] = (left, low, left + length, low + LINE)
+        best = min(options, key=lambda side: _covered(options[side], taken, (0, 0, wide, tall)))
+        taken.append(options[best])
         chosen.append(best)
     return chosen
 
 
-def _overlap(one: Sequence[float], other: Sequence[float]) -> float:
-    """The area that two boxes (left, low, right, high) share."""
+Box = tuple[float, float, float, float]
+"""Left, low, right, high."""
+
+
+def _covered(box: Box, taken: Sequence[Box], frame: Box) -> float:
+    """How much of what is taken a box covers; what of it lies outside the frame counts most."""
+    whole = (box[2] - box[0]) * (box[3] - box[1])
+    return 10 * (whole - _overlap(box, frame)) + sum(_overlap(box, each) for each in taken)
+
+
+def _overlap(one: Box, other: Box) -> float:
+    """The area that two boxes share."""
     wide = min(one[2], other[2]) - max(one[0], other[0])
     high = min(one[3], other[3]) - max(one[1], other[1])
-    return max(float(wide), 0.0) * max(float(high), 0.0)
+    return max(wide, 0.0) * max(high, 0.0)

@@ -1,4 +1,4 @@
-"""Shaded points: one number against another, the darker the larger a third."""
+"""Shaded points: one number against another, and a third as steps of colour."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from jaxtyping import Float
 
@@ -9,6 +11,7 @@ from sfumato.agreement import Agreement, agreement
 from sfumato.agreement.answers import Answers
 from sfumato.agreement.disagreement import disagreeing_pairs
 from sfumato.beliefs import Beliefs
+from sfumato.errors import SfumatoWarning
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.charts import Field, dots
 from sfumato.report.estimates import mean_of
@@ -40,11 +43,18 @@ def agreeing(evidence: Evidence) -> Section | None:
     answers = Answers.of(beliefs)
     if not answers.first.n_items and not answers.repeats.n_items:
         return None
-    found = agreement(beliefs, rng=np.random.default_rng(0))
+    found = figures_of(beliefs)
     blocks: list[Block] = [Prose(tuple(_words(answers, found))), _listed(evidence, found)]
     if answers.first.n_items:
         blocks += _by_class(evidence, beliefs, answers)
     return Section(TITLE, tuple(blocks))
+
+
+def figures_of(beliefs: Beliefs) -> Agreement:
+    """As `sfumato agreement` has them, with the same seed; what is undefined the report says itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SfumatoWarning)
+        return agreement(beliefs, rng=np.random.default_rng(0))
 
 
 def _words(answers: Answers, found: Agreement) -> list[str]:
@@ -58,7 +68,9 @@ def _words(answers: Answers, found: Agreement) -> list[str]:
     if "alpha-nominal" in found.measure:
         i = found.measure.index("alpha-nominal")
         said.append(
-            f"Beyond what chance would give, that is Krippendorff's alpha of {found.value[i]:.3f} "
+            "What would be expected by chance is not known, for every answer names the same class."
+            if np.isnan(found.value[i])
+            else f"Beyond what chance would give, that is Krippendorff's alpha of {found.value[i]:.3f} "
             f"({found.low[i]:.3f} to {found.high[i]:.3f}); 1 would be full agreement, 0 agreement as by chance."
         )
     if "retest-same-class" in found.measure:
@@ -89,7 +101,7 @@ def _listed(evidence: Evidence, found: Agreement) -> Listing:
         f"Each with its 95% interval ({kinds}).",
         (
             Column("figure", tuple(MEANINGS.get(name, name) for name in found.measure)),
-            Column("value", tuple(found.value.tolist()), 3),
+            Column("value", tuple(_or_none(each) for each in found.value.tolist()), 3),
             Column("from", tuple(_or_none(each) for each in found.low.tolist()), 3),
             Column("to", tuple(_or_none(each) for each in found.high.tolist()), 3),
             Column("items", tuple(found.n_items.tolist()), 0),

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.annotations import Annotations
-from sfumato.errors import SfumatoError, listing
+from sfumato.errors import SfumatoError
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve, histogram
@@ -14,6 +14,7 @@ from sfumato.report.data import Source
 from sfumato.report.estimates import Estimate, mean_of, median_of
 from sfumato.report.evidence import Evidence
 from sfumato.report.listing import Column, Listing
+from sfumato.report.naming import short_names
 from sfumato.report.page import Section
 from sfumato.study import Framing, Question, Study
 
@@ -70,7 +71,7 @@ def _words(evidence: Evidence) -> list[str]:
             said.append(f"{again} “{prompt_of(question)}” in the form `{question.kind}`, for {whose}.")
     classes = evidence.study.class_names if evidence.study is not None else evidence.classes
     if classes:
-        said.append(f"They could choose among {len(classes)} classes: {listing(list(classes), 40)}.")
+        said.append(f"They could choose among {len(classes)} classes: {', '.join(short_names(classes))}.")
     if study is not None:
         people = study.people
         said.append(

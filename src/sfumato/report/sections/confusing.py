@@ -19,7 +19,7 @@ from sfumato.report.sections.class_map import class_map
 from sfumato.soft_labels import SoftLabels
 
 TITLE = "Which classes are taken for which"
-MOST_CLASSES = 20
+MOST_CLASSES = 12
 N_PAIRS = 10
 LEAST = 1e-6
 
@@ -92,7 +92,7 @@ def confusion_chart(evidence: Evidence, found: Taken) -> Chart:
     """The matrix as a heat map, of the classes with most confusion where there are many."""
     share = found.share
     kept = _most_confused(share)
-    names = short_names([found.classes[k] for k in kept], 16 if len(kept) > 10 else 20)
+    names = short_names([found.classes[k] for k in kept], 12)
     left = ""
     if len(kept) < len(found.classes):
         left = f" The {len(kept)} classes with most confusion of {len(found.classes)}; shares are within these."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from sfumato.report.blocks import Block, Prose
 from sfumato.report.charts import Field, heat_map
 from sfumato.report.data import Source
 from sfumato.report.listing import Column, Listing
+from sfumato.report.measuring_models import IN_STRATA
 from sfumato.report.page import Section
-from sfumato.report.trained_models import IN_STRATA, Models
+from sfumato.report.trained_models import Models
 from sfumato.report.wording import between, evaluation_source, figure, worded
 from sfumato.resampling import FEWEST_DRAWS
 
@@ -42,10 +44,13 @@ def cross_labels(models: Models) -> Section | None:
     with warnings.catch_warnings():
         # What is wrong with the runs was said when they were scored.
         warnings.simplefilter("ignore", SfumatoWarning)
-        measured = measure_against(
-            runs, kinds_of_labels(people, models.original), original=models.original, metrics=IN_STRATA, common=True,
+        kinds = kinds_of_labels(people, models.original)
+        unmeasured = {name: table for name, table in kinds.items() if name != PEOPLE}
+        others = measure_against(
+            runs, unmeasured, original=models.original, metrics=IN_STRATA, common=True,
             level=models.level, resamples=FEWEST_DRAWS,
         )  # fmt: skip
+    measured = {name: others[name] if name in others else _against_people(models) for name in kinds}
     base = evaluation_source(models.evidence, ("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS)
     source = Source(f"{base.command} --cross-label cross.csv", base.file, base.note)
     table = [row for row in cross_label(measured).scores if row.value == row.value]
@@ -54,6 +59,14 @@ def cross_labels(models: Models) -> Section | None:
     if ORIGINAL in measured and set(NEEDED) <= set(models.drawn()):
         blocks += _mode_shift(measured, source)
     return Section(TITLE, tuple(blocks))
+
+
+def _against_people(models: Models) -> Measured:
+    """What was measured against people before, of the targets drawn and the metrics that suit any kind of label."""
+    assert models.measured is not None
+    metrics = {metric.name for metric in IN_STRATA}
+    own = (each for each in models.measured.figures if each.network == models.network and each.metric.name in metrics)
+    return replace(models.measured, figures=tuple(each for each in own if each.target in models.drawn()))
 
 
 def _words(table: Sequence[CrossScore]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow.compute as pc
@@ -14,7 +13,7 @@ from sfumato.errors import SfumatoWarning
 from sfumato.evaluate.cartography import DataMap, data_map
 from sfumato.evaluate.human_doubt import HumanDoubt, doubt_correlations
 from sfumato.evaluate.regions import REGIONS
-from sfumato.evaluate.training_dynamics import DYNAMICS, TrainingDynamics, find_runs
+from sfumato.evaluate.training_dynamics import DYNAMICS, TrainingDynamics
 from sfumato.report.blocks import Points, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, shaded
@@ -41,7 +40,7 @@ def data_maps(models: Models) -> Section | None:
     said = [
         "Networks that noted how they predicted their training items after every epoch place each item on a map "
         "(Swayamdipta et al. 2020): how probable its class was held on average (confidence), and how much that changed "
-        "(variability). Colour is people's doubt, which the networks never saw as such."
+        "(variability). Colour is people's doubt."
     ]
     said.append("Rank correlation with people's entropy, by target, with intervals over items:")
     told = Points(tuple(f"`{name}`: {_told(found)}." for name, found in scores.items()))
@@ -50,9 +49,7 @@ def data_maps(models: Models) -> Section | None:
 
 def _maps(models: Models) -> dict[str, DataMap]:
     """A map of every target drawn whose runs noted their dynamics; all seeds of it together."""
-    if models.evidence.runs is None:
-        return {}
-    found = [run for run in find_runs([models.evidence.runs]) if (run.path / DYNAMICS).is_file()]
+    found = [run for run in models.folders if (run.path / DYNAMICS).is_file()]
     maps = {}
     for target in models.drawn(MOST_MAPS):
         own = [run for run in found if (run.target, run.network) == (target, models.network)]
@@ -99,8 +96,8 @@ def _chart(models: Models, maps: dict[str, DataMap], people: SoftLabels) -> Char
     return shaded(
         "data-maps",
         title="Maps of the training items",
-        caption=f"Above left: learnt at once and for good. Right: wavering. Below left: never learnt. The darker, the "
-        f"more people doubt.{part}{models.only_drawn(MOST_MAPS)}",
+        caption=f"Above left: learnt at once and for good. Right: wavering. Below left: never learnt. Colour is "
+        f"people's doubt, as in the legend.{part}{models.only_drawn(MOST_MAPS)}",
         data=columns,
         x=Field("variability", "variability", ".2~f", zero=True),
         y=Field("confidence", "confidence", ".0%", domain=(0, 1)),
@@ -111,11 +108,11 @@ def _chart(models: Models, maps: dict[str, DataMap], people: SoftLabels) -> Char
     )
 
 
-def _some(n: int, most: int) -> Sequence[int]:
+def _some(n: int, most: int) -> list[int]:
     """Rows to draw: all, or so many at random, always the same."""
     if n <= most:
-        return np.arange(n).tolist()
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False)).tolist()
+        return list(range(n))
+    return [int(row) for row in np.sort(np.random.default_rng(0).choice(n, most, replace=False))]
 
 
 def _regions(models: Models, maps: dict[str, DataMap], people: SoftLabels) -> Listing:

@@ -17,13 +17,13 @@ from sfumato.report.estimates import share_of
 from sfumato.report.evidence import Evidence
 from sfumato.report.gallery import Exhibit, Gallery
 from sfumato.report.listing import Column, Listing
-from sfumato.report.naming import shortened
+from sfumato.report.naming import counted, shortened
 from sfumato.report.page import Section
 from sfumato.report.pictures import NOTHING, looks_of
 
 TITLE = "Items that occur twice"
 ALL = "inputs"
-MOST_COMPARED = 2500
+MOST_COMPARED = 1500
 """Pictures up to which near ones are looked for here: the time grows with the square of their number."""
 N_SHOWN = 8
 
@@ -101,7 +101,7 @@ def _words(found: Duplicates, near: bool, listed: Sequence[Pair]) -> list[str]:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(found.kind).items())
         said = [
             f"Of {n_items:,} items, {doubled:,} have a duplicate, {share.percent()}; pairs: {kinds}. Leaving out "
-            f"{int(found.to_leave_out().sum()):,} items would leave one of each group."
+            f"{counted(int(found.to_leave_out().sum()), 'item')} would leave one of each group."
         ]
     else:
         how = "exactly or nearly the same as" if near else "exactly the same as"
@@ -124,14 +124,17 @@ def _leaking(found: Duplicates) -> list[str]:
     if len(found.splits) < 2:
         return []
     leaks = [
-        f"{found.leaking(one, other):,} items of {shortened(one)} have a duplicate in {shortened(other)}"
+        f"{counted(found.leaking(one, other), 'item')} of {shortened(one)} with a duplicate in {shortened(other)}"
         for i, one in enumerate(found.splits)
         for other in found.splits[:i]
         if found.leaking(one, other)
     ]
     if not leaks:
         return ["Nothing leaks from one split into another."]
-    return [f"{'; '.join(leaks)}: what was learnt from one is known in the other, and scores there are too good."]
+    return [
+        f"Between splits: {'; '.join(leaks)}. What was learnt from one is known in the other, and scores there are too "
+        "good."
+    ]
 
 
 def _leaks(evidence: Evidence, found: Duplicates) -> Listing:

@@ -6,14 +6,15 @@ from collections import Counter
 
 import numpy as np
 
-from sfumato.agreement import Agreement, agreement
+from sfumato.agreement import Agreement
+from sfumato.agreement.answers import Answers
 from sfumato.beliefs import Beliefs
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.estimates import share_of
 from sfumato.report.evidence import Evidence, Screened
 from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Section
-from sfumato.report.sections.agreeing import MEANINGS
+from sfumato.report.sections.agreeing import MEANINGS, figures_of
 from sfumato.report.sections.exhibits import first_choices
 
 TITLE = "Who was set aside, and why"
@@ -109,14 +110,14 @@ def _what_changes(evidence: Evidence) -> list[Block]:
 
 
 def _figures(beliefs: Beliefs) -> Agreement | None:
-    from sfumato.agreement.answers import Answers
-
     if not Answers.of(beliefs).first.n_items:
         return None
-    return agreement(beliefs, rng=np.random.default_rng(0))
+    return figures_of(beliefs)
 
 
 def _said(figures: Agreement, row: int) -> str:
+    if np.isnan(figures.value[row]):
+        return "undefined"
     return f"{figures.value[row]:.3f} ({figures.low[row]:.3f} to {figures.high[row]:.3f})"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.evaluate.epoch_shifts import epoch_shifts
 from sfumato.evaluate.paired_tests import t_interval
-from sfumato.evaluate.training_dynamics import BY_EPOCH, find_runs
+from sfumato.evaluate.training_dynamics import BY_EPOCH
 from sfumato.report.blocks import Prose
 from sfumato.report.charts import Field, curve
 from sfumato.report.data import Source
@@ -60,9 +60,7 @@ def stability(models: Models) -> Section | None:
 
 
 def _from_runs(models: Models) -> list[Row]:
-    if models.evidence.runs is None:
-        return []
-    found = [run for run in find_runs([models.evidence.runs]) if (run.path / BY_EPOCH).is_file()]
+    found = [run for run in models.folders if (run.path / BY_EPOCH).is_file()]
     rows: list[Row] = []
     for target in models.drawn(MOST_COLOURS):
         own = [run.path for run in found if (run.target, run.network) == (target, models.network)]

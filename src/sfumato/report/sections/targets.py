@@ -16,6 +16,9 @@ from sfumato.scores import RunScore
 
 TITLE = "What each target taught the models"
 RIGHT = ("accuracy", "second_best_accuracy", "accuracy_original")
+DIFFERING = ("accuracy", "cross_entropy", "ece")
+MOST_TESTS = 24
+"""Of more comparisons than these, only those of three metrics are listed."""
 MOST_ACROSS = 5
 """So many targets stand side by side in a table; more stand below each other."""
 NEAR = ("cross_entropy", "kl_divergence", "brier")
@@ -42,8 +45,8 @@ def _words(models: Models) -> list[str]:
         f"{len(models.targets)} target{'s' * (len(models.targets) != 1)} "
         f"({', '.join(f'`{each}`' for each in models.targets)}), {n_seeds} seed{'s' * (n_seeds != 1)} each, were "
         f"tested on {n_items:,} items that the networks had not learnt from. Everything is scored against how people "
-        "judge these items. Targets of one seed began with the same weights and saw the same batches, so they are compared "
-        "seed by seed and item by item."
+        "judge these items. Targets of one seed began with the same weights and saw the same batches, so they are "
+        "compared seed by seed and item by item."
     ]
     if n_seeds < 2:
         said.append("One seed says nothing of another training: intervals are about other items alone.")
@@ -151,15 +154,15 @@ def _with_spread(score: RunScore | None) -> str | None:
 def _differences_chart(models: Models) -> Chart:
     own = [each for each in models.differences if each.network == models.network and each.target in models.drawn()]
     order = {name: k for k, name in enumerate(models.drawn())}
-    rows = [each for metric in ("accuracy", "cross_entropy", "ece") for each in own if each.metric == metric]
-    rows.sort(key=lambda each: (("accuracy", "cross_entropy", "ece").index(each.metric), order[each.target]))
+    rows = [each for metric in DIFFERING for each in own if each.metric == metric]
+    rows.sort(key=lambda each: (DIFFERING.index(each.metric), order[each.target]))
     ends = [interval_of(each) for each in rows]
     n_apart = sum(is_apart(each) for each in rows)
     return intervals(
         "differences",
         title=f"Differences from {models.control}",
         caption=f"Each target less {models.control}, seed by seed. Of {len(rows)} intervals, {n_apart} leave out 0 "
-        f"(the dashed line); they are for another training on other items.{models.only_drawn()}",
+        f"(the dashed line). They are for another training on other items{_of_seeds_alone(rows)}.{models.only_drawn()}",
         data={
             "metric": [worded(each.metric) for each in rows],
             "target": [each.target for each in rows],
@@ -179,9 +182,19 @@ def _differences_chart(models: Models) -> Chart:
     )
 
 
+def _of_seeds_alone(rows: Sequence[Difference]) -> str:
+    """Which metrics have no interval over items, as the end of a sentence."""
+    names = dict.fromkeys(worded(each.metric) for each in rows if each.both_low != each.both_low)
+    return f"; of {' and '.join(names)}, for another training alone" if names else ""
+
+
 def _differences_listed(models: Models) -> Listing:
     rows = [each for metric in metrics_of(models) for each in models.differences if each.metric == metric]
     rows = [each for each in rows if each.metric != "entropy_pearson" and each.difference == each.difference]
+    left_out = ""
+    if len(rows) > MOST_TESTS:
+        rows = [each for each in rows if each.metric in DIFFERING]
+        left_out = " Of the other metrics, the command below writes them too."
     several = len(models.networks) > 1
     correction = next((each.correction for each in rows), "none")
     ends = [interval_of(each) for each in rows]
@@ -193,7 +206,7 @@ def _differences_listed(models: Models) -> Listing:
         f"Paired tests against {models.control}",
         f"Student's t of the differences between trainings of the same seed; corrected by {correction} comparisons of "
         f"a metric. Told apart: better or worse at a corrected p below {1 - models.level:.2g}. Intervals are for "
-        f"another training on other items; marked *, for another training alone.{few}",
+        f"another training on other items; marked *, for another training alone.{few}{left_out}",
         (
             Column("metric", tuple(worded(each.metric) for each in rows)),
             Column("target", tuple(f"{r.target}, {r.network}" if several else r.target for r in rows)),
