@@ -13,6 +13,7 @@ from sfumato.demo.people import PART, Person, answer_studies, answer_study
 from sfumato.demo.studies import FORMS, folder_of, write_studies
 from sfumato.elicit.database import StorePlace
 from sfumato.elicit.exporting import export
+from sfumato.errors import BadSetting
 
 N_ITEMS, N_PEOPLE = 20, 8
 
@@ -48,7 +49,8 @@ def test_the_same_answers_of_the_same_people_every_time(tmp_path: Path) -> None:
 def test_all_three_forms_at_once(tmp_path: Path) -> None:
     folder = studies_in(tmp_path / "one")
     places = [folder_of(folder, form) for form in FORMS]
-    assert [each.n_acknowledged for each in answer_studies(places, 3)] == [39, 39, 39]
+    answer_studies(places, 3)
+    assert [len(answers_in(place, form)) for place, form in zip(places, FORMS, strict=True)] == [39, 39, 39]
     people = [set(answers_in(place, form)["annotator"]) for place, form in zip(places, FORMS, strict=True)]
     assert people[0] == people[1] == people[2]
     assert answers_in(places[1], "choice")["kind"].unique().to_list() == ["choice/1"]
@@ -66,6 +68,16 @@ def test_a_stopped_study_leaves_no_store(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(KeyboardInterrupt):
         answer_study(folder, N_PEOPLE)
     assert sorted(folder.rglob("*")) == before
+
+
+def test_a_study_that_cannot_be_answered_stops_the_others(tmp_path: Path) -> None:
+    folder = studies_in(tmp_path / "one")
+    (folder / "choice" / "study.toml").write_text("title = ")
+    with pytest.raises(BadSetting, match="nobody could answer") as caught:
+        answer_studies([folder / "choice", folder], N_PEOPLE)
+    assert "sfumato study check" in caught.value.fix
+    assert not (folder / PART).exists()
+    assert not (folder / "store").exists()
 
 
 def test_people_see_what_their_view_shows() -> None:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import multiprocessing
-import os
 import random
 import shutil
-import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -28,6 +27,7 @@ from jaxtyping import Float
 from sfumato.demo.digits import SEED
 from sfumato.elicit.chance import Chance
 from sfumato.elicit.simulated import Asked, Response, Truth
+from sfumato.errors import BadSetting, Where
 from sfumato.files import read_arrays
 from sfumato.settings import at_least
 
@@ -145,24 +145,42 @@ def _seed(fieldwork: Fieldwork) -> None:
     fieldwork._chance = fieldwork._turns.chance = SeededChance(SEED + 1)
 
 
-def answer_studies(folders: Sequence[Path], n_people: int) -> list[Summary]:
-    """Every study answered, as `answer_study` has it, several at once: a process each, as many as there are cores.
+def answer_studies(folders: Sequence[Path], n_people: int) -> None:
+    """Every study answered, as `answer_study` has it, all at once: a process each.
 
     If this is stopped they are stopped, and nothing is left of what they had begun.
     """
-    if len(folders) == 1:
-        return [answer_study(folders[0], n_people)]
-    at_once = min(len(folders), os.cpu_count() or 1)
+    command = [sys.executable, "-m", "sfumato.demo.people", "--people", str(n_people)]
+    processes = [_begun([*command, str(folder)]) for folder in folders]
     try:
-        with multiprocessing.get_context("spawn").Pool(at_once, _leave_stopping_to_others) as pool:
-            return pool.starmap(answer_study, [(folder, n_people) for folder in folders], chunksize=1)
+        for folder, process in zip(folders, processes, strict=True):
+            printed, _ = process.communicate()
+            if process.returncode:
+                raise BadSetting(
+                    f"found that nobody could answer ({_last_line(printed)})",
+                    expected="a study that can be served and answered",
+                    fix=f"see what is wrong with: sfumato study check {folder}",
+                    code="not-answered",
+                    where=Where(str(folder)),
+                )
+            click.echo(printed.decode(), nl=False)
     finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
         for folder in folders:
             shutil.rmtree(folder / PART, ignore_errors=True)
 
 
-def _leave_stopping_to_others() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _begun(command: list[str]) -> subprocess.Popen[bytes]:
+    """A process in a session of its own: Ctrl-C comes to us alone, and we end it."""
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+
+
+def _last_line(printed: bytes) -> str:
+    return (printed.decode("utf-8", "replace").strip().splitlines() or ["without a word"])[-1]
 
 
 @click.command()
@@ -170,11 +188,13 @@ def _leave_stopping_to_others() -> None:
 @click.option("--people", default=60, show_default=True, help="How many.")
 def main(studies: tuple[Path, ...], people: int) -> None:
     """Send simulated people through the STUDIES, each a folder: the same people through all of them."""
-    summaries = answer_studies(studies, people)
-    n_answers = sum(summary.n_acknowledged for summary in summaries)
-    half = max(summary.latency_ms(50) for summary in summaries)
+    if len(studies) > 1:
+        answer_studies(studies, people)
+        return
+    summary = answer_study(studies[0], people)
+    half = summary.latency_ms(50)
     click.echo(
-        f"{n_answers:,} answers of {people:,} people in {len(studies)} studies, half of them safe in {half:.1f} ms"
+        f"{studies[0]}: {summary.n_acknowledged:,} answers of {people:,} people, half of them safe in {half:.1f} ms"
     )
 
 
