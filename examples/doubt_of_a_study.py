@@ -1,29 +1,33 @@
 """From a study that is served to the pictures people disagree about.
 
-Run it anywhere: it asks the simulated people of `sfumato demo`, over HTTP, as people would be asked.
+Run it anywhere: it draws a small study, and sends simulated people through it over HTTP, as people would come.
 """
 
 import tempfile
 from pathlib import Path
 
+import numpy as np
+
 from sfumato import Annotations
-from sfumato.demo.pond import answer_study, write_study
+from sfumato.elicit.beginning import begin_study
 from sfumato.elicit.database import StorePlace
 from sfumato.elicit.exporting import export
+from sfumato.elicit.items import read_items
+from sfumato.elicit.simulated import Truth, drawn_annotators
 from sfumato.label import Tokens
-from sfumato.label.rules import RULE_SETS
-from sfumato.label.screening import screen
+from sfumato.study_file import read_study
+from sfumato.web.serving import running, store_beside
+from sfumato.web.simulation import simulate, stimuli_in
 
 with tempfile.TemporaryDirectory() as name:
-    folder = Path(name)
-    write_study(folder)
-    print(f"{answer_study(folder)} answers")
-    export(StorePlace.of(folder / "store" / "answers.sqlite"), "pond", folder / "annotations.parquet")
-    annotations = Annotations.read(folder / "annotations.parquet")
+    study = read_study(begin_study(Path(name) / "birds", "tokens", demo=True))
+    rng, store = np.random.default_rng(0), store_beside(study)
+    people = drawn_annotators(14, len(study.classes), rng)
+    truth = Truth.built_in(study.class_names, read_items(study.items, study.class_names))
+    with running(study, store) as address, stimuli_in(store) as stimulus_of:
+        print(f"{simulate(address, study, people, truth, stimulus_of, rng).n_acknowledged} answers")
+    export(StorePlace.of(store), study.name, Path(name) / "annotations.parquet")
+    annotations = Annotations.read(Path(name) / "annotations.parquet")
 
-screening = screen(annotations, RULE_SETS["standard"])
-used = annotations.for_purposes("label").without(screening.names_set_aside())
-doubt = Tokens().label(used).doubt().to_polars()
-
-print(f"set aside: {len(screening.names_set_aside())} of 14")
+doubt = Tokens().label(annotations.for_purposes("label")).doubt().to_polars()
 print(doubt.sort("between", descending=True).head(3))

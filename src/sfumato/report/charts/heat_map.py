@@ -91,7 +91,12 @@ def confusion(
     found = steps(0, 1)
     legend = alt.Legend(title="share of the row", format=".0%", gradientLength=180, gradientThickness=10)
     places = {
-        "x": alt.X("named:N", sort=list(classes), title="named", axis=alt.Axis(orient="top", labelAngle=-40, labelOverlap=False)),
+        "x": alt.X(
+            "named:N",
+            sort=list(classes),
+            title="named",
+            axis=alt.Axis(orient="top", labelAngle=-40, labelOverlap=False),
+        ),
         "y": alt.Y("true:N", sort=list(classes), title=None),
     }
     said = [named("true"), named("named"), Field("share", "share of the row", ".1%").told()]
