@@ -33,6 +33,12 @@ def test_a_comparison_in_words(metric: str, figures: tuple[float, float, float],
     assert compared(row(metric, *figures), "soft", metric, "all").startswith(said)
 
 
+def test_where_items_have_no_interval_seeds_have_to_do() -> None:
+    table = row("ece", 0.06, np.nan, np.nan).with_columns(low=pl.lit(0.05), high=pl.lit(0.07))
+    said = "soft lost to hard by .06 (.05 to .07) in expected calibration error (interval over seeds alone)"
+    assert compared(table, "soft", "ece", "all") == said
+
+
 def test_an_interval_over_items_is_as_wide_as_theory_has_it() -> None:
     values = np.random.default_rng(1).exponential(size=400)
     figure = mean_of(values)

@@ -24,6 +24,7 @@ DRAWS = 2000
 UNITS: Mapping[str, tuple[str, float, str, bool]] = {
     "cross_entropy": ("cross-entropy against people", 1.0, " nats", False),
     "accuracy": ("accuracy", 100.0, " points", True),
+    "ece": ("expected calibration error", 1.0, "", False),
 }
 """What a metric is called, what its figures are multiplied by, in what unit, and whether more is better."""
 
@@ -139,7 +140,7 @@ def _strata(table: pl.DataFrame) -> list[str]:
 def _of_attack(folder: Path) -> str:
     table = pl.read_csv(folder / "attacked-differences.csv", infer_schema_length=None)
     attack = next(name for name in table["condition"].unique(maintain_order=True) if name != "clean")
-    each = "; ".join(compared(table, "soft", metric, attack) for metric in UNITS)
+    each = "; ".join(compared(table, "soft", metric, attack) for metric in ("cross_entropy", "accuracy"))
     return f"On images changed by {attack.split(' targets')[0]}: {each}."
 
 
@@ -163,15 +164,19 @@ def _of_plan(folder: Path) -> list[str]:
 
 
 def compared(table: pl.DataFrame, target: str, metric: str, condition: str) -> str:
-    """How `target` compares with its baseline: by how much, where another training on other items would agree."""
+    """How `target` compares with its baseline: by how much, where another training on other items would agree; or only
+    another training, and it says so, where a metric has no interval over items."""
     row = table.row(
         by_predicate=(pl.col("target") == target) & (pl.col("metric") == metric) & (pl.col("condition") == condition),
         named=True,
     )
     title, scale, unit, more_is_better = UNITS[metric]
     gained = scale if more_is_better else -scale
-    value, *ends = (gained * float(row[name]) for name in ("difference", "both_low", "both_high"))
-    low, high = sorted(ends)
+    ends = ("both_low", "both_high")
+    if row["both_low"] is None or np.isnan(row["both_low"]):
+        ends, title = ("low", "high"), f"{title} (interval over seeds alone)"
+    value = gained * float(row["difference"])
+    low, high = sorted(gained * float(row[name]) for name in ends)
     names = f"{target} {{}} {row['baseline']}"
     if low > 0:
         return f"{names.format('beat')} by {Figure(value, low, high).told(unit)} in {title}"

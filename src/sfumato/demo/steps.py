@@ -210,4 +210,5 @@ def _reported() -> Step:
         *PARTS, "runs", "attacked", "scores.csv", "scores", "differences.csv", "quality.csv", "intervals.parquet",
         "plan.json",
     )  # fmt: skip
-    return Step("report", "sfumato report {folder} -o {folder}/report.html", reads, ("report.html",))
+    command = "sfumato report {folder} --title 'Digits: real images, simulated people' -o {folder}/report.html"
+    return Step("report", command, reads, ("report.html",))

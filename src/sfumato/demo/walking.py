@@ -49,7 +49,7 @@ def begin(folder: Path) -> Journal:
         raise BadSetting(
             f"found {'a folder' if folder.is_dir() else 'a file'} that is not the demo's: {folder}",
             expected="a new or empty folder, or one of an earlier demo",
-            fix="give another with -o",
+            fix="give another with -o, or take this one away",
             code="not-a-demo",
         )
     # From here on the folder is the demo's, wherever it is stopped.

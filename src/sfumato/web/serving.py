@@ -107,7 +107,8 @@ def _secret(study: Study, place: StorePlace) -> str | None:
 def listening(host: str, port: int) -> socket.socket:
     """A socket that people can reach us at; port 0 takes any free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With its protocol named, so that asyncio sends replies at once instead of gathering small ones (TCP_NODELAY).
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
