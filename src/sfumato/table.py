@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -74,6 +75,12 @@ class Table(ABC):
         wide = kind_of(Path(path)) is CSV
         schema = self.chunk(0, 0, wide=wide).schema.with_metadata(self.metadata())
         write_rows(schema, self._chunks(wide), path)
+
+    @property
+    def plot(self) -> Any:
+        """Charts of the table, for looking at it in a notebook: `labels.plot.entropy()` (needs the extra `report`)."""
+        # By name, and when asked for: tables know nothing of reports, but who holds one wants to see it.
+        return import_module("sfumato.report").plot(self)
 
     def _chunks(self, wide: bool) -> Iterator[pa.Table]:
         for start in range(0, len(self), ROW_GROUP):

@@ -13,10 +13,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from axe_playwright_python.sync_playwright import Axe
+from looking import RULES
+from playwright.sync_api import sync_playwright
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.demo.steps import QUICK, chapters
 
+ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 # The program's own hash is fixed: somebody may save a file while this runs.
 RUN = """
 import sys
@@ -78,6 +82,29 @@ def test_every_step_leaves_what_it_says(first: Ran) -> None:
     assert "<html" in (first.folder / "report.html").read_text()[:500].lower()
     left = [path for path in first.folder.rglob("*") if path.name.endswith(".part")]
     assert left == []
+
+
+def test_the_report_in_a_browser(first: Ran) -> None:
+    faults: list[str] = []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+        # The page's own policy lets no script in but its own; axe is one. Elsewhere the policy is kept, and tried.
+        page = browser.new_context(viewport={"width": 1200, "height": 800}, bypass_csp=True).new_page()
+        page.on("pageerror", lambda error: faults.append(f"thrown: {error}"))
+        page.on("console", lambda said: faults.append(f"console: {said.text}"))
+        page.on("request", lambda sent: sent.url.startswith(("file:", "data:")) or faults.append(sent.url))
+        page.goto((first.folder / "report.html").as_uri())
+        n_charts = page.locator("[data-chart]").count()
+        assert n_charts > 15
+        page.locator("[data-chart][data-drawn]").nth(n_charts - 1).wait_for(state="attached", timeout=60_000)
+        marks = page.locator("[data-chart]").evaluate_all(
+            "(all) => all.map((place) => [place.dataset.chart, place.querySelectorAll('svg .mark-group path').length])"
+        )
+        found = Axe().run(page, options=RULES)
+        browser.close()
+    assert faults == []
+    assert all(n > 5 for _, n in marks), marks
+    assert found.violations_count == 0, found.generate_report()
 
 
 def test_who_does_not_look_is_set_aside_in_every_form(first: Ran) -> None:

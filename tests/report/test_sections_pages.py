@@ -162,7 +162,7 @@ def test_plots_are_the_charts_of_the_report() -> None:
     assert evidence.annotations is not None
     charts = {chart.name: chart for chart in page_of(replace(evidence, screening=None)).charts}
     drawn = plot(labels, inputs=evidence.inputs, original=evidence.original)
-    found = [drawn.entropy(), drawn.confusion(), drawn.class_map(), plot(beliefs).doubt(), plot(beliefs).agreement()]
+    found = [drawn.entropy(), drawn.confusion(), drawn.class_map(), beliefs.plot.doubt(), plot(beliefs).agreement()]
     found += [
         plot(evidence.annotations).seconds(),
         plot(evidence.annotations).session(),

@@ -1,13 +1,11 @@
-"""`plot(table)`: the charts of a report, one by one, for notebooks.
+"""`labels.plot`: the charts of a report, one by one, for notebooks.
 
-    from sfumato.report import plot
+    labels.plot.entropy()
+    labels.plot.disputed(12, inputs=inputs)
+    beliefs.plot.doubt()
 
-    plot(labels).entropy()
-    plot(labels, inputs=inputs).disputed(12)
-    plot(beliefs).doubt()
-
-Charts and galleries display themselves at the end of a cell; a chart has `svg()` and `png()` too. Tables know nothing
-of reports, so that there is no `labels.plot`.
+Charts and galleries display themselves at the end of a cell; a chart has `svg()` and `png()` too. `plot(labels, ...)`
+is the same with what else is known: the inputs, the original classes.
 """
 
 from __future__ import annotations
