@@ -205,8 +205,9 @@ def _differences_listed(models: Models) -> Listing:
         "tests",
         f"Paired tests against {models.control}",
         f"Student's t of the differences between trainings of the same seed; corrected by {correction} comparisons of "
-        f"a metric. Told apart: better or worse at a corrected p below {1 - models.level:.2g}. Intervals are for "
-        f"another training on other items; marked *, for another training alone.{few}{left_out}",
+        f"a metric. Told apart: better or worse at a corrected p below {1 - models.level:.2g}, and by an interval that "
+        "leaves out 0; on these items, where that holds of other trainings alone. Intervals are for another training "
+        f"on other items; marked *, for another training alone.{few}{left_out}",
         (
             Column("metric", tuple(worded(each.metric) for each in rows)),
             Column("target", tuple(f"{r.target}, {r.network}" if several else r.target for r in rows)),
@@ -220,10 +221,17 @@ def _differences_listed(models: Models) -> Listing:
             ),
             Column("p, corrected", tuple(_p(each.p_corrected) for each in rows)),
             *([Column("Wilcoxon", tuple(_p(each.p_wilcoxon) for each in rows))] if tested else []),
-            Column("told apart", tuple(each.verdict or "no" for each in rows)),
+            Column("told apart", tuple(_told_apart(each) for each in rows)),
         ),
         evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
     )
+
+
+def _told_apart(difference: Difference) -> str:
+    """What the test says of other trainings and the interval of other items too."""
+    if not difference.verdict:
+        return "no"
+    return difference.verdict if is_apart(difference) else f"{difference.verdict}, on these items"
 
 
 def _p(value: float) -> str | None:
