@@ -15,15 +15,16 @@ from browser import DRIVERS, Person, rows
 DEEPER = {"kind": "tokens", "votes": 2.0, "seconds": 1000.0, "items": ["cat/cat-0", "dog/dog-1"]}
 
 
-def answers(person: Person) -> str:
-    """Answer the trial that is shown, whatever its form; returns the kind."""
+def answers(person: Person) -> tuple[str, str | None]:
+    """Answer the trial that is shown, whatever its form; returns the kind, and the sentence above the form."""
     handle = person.trial()
+    prompt = person.page.locator("#prompt").text_content()
     form = person.page.evaluate("document.querySelector('main .form').localName")
     kind = form.removeprefix("sfumato-").replace("-", "_")
     DRIVERS[kind].simplest(person)
     person.page.keyboard.press("Enter")
     person._until_answered(handle)
-    return kind
+    return kind, prompt
 
 
 def test_each_trial_shows_its_own_form(served: Callable[..., StudyServer], visitor: Callable[..., Page]) -> None:
@@ -36,9 +37,8 @@ def test_each_trial_shows_its_own_form(served: Callable[..., StudyServer], visit
     person.begins()
     given = []
     for _ in range(6):
-        shown = person.page.locator("#prompt").text_content()
-        kind = answers(person)
-        assert shown == prompts[["choice", "tokens"].index(kind)]
+        kind, prompt = answers(person)
+        assert prompt == prompts[["choice", "tokens"].index(kind)]
         given.append(kind)
     person.stored(server, 6)
     stored = {row["item_id"]: row["kind"] for row in rows(server, person.link)}

@@ -204,7 +204,7 @@ class Steps(RuleBasedStateMachine):
     def start(self) -> None:
         study = replace(STUDY, name=self.name, people=replace(self.people, answers_per_item=self.model.quota))
         stimuli = [Stimulus(item) for item in ("practice", *ITEMS)]
-        self.work = self.fieldwork(study, Choice(), stimuli, self.clock, random.Random(self.seed))
+        self.work = self.fieldwork(study, [Choice()], stimuli, None, self.clock, random.Random(self.seed))
         self.writer = Writer(self.engine, self.work)
         self.ask(lambda work: None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -240,7 +240,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) 
     served: list[tuple[str, str]] = []
 
     @contextmanager
-    def running(study: Study, store: str) -> Iterator[str]:
+    def running(study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
         served.append((study.name, store))
         yield stub.url
 
