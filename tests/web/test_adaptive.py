@@ -19,6 +19,7 @@ from sfumato.elicit.assignment import Heard, Pick
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Sent
 from sfumato.errors import BadSetting, UnknownName
+from sfumato.plan.allocation import Allocation
 from sfumato.plan.indices import Known
 from sfumato.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
 from sfumato.web.adaptive import AdaptiveGuide, rule_of
@@ -302,6 +303,25 @@ def test_a_prior_fitted_aside_is_taken_once_it_is_there() -> None:
     assert one.prior is fitted.prior
     assert np.array_equal(one.counts, other.counts)
     assert np.array_equal(one.worths, other.worths)
+
+
+def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_state: Allocation) -> Allocation:
+        raise FloatingPointError("no such luck")
+
+    monkeypatch.setattr(Allocation, "refitted", fails)
+    guide = AdaptiveGuide(adaptive_study(Adaptive(audit=0.0), most=30))
+    guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
+    for number in range(60):
+        guide.heard(heard(number % 6, {"class": "cat"}))
+    assert guide.choose((), random.Random(1)) is not None
+    assert guide._fitting is not None
+    assert guide._fitting.exception() is not None
+    guide.heard(heard(3, {"class": "dog"}))
+    state = guide._told_all()
+    assert state is not None
+    assert state.counts.sum() == 61
+    assert guide.choose((), random.Random(1)) is not None
 
 
 @pytest.mark.parametrize(

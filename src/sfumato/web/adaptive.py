@@ -207,9 +207,11 @@ class AdaptiveGuide:
             if self._fitting is not None:
                 self._since.append((places, rows))
         if self._fitting is not None and self._fitting.done():
-            self._state = self._fitting.result()
-            for places, rows in self._since:
-                self._state = self._state.told_all(places, rows)
+            # A fit that failed leaves the prior there was: nobody's answer shall wait for statistics.
+            if self._fitting.exception() is None:
+                self._state = self._fitting.result()
+                for places, rows in self._since:
+                    self._state = self._state.told_all(places, rows)
             self._fitting, self._since = None, []
         if self._fitting is None and self._index.uses_prior and self._state.is_stale():
             if self._aside is None:
