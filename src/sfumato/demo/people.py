@@ -6,15 +6,11 @@ every time. (`sfumato simulate` sends people of all sorts through any study, man
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import random
 import shutil
-import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +28,6 @@ from sfumato.files import read_arrays
 from sfumato.settings import at_least
 
 if TYPE_CHECKING:
-    from sfumato.elicit.fieldwork import Fieldwork
     from sfumato.study import Study
     from sfumato.web.simulation import Summary
 
@@ -120,29 +115,12 @@ def answer_study(folder: Path, n_people: int) -> Summary:
 @contextlib.contextmanager
 def _serving(study: Study, store: Path) -> Iterator[str]:
     """The study served on a free port of the loopback, all of its chance from a seed; yields its address."""
-    from sfumato.web.serving import LOOPBACK, listening, opened, server_of
+    from sfumato.web.serving import answering, opened
 
     store.parent.mkdir(parents=True)
-    with opened(study, store) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
-        site.writer.run(_seed)
-        # One request at a time: a reply in two packets would wait 40 ms for the first to be acknowledged.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        server = server_of(site, LOOPBACK)
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="server", daemon=True)
-        thread.start()
-        while not server.started and thread.is_alive():
-            time.sleep(0.005)
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def _seed(fieldwork: Fieldwork) -> None:
-    """From here on items are dealt out, and people named, by a seed."""
-    fieldwork.rng = fieldwork._turns.rng = SeededChance(SEED)
-    fieldwork._chance = fieldwork._turns.chance = SeededChance(SEED + 1)
+    rng, chance = SeededChance(SEED), SeededChance(SEED + 1)
+    with opened(study, store, rng=rng, chance=chance) as site, answering(site) as address:
+        yield address
 
 
 def answer_studies(folders: Sequence[Path], n_people: int) -> None:

@@ -51,13 +51,14 @@ class Fieldwork:
     """Who says what to ask next, in an adaptive study."""
     clock: Clock = field(default_factory=Clock)
     rng: random.Random = field(default_factory=Chance)
-    """What items are chosen by; names are drawn by chance whatever it is."""
+    """What items are chosen by."""
+    chance: Chance = field(default_factory=Chance)
+    """What names and codes are drawn by: not to be foreseen wherever real people take part."""
     number: int = -1
     """The study's id in the store, once it is registered."""
 
     def __post_init__(self) -> None:
         self._changes = store.Changes()
-        self._chance = Chance()
         self._version = -1
         self._has_written = False
         self._known: Memory | None = None
@@ -78,7 +79,7 @@ class Fieldwork:
         if self._known is None:
             now, at = self.clock.steady(), self.clock.monotonic()
             self._known = Memory(connection, self.study, self.number, now=now, at=at, guide=self.guide)
-            self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng, self._chance)
+            self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng, self.chance)
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
         self._written()
@@ -134,7 +135,7 @@ class Fieldwork:
             "study": self.number,
             "pseudonym": link.pseudonym,
             "token_hash": hash_of(link.token),
-            "seed": self._chance.getrandbits(31),
+            "seed": self.chance.getrandbits(31),
             "created_at": self.clock.now(),
             "attempts": 0,
         }
@@ -259,7 +260,7 @@ class Fieldwork:
         if person.due(people, self._memory.practice) and self._turns.may_come_back(person):
             return Standing("empty", answered, wanted)
         if person.finished_at is None:
-            self._set(person, finished_at=self.clock.now(), code=self._chance.randbytes(4).hex().upper())
+            self._set(person, finished_at=self.clock.now(), code=self.chance.randbytes(4).hex().upper())
         return Standing("finished", answered, wanted, code=person.code)
 
     def _step(self, token_hash: str, stage: str, column: str) -> Standing:
@@ -283,7 +284,7 @@ class Fieldwork:
         now = self.clock.now()
         # Whatever the browser's clock says, nobody answers what they have not been given.
         submitted = max(now - sent.age_ms, trial.leased_at)
-        trial.answer = self._chance.handle()
+        trial.answer = self.chance.handle()
         self._turns.answered(person, trial)
         person.note(sent.key, Receipt(sent.digest, trial.answer))
         if self.guide is not None and trial.purpose == "label":
@@ -375,7 +376,7 @@ class Fieldwork:
 
     def _pseudonym(self) -> str:
         """A name that says nothing: A and ten letters and digits that are hard to mistake for one another."""
-        return "A" + "".join(self._chance.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
+        return "A" + "".join(self.chance.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
 
     def _shown(self, trial: Trial) -> Shown:
         stimulus = self._memory.stimuli[trial.item]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import random
 import socket
 import threading
 import time
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
+from sfumato.elicit.chance import Chance
 from sfumato.elicit.database import (
     StorePlace,
     is_store,
@@ -49,16 +51,25 @@ def store_beside(study: Study) -> Path:
 
 
 @contextlib.contextmanager
-def opened(study: Study, store: str | Path | None = None, items: Sequence[Item] = ()) -> Iterator[Site]:
+def opened(
+    study: Study,
+    store: str | Path | None = None,
+    items: Sequence[Item] = (),
+    *,
+    rng: random.Random | None = None,
+    chance: Chance | None = None,
+) -> Iterator[Site]:
     """The study ready to be served: store open, items known, writer at work. Everything is closed in the end.
 
-    `items` are the study's, where they have been read already.
+    `items` are the study's, where they have been read already. `rng` and `chance` are for studies that only simulated
+    people take: what items are dealt out by, and what names are drawn by.
     """
     place = StorePlace.of(store or store_beside(study))
     kinds = kinds_of(study)
     items = items or read_items(study.items, study.class_names)
     guide = _guide(study)
-    fieldwork = Fieldwork(study, kinds, kinds[0].stimuli(items, study), guide)
+    stimuli = kinds[0].stimuli(items, study)
+    fieldwork = Fieldwork(study, kinds, stimuli, guide, rng=rng or Chance(), chance=chance or Chance())
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
             make_private(place.file)
@@ -150,8 +161,15 @@ def serve(site: Site, listener: socket.socket, hosts: Collection[str] = LOOPBACK
 
 @contextlib.contextmanager
 def running(study: Study, store: str | Path | None = None, items: Sequence[Item] = ()) -> Iterator[str]:
-    """The study served on a free port of the loopback, from a thread of this process; yields its address."""
-    with opened(study, store, items) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
+    """The study opened, and answering on a free port of the loopback; yields its address."""
+    with opened(study, store, items) as site, answering(site) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def answering(site: Site) -> Iterator[str]:
+    """The site served on a free port of the loopback, from a thread of this process; yields its address."""
+    with contextlib.closing(listening("127.0.0.1", 0)) as listener:
         server = server_of(site, LOOPBACK)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="server", daemon=True)
         thread.start()
