@@ -28,6 +28,7 @@ LAYERS = (
     {"plan"},
     {"report"},
     {"share"},
+    {"papers"},
     {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {"torch": "learn", "starlette": "web", "uvicorn": "web", "sqlalchemy": "elicit"}
