@@ -45,6 +45,7 @@ COMMANDS = {
     "serve": ("sfumato.cli.serving", "Open a study to people, in their browser."),
     "export": ("sfumato.cli.exporting", "Write a study's answers as a table."),
     "simulate": ("sfumato.cli.simulating", "Send simulated annotators through a study."),
+    "reproduce": ("sfumato.cli.reproducing", "Run published results again, and say what came out."),
     "demo": ("sfumato.cli.demo", "Walk the path on a small example."),
 }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from sfumato.errors import unknown
 from sfumato.papers.part import Part
 from sfumato.papers.rerun import Rerun
 
@@ -25,8 +26,21 @@ class Paper:
     """The data sets it needs, by the names of their folders."""
     steps: tuple[Step, ...]
 
-    def parts(self, rerun: Rerun) -> Iterator[Part]:
-        """Every part, run as `rerun` says."""
-        for number, step in enumerate(self.steps):
-            rerun.say(number / len(self.steps), f"{self.name}: {step.__name__.replace('_', ' ')}")
+    def step(self, name: str) -> Step:
+        """The step called `name`: `table-1`."""
+        found = next((step for step in self.steps if name_of(step) == name.lower().replace("_", "-")), None)
+        if found is None:
+            raise unknown("part", name, [name_of(step) for step in self.steps])
+        return found
+
+    def parts(self, rerun: Rerun, steps: Sequence[Step] = ()) -> Iterator[Part]:
+        """Every part, or those of `steps`, run as `rerun` says."""
+        todo = steps or self.steps
+        for number, step in enumerate(todo):
+            rerun.say(number / len(todo), f"{self.name}: {name_of(step)}, {number + 1} of {len(todo)}")
             yield step(rerun)
+
+
+def name_of(step: Step) -> str:
+    """What a part is called on the command line: `table-1`."""
+    return step.__name__.replace("_", "-")

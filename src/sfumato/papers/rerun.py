@@ -19,8 +19,8 @@ Value = TypeVar("Value")
 Say = Callable[[float, str], None]
 
 
-def _silent(share: float, line: str) -> None:  # noqa: ARG001
-    return
+def silent(share: float, line: str) -> None:  # noqa: ARG001
+    """Says nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +33,13 @@ class Rerun:
     device: str = "cpu"
     processes: int = 0
     """How many trainings at once; 0 is one a core."""
-    say: Say = _silent
+    say: Say = silent
     _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def folder(self) -> Path:
+        """Where what is made at this scale is kept."""
+        return self.runs / str(self.scale)
 
     def once(self, name: str, found: Callable[[], Value]) -> Value:
         """What `found` returns; kept under `name`, for parts that read the same."""
@@ -50,7 +55,7 @@ class Rerun:
         from sfumato.learn.experiment import Experiment
         from sfumato.learn.workers import carry_out_all
 
-        folder = self.runs / str(self.scale) / name
+        folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         experiment = Experiment(grid, data, tuple(folds), folder, before)
         carry_out_all(experiment, processes=self.processes)

@@ -1,0 +1,59 @@
+"""Relabelled: hard labels, but for the few items whose labels are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.learn.labels import FixedLabels, PooledLabels
+from sfumato.learn.lesson import Lesson, one_hot
+from sfumato.learn.preparing import digest_of
+from sfumato.learn.targets import Target
+
+
+class Labelled:
+    """What is known of the items whose labels are compared; runs keep its digest, and so know when it changes."""
+
+    def __init__(self, name: str, lesson: Lesson) -> None:
+        self.name, self.lesson = name, lesson
+        arrays = [lesson.people] if lesson.people is not None else []
+        arrays += [lesson.beliefs.rows, lesson.beliefs.starts] if lesson.beliefs is not None else []
+        self.digest = digest_of(lesson.items, *arrays)
+
+    def __repr__(self) -> str:
+        return f"{self.name}, {self.lesson.n_items} items, {self.digest[:16]}"
+
+
+@dataclass(frozen=True, eq=False)
+class Relabelled:
+    """What `target` makes of the items of `known`; of every other item, the class it came with.
+
+    Only what is learnt about some items differs between two of these, as where Collins et al. (2022) exchange the
+    labels of 900 items among some 7,000.
+    """
+
+    target: Target
+    known: Labelled
+
+    name: ClassVar[str] = "relabelled"
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> PooledLabels:
+        place = {item: row for row, item in enumerate(self.known.lesson.items)}
+        own = np.array([place.get(item, -1) for item in lesson.items], np.int64)
+        made = self.target.labels(self.known.lesson, rng)
+        assert isinstance(made, FixedLabels | PooledLabels), f"{self.target.name} draws from no pool"
+        rows, starts = _pool(made)
+        sure = one_hot(lesson.need_original(self.name), lesson.n_classes)
+        parts = [sure[i : i + 1] if k < 0 else rows[starts[k] : starts[k + 1]] for i, k in enumerate(own)]
+        return PooledLabels.of(np.concatenate(parts), np.cumsum([0, *map(len, parts)]))
+
+
+def _pool(made: FixedLabels | PooledLabels) -> tuple[Float[np.ndarray, "rows classes"], Int[np.ndarray, "bounds"]]:
+    """The rows that an item's labels are drawn from, and where those of each item begin."""
+    if isinstance(made, FixedLabels):
+        probs = made.probs.cpu().numpy().astype(np.float64)
+        return probs, np.arange(len(probs) + 1)
+    return made.rows.cpu().numpy().astype(np.float64), made.starts.cpu().numpy()
