@@ -64,7 +64,7 @@ def test_the_database_itself_refuses_to_change_an_answer(answered: AtWork, table
     assert answered.rows(f"SELECT * FROM {table}") == before
 
 
-@pytest.mark.parametrize("table", ["answers", "refused"])
+@pytest.mark.parametrize("table", ["answers", "refused", "happenings"])
 def test_postgresql_refuses_to_empty_the_tables(postgres: object, table: str) -> None:
     place = StorePlace.of(postgres.new_database())
     engine = writing_engine(place)

@@ -43,6 +43,7 @@ COMMANDS = {
     "datasheet": ("sfumato.cli.datasheeting", "Write the datasheet of a labelled set, as far as tables know it."),
     "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),
     "serve": ("sfumato.cli.serving", "Open a study to people, in their browser."),
+    "verify": ("sfumato.cli.verifying", "Name answers that are not as they were stored."),
     "export": ("sfumato.cli.exporting", "Write a study's answers as a table."),
     "simulate": ("sfumato.cli.simulating", "Send simulated annotators through a study."),
     "reproduce": ("sfumato.cli.reproducing", "Run published results again, and say what came out."),

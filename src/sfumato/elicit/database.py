@@ -23,7 +23,7 @@ from sqlalchemy.pool import StaticPool
 from sfumato.elicit.store import lock_store
 from sfumato.errors import BadFile, BadSetting, SfumatoError, Where, show
 
-LATEST = "0002"
+LATEST = "0003"
 """The version of the tables this release works with, the last file under `migrations/versions`."""
 
 

@@ -80,6 +80,7 @@ class Fieldwork:
             now, at = self.clock.steady(), self.clock.monotonic()
             self._known = Memory(connection, self.study, self.number, now=now, at=at, guide=self.guide)
             self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng, self.chance)
+        self._n_answers = self._memory.n_answers
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
         self._written()
@@ -87,6 +88,8 @@ class Fieldwork:
     def end(self) -> None:
         """Write what the group changed; the caller commits."""
         self._written()
+        if self._memory.n_answers != self._n_answers:
+            store.set_head(self._connection, self.number, self._memory.head, self._memory.n_answers)
         if self._has_written and self._connection.dialect.name != "sqlite":
             store.count_change(self._connection, self.number)
             self._version += 1
@@ -289,27 +292,26 @@ class Fieldwork:
         person.note(sent.key, Receipt(sent.digest, trial.answer))
         if self.guide is not None and trial.purpose == "label":
             self.guide.heard(Heard(trial.item, trial.question, msgspec.to_builtins(payload)))
-        self._changes.new_answers.append(
-            {
-                "id": self._memory.new_id("answer"),
-                "study": self.number,
-                "annotator": person.id,
-                "item": trial.item,
-                "trial": trial.id,
-                "number": trial.number,
-                "purpose": trial.purpose,
-                "kind": label_of(self.kinds[trial.question]),
-                "payload": msgspec.json.encode(payload).decode(),
-                "started_at": submitted - round(sent.record.elapsed_ms),
-                "submitted_at": submitted,
-                "received_at": now,
-                "seconds": sent.record.seconds(),
-                "key": sent.key,
-                "digest": sent.digest,
-                "handle": trial.answer,
-                "record": msgspec.json.encode(sent.record).decode(),
-            }
-        )
+        row = {
+            "id": self._memory.new_id("answer"),
+            "study": self.number,
+            "annotator": person.id,
+            "item": trial.item,
+            "trial": trial.id,
+            "number": trial.number,
+            "purpose": trial.purpose,
+            "kind": label_of(self.kinds[trial.question]),
+            "payload": msgspec.json.encode(payload).decode(),
+            "started_at": submitted - round(sent.record.elapsed_ms),
+            "submitted_at": submitted,
+            "received_at": now,
+            "seconds": sent.record.seconds(),
+            "key": sent.key,
+            "digest": sent.digest,
+            "handle": trial.answer,
+            "record": msgspec.json.encode(sent.record).decode(),
+        }
+        self._changes.new_answers.append(row | {"chain": self._memory.chain(row)})
 
     def _keep_aside(self, person: Person, trial: int, sent: Sent, code: str) -> Outcome:
         """Refuse an answer, but keep it where the researcher can find it."""

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from sfumato.elicit import store
 from sfumato.elicit.assignment import Guide, Heard
+from sfumato.elicit.chain import linked
 from sfumato.elicit.kind import Stimulus, label_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.leases import Leases
@@ -50,6 +51,9 @@ class Memory:
         assert row is not None, "a study is registered before it is remembered"
         self.paused = row["paused_at"] is not None
         self.secret: str = row["secret"]
+        self.head: str = row["head"]
+        """The link of the last answer."""
+        self.n_answers: int = row["n_answers"]
         self.next_id = store.next_ids(connection, number)
         openings = [(item, quota, taken.get(item, 0)) for item, (_, quota) in known.items()]
         if guide is not None:
@@ -89,6 +93,12 @@ class Memory:
         number = self.next_id[table]
         self.next_id[table] = number + 1
         return number
+
+    def chain(self, row: store.Row) -> str:
+        """The link of a new answer, which is the last from now on."""
+        self.head = linked(self.head, row)
+        self.n_answers += 1
+        return self.head
 
     def trim(self) -> None:
         """Forget who has been away longest when there are too many; between groups only, when all is written."""

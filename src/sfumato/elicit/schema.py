@@ -1,6 +1,6 @@
 """The tables of a store. Times are milliseconds since 1970, UTC; ids people see are random texts.
 
-`answers` and `refused` are append-only (triggers refuse anything else). What holds for every row is said here as a
+`answers`, `refused` and `happenings` are append-only (triggers refuse anything else). What holds for every row is said here as a
 constraint, so that a mistake in our code ends in an error and not in a second answer.
 """
 
@@ -46,6 +46,9 @@ studies = sa.Table(
     sa.Column("created_at", Id, nullable=False),
     sa.Column("paused_at", Id),
     sa.Column("version", Id, nullable=False),
+    sa.Column("head", sa.Text, nullable=False, server_default=""),
+    sa.Column("n_answers", Id, nullable=False, server_default="0"),
+    sa.Column("password", sa.Text),
     sqlite_strict=True,
 )
 items = sa.Table(
@@ -78,6 +81,9 @@ annotators = sa.Table(
     sa.Column("withdrawn_at", Id),
     sa.Column("finished_at", Id),
     sa.Column("code", sa.Text),
+    sa.Column("arm", Id, nullable=False, server_default="0"),
+    sa.Column("language", sa.Text),
+    sa.Column("erased_at", Id),
     sa.UniqueConstraint("study", "pseudonym"),
     sqlite_strict=True,
 )
@@ -120,6 +126,7 @@ answers = sa.Table(
     sa.Column("digest", sa.Text, nullable=False),
     sa.Column("handle", sa.Text, nullable=False),
     sa.Column("record", sa.Text, nullable=False),
+    sa.Column("chain", sa.Text, nullable=False, server_default=""),
     sa.UniqueConstraint("annotator", "key"),
     sa.UniqueConstraint("item", "annotator", "purpose"),
     sa.Index("ix_answers_study", "study", "id"),
@@ -140,3 +147,29 @@ refused = sa.Table(
     sa.UniqueConstraint("annotator", "key"),
     sqlite_strict=True,
 )
+platform_ids = sa.Table(
+    "platform_ids",
+    METADATA,
+    _id(),
+    _of("studies"),
+    sa.Column("annotator", Id, sa.ForeignKey("annotators.id"), nullable=False, unique=True),
+    sa.Column("platform", sa.Text, nullable=False),
+    sa.Column("person", sa.Text, nullable=False),
+    sa.Column("refs", sa.Text, nullable=False),
+    sa.Column("created_at", Id, nullable=False),
+    sa.UniqueConstraint("study", "platform", "person"),
+    sqlite_strict=True,
+)
+"""Who an annotator is on the platform they came from: the only place where that stands, and never exported unasked."""
+happenings = sa.Table(
+    "happenings",
+    METADATA,
+    _id(),
+    _of("studies"),
+    sa.Column("at", Id, nullable=False),
+    sa.Column("who", sa.Text, nullable=False),
+    sa.Column("what", sa.Text, nullable=False),
+    sa.Column("about", sa.Text, nullable=False),
+    sqlite_strict=True,
+)
+"""What was done to the study: pauses, quotas, logins, denials, exports, erasures. Append-only."""

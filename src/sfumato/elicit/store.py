@@ -144,6 +144,12 @@ def count_change(connection: sa.Connection, study: int) -> None:
     connection.execute(statement)
 
 
+def set_head(connection: sa.Connection, study: int, head: str, n_answers: int) -> None:
+    """Note the last link of the study's answers, and how many there are."""
+    statement = sa.update(studies).where(studies.c.id == study).values(head=head, n_answers=n_answers)
+    connection.execute(statement)
+
+
 def set_paused(connection: sa.Connection, study: int, at: int | None) -> None:
     connection.execute(sa.update(studies).where(studies.c.id == study).values(paused_at=at))
 
@@ -209,7 +215,7 @@ def next_ids(connection: sa.Connection, study: int) -> dict[str, int]:
 
 def blank_annotator() -> Row:
     """A row of annotators with nothing in it."""
-    return dict.fromkeys(annotators.c.keys())
+    return dict.fromkeys(annotators.c.keys()) | {"arm": 0}
 
 
 def annotator_by_token(connection: sa.Connection, study: int, token_hash: str) -> Row | None:
@@ -309,6 +315,38 @@ def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> 
     )
     result = connection.execution_options(stream_results=True, yield_per=AT_ONCE).execute(rows)
     yield from (list(part) for part in result.partitions())
+
+
+def chained(connection: sa.Connection, study: int) -> Iterator[Row]:
+    """The study's answers in order, whole, with the names of annotator and item."""
+    rows = (
+        sa.select(answers, annotators.c.pseudonym.label("annotator_name"), items.c.item.label("item_name"))
+        .join(items, items.c.id == answers.c.item)
+        .join(annotators, annotators.c.id == answers.c.annotator)
+        .where(answers.c.study == study)
+        .order_by(answers.c.id)
+    )
+    result = connection.execution_options(stream_results=True, yield_per=AT_ONCE).execute(rows)
+    yield from (dict(row._mapping) for row in result)
+
+
+def first_answer(study: int) -> int:
+    """The id of a study's first answer."""
+    return study * IDS_PER_STUDY + 1
+
+
+def without_answer(connection: sa.Connection, study: int) -> list[tuple[str, str]]:
+    """Annotator and item of every trial that was answered and has no answer."""
+    rows = (
+        sa.select(annotators.c.pseudonym, items.c.item)
+        .select_from(trials)
+        .join(items, items.c.id == trials.c.item)
+        .join(annotators, annotators.c.id == trials.c.annotator)
+        .outerjoin(answers, answers.c.trial == trials.c.id)
+        .where(annotators.c.study == study, trials.c.state == ANSWERED, answers.c.id.is_(None))
+        .order_by(trials.c.id)
+    )
+    return [(row[0], row[1]) for row in connection.execute(rows)]
 
 
 def counts(connection: sa.Connection, study: int) -> Row:

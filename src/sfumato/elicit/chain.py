@@ -1,0 +1,86 @@
+"""The chain of a study's answers: each carries a hash of itself and of the one before it.
+
+A row that is changed, taken out or put in afterwards no longer fits its neighbours, and `verify` names it. Whoever can
+write to the store could make the whole chain anew: against that, keep the head that `verify` prints elsewhere, and
+compare.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+START = ""
+"""What the first answer of a study is chained to."""
+COLUMNS = (
+    "id", "study", "annotator", "item", "trial", "number", "purpose", "kind", "payload", "started_at", "submitted_at",
+    "received_at", "seconds", "key", "digest", "handle", "record",
+)  # fmt: skip
+ENCODE = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An answer that is not as it was stored. `id` is its number in the store; what of it is known is said."""
+
+    id: int
+    what: str
+    """`changed`, `missing` or `added`."""
+    annotator: str = ""
+    item: str = ""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of looking at a study's answers: how many there are, the head of their chain, and every fault."""
+
+    study: str
+    n_answers: int
+    head: str
+    faults: tuple[Fault, ...] = ()
+
+
+def linked(previous: str, row: Mapping[str, Any]) -> str:
+    """The link of an answer: a SHA-256 of the link before it and of every column."""
+    return hashlib.sha256(previous.encode() + ENCODE([row[name] for name in COLUMNS])).hexdigest()
+
+
+def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, head: str) -> Iterator[Fault]:
+    """Every fault of the answers `rows`, which come in order of id, `annotator_name` and `item_name` beside them.
+
+    The store noted that there are `n_answers` from id `first`, and that the last link is `head`.
+    """
+    before, link = first - 1, START
+    for row in rows:
+        known = {"annotator": row["annotator_name"], "item": row["item_name"]}
+        if row["id"] >= first + n_answers:
+            yield Fault(row["id"], "added", **known)
+            continue
+        missing = range(before + 1, row["id"])
+        yield from (Fault(number, "missing") for number in missing)
+        # After a gap the link before is not known: nothing can be said of the first row that follows it.
+        if not missing and linked(link, row) != row["chain"]:
+            yield Fault(row["id"], "changed", **known)
+        before, link = row["id"], row["chain"]
+    yield from (Fault(number, "missing") for number in range(before + 1, first + n_answers))
+    if before == first + n_answers - 1 and link != head:
+        yield Fault(before, "changed")
+
+
+def with_names(faults: Iterable[Fault], orphans: Sequence[tuple[str, str]]) -> tuple[Fault, ...]:
+    """The faults, each answer once; those that are missing with annotator and item of a trial without its answer.
+
+    Of several that are missing it is known whose they were, and not which was which.
+    """
+    left = iter(orphans)
+    found: dict[int, Fault] = {}
+    for fault in faults:
+        if fault.what == "missing":
+            annotator, item = next(left, ("", ""))
+            fault = Fault(fault.id, fault.what, annotator, item)
+        found.setdefault(fault.id, fault)
+    return tuple(found.values())
