@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+LANGUAGES = ("en", "fr", "de")
+"""The languages there is a catalogue of sentences for (`web/texts`)."""
 ABOUT_ONE_ITEM = ("choice", "top_two", "plausible", "sliders", "tokens")
 """The kinds whose answers say of one item how likely each class is."""
 
@@ -76,6 +78,52 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Region:
+    """A part of all distributions over the classes, where an answer must lie. Every condition that is given must hold.
+
+    At least `at_least` of the mass on `classes` together; none on any of `none_on`; within `within` of `near`, by total
+    variation.
+    """
+
+    classes: tuple[str, ...] = ()
+    at_least: float = 0.0
+    none_on: tuple[str, ...] = ()
+    near: Mapping[str, float] = field(default_factory=dict)
+    within: float = 1.0
+
+    def has(self, belief: Mapping[str, float]) -> bool:
+        """Whether the distribution `belief` lies in it; classes it does not name have no mass."""
+        slack = 1e-9
+        apart = sum(abs(belief.get(name, 0.0) - self.near.get(name, 0.0)) for name in {*belief, *self.near}) / 2
+        return (
+            (not self.classes or sum(belief.get(name, 0.0) for name in self.classes) >= self.at_least - slack)
+            and all(belief.get(name, 0.0) <= slack for name in self.none_on)
+            and (not self.near or apart <= self.within + slack)
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """An item whose answer is known to lie in a region, shown among the others without a word: after `at` answers, or
+    at a place of its own for everybody."""
+
+    item: str
+    region: Region
+    at: int | None = None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Live rules. Who fails `most_failed` checks or more is marked; with `stop` they are thanked, and shown nothing
+    further. What they answered stays, and so does their pay: both are decided later, and apart. `rules` names a set of
+    rules (`sfumato screen`) whose flags the researcher's page shows."""
+
+    most_failed: int = 2
+    stop: bool = False
+    rules: str = ""
+
+
+@dataclass(frozen=True)
 class PracticeItem:
     """An item everybody sees first; `feedback` (Markdown) is shown after the answer. It is asked about with the usual
     form, or with the deeper one."""
@@ -98,8 +146,9 @@ class ComprehensionQuestion:
 class People:
     """How many answers from whom: `answers_per_item` people an item, `batches` times `batch_size` items a person.
 
-    `repeats` of each batch's items are shown once more at its end, to see how steady a person is. Where assignment is
-    adaptive, `answers_per_item` is the most that an item gets.
+    `repeats` of each batch's items are shown once more, to see how steady a person is: at the batch's end, or
+    `repeat_distance` items after the first time. Where assignment is adaptive, `answers_per_item` is the most that an
+    item gets.
     """
 
     entry: Entry = Entry.OPEN
@@ -107,6 +156,7 @@ class People:
     batch_size: int = 25
     batches: int = 1
     repeats: int = 0
+    repeat_distance: int = 0
     assignment: Assignment = Assignment.FEWEST
 
 
@@ -151,12 +201,39 @@ class Limits:
 
 
 @dataclass(frozen=True)
+class Bonus:
+    """What answers earn beside the base: up to `most` a person, by the rule named (`sfumato.pay`) and its settings.
+
+    Somebody whose answers score `floor` or less (0 to 1) earns nothing, who scores 1 earns `most`; in between it goes
+    up in a straight line.
+    """
+
+    rule: str
+    most: float
+    floor: float = 0.0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Pay:
-    """What a batch pays, as told to people before they begin."""
+    """What a batch pays, as told to people before they begin, and by what rule there is more."""
 
     amount: float
     currency: str
     minutes: float | None = None
+    bonus: Bonus | None = None
+
+
+@dataclass(frozen=True)
+class Recruiting:
+    """The platform people come from, by name, with its settings, and the codes it waits for: for who has finished, who
+    was not let in, and who did not consent."""
+
+    platform: str
+    completed: str
+    screened_out: str | None = None
+    no_consent: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -171,12 +248,17 @@ class Study:
     instructions: str = ""
     consent: str = ""
     practice: tuple[PracticeItem, ...] = ()
+    checks: tuple[Check, ...] = ()
+    quality: Quality = Quality()
     comprehension: tuple[ComprehensionQuestion, ...] = ()
     people: People = People()
     adaptive: Adaptive = Adaptive()
     deeper: Deeper | None = None
     limits: Limits = Limits()
     pay: Pay | None = None
+    recruiting: Recruiting | None = None
+    languages: tuple[str, ...] = ("en",)
+    """The languages its pages come in, the usual one first."""
     path: Path | None = None
 
     @property

@@ -53,7 +53,9 @@ def check_study(path: Path, *, pictures: bool = True) -> Checked:
     _check_deeper(study, stimuli, items, mistakes)
     # Where the kind itself is wrong, the items are the best there is to tell.
     asked = [each.item for each in stimuli] if kind else [each.id for each in items]
-    _check_practice(study, list(dict.fromkeys(asked)), mistakes)
+    for table, named in (("practice", study.practice), ("checks", study.checks)):
+        _check_known(table, [each.item for each in named], list(dict.fromkeys(asked)), mistakes)
+    _check_judged(study, mistakes)
     if pictures:
         _check_pictures(study, items, mistakes)
     if mistakes.found:
@@ -194,17 +196,30 @@ def _keys(mistakes: Mistakes) -> set[object]:
     return {path[1] for path in mistakes.lines if path[:1] == ("question",) and len(path) == 2}
 
 
-def _check_practice(study: Study, asked: list[str], mistakes: Mistakes) -> None:
+def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: Mistakes) -> None:
+    """Note items of `[[practice]]` or `[[checks]]` that are no items."""
     known = set(asked)
-    for number, practice in enumerate(study.practice):
-        if asked and practice.item and practice.item not in known:
+    for number, item in enumerate(named):
+        if asked and item and item not in known:
             mistakes.add(
-                ("practice", number, "item"),
-                f"item = {show(practice.item)}, about which nothing is asked",
+                (table, number, "item"),
+                f"item = {show(item)}, about which nothing is asked",
                 expected=f"the id of an item: {listing(asked, 6)}",
-                fix=f"{nearest(practice.item, asked[:10_000])}write an id of the items",
+                fix=f"{nearest(item, asked[:10_000])}write an id of the items",
                 code="unknown-item",
             )
+
+
+def _check_judged(study: Study, mistakes: Mistakes) -> None:
+    """Note checks on a kind whose answers say of no item how likely each class is."""
+    if study.checks and study.question.kind not in ABOUT_ONE_ITEM:
+        mistakes.add(
+            ("checks", 0),
+            f"checks with the kind {study.question.kind}",
+            expected=f"a kind that tells how likely each class is: {listing(list(ABOUT_ONE_ITEM))}",
+            fix="leave the checks out, or choose another kind",
+            code="wrong-kind",
+        )
 
 
 def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None:
@@ -237,8 +252,8 @@ def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None
 
 def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Checked:
     people = study.people
-    practised = {each.item for each in study.practice}
-    asked = [each for each in stimuli if each.item not in practised]
+    aside = {each.item for each in (*study.practice, *study.checks)}
+    asked = [each for each in stimuli if each.item not in aside]
     n_answers = len(asked) * people.answers_per_item
     n_fresh = min(people.batch_size * people.batches, len(asked))
     n_people = max(people.answers_per_item, math.ceil(n_answers / n_fresh)) if n_fresh else 0
@@ -256,7 +271,7 @@ def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Chec
         asked,
         n_answers,
         n_people,
-        n_fresh + people.repeats * n_batches,
+        n_fresh + people.repeats * n_batches + len(study.checks),
         None if study.pay is None else study.pay.amount * n_people * n_batches,
         tuple(warnings),
     )

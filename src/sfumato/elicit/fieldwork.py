@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -19,17 +19,21 @@ from sfumato.elicit import store
 from sfumato.elicit.assignment import Guide, Heard
 from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
+from sfumato.elicit.judging import Judge
 from sfumato.elicit.kind import Kind, Stimulus, label_of
 from sfumato.elicit.links import is_signed, new_token
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Receipt, Trial
+from sfumato.elicit.platforms.platform import Back
 from sfumato.elicit.registering import identity, register
+from sfumato.elicit.returning import way_back
 from sfumato.elicit.schema import LAPSED
-from sfumato.elicit.standing import Link, Outcome, Sent, Shown, Standing
+from sfumato.elicit.standing import Link, Outcome, Sent, Shown, Standing, Welcome
 from sfumato.elicit.turns import Turns
 from sfumato.errors import InvalidAnswer, NotNow, NotThere, show
 from sfumato.study import Entry, Study
 
+T = TypeVar("T")
 SEEN_AT_LEAST_EVERY = 30_000
 """Milliseconds between two notes of when a person was last seen."""
 
@@ -54,6 +58,8 @@ class Fieldwork:
     """What items are chosen by."""
     chance: Chance = field(default_factory=Chance)
     """What names and codes are drawn by: not to be foreseen wherever real people take part."""
+    judge: Judge | None = None
+    """Who says whether a check was passed, in a study that has any."""
     number: int = -1
     """The study's id in the store, once it is registered."""
 
@@ -78,7 +84,9 @@ class Fieldwork:
                 self._version = version
         if self._known is None:
             now, at = self.clock.steady(), self.clock.monotonic()
-            self._known = Memory(connection, self.study, self.number, now=now, at=at, guide=self.guide)
+            self._known = Memory(
+                connection, self.study, self.number, now=now, at=at, guide=self.guide, judge=self.judge
+            )
             self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng, self.chance)
         self._n_answers = self._memory.n_answers
         self._turns.lapse()
@@ -108,6 +116,11 @@ class Fieldwork:
         assert self._known is not None, "a request outside of begin and end"
         return self._known
 
+    @property
+    def secret(self) -> str:
+        """What the links of the study are signed with."""
+        return self._memory.secret
+
     # --- requests ---
 
     def join(self) -> Link:
@@ -121,15 +134,20 @@ class Fieldwork:
             )
         return self._admit(new_token(self._memory.secret))
 
-    def welcome(self, token: str) -> int:
-        """Whoever opens a link: the person it belongs to, new if nobody opened it before. Returns their seed."""
-        person = self._memory.person(self._connection, hash_of(token), self.clock.steady(), self.clock.monotonic())
-        if person is not None:
-            return person.seed
-        if not is_signed(token, self._memory.secret):
-            raise no_such_link()
-        self._admit(token)
-        return self.seed(hash_of(token))
+    def welcome(self, token: str, language: str | None = None) -> Welcome:
+        """Whoever opens a link: the person it belongs to, new if nobody opened it before.
+
+        They read the language they first came with, as long as the study has it.
+        """
+        if self._found(hash_of(token)) is None:
+            if not is_signed(token, self._memory.secret):
+                raise no_such_link()
+            self._admit(token)
+        person = self._person(hash_of(token))
+        if person.language not in self.study.languages:
+            self._set(person, language=language if language in self.study.languages else self.study.languages[0])
+        declined = way_back(self._written(), self.study, person.id, "no_consent")
+        return Welcome(person.seed, person.language or self.study.languages[0], declined)
 
     def _admit(self, token: str) -> Link:
         link = Link(self._pseudonym(), token)
@@ -192,9 +210,14 @@ class Fieldwork:
         person = self._person(token_hash)
         if person.withdrawn_at is None:
             self._set(person, withdrawn_at=self.clock.now())
-            for trial in list(person.open.values()):
-                self._turns.give_back(trial)
+            self._give_back(person)
         return self._standing(person)
+
+    def erase(self, token_hash: str, *, answers: bool) -> None:
+        """Forget who a person is (`erasing.py`): their link is dead, and with `answers` no export has theirs."""
+        person = self._person(token_hash)
+        self._give_back(person)
+        self._set(person, erased_at=self.clock.now(), left_out_at=self.clock.now() if answers else person.left_out_at)
 
     def submit(self, token_hash: str, sent: Sent) -> Outcome:
         """Take an answer: once, for the trial it belongs to, never past the item's quota."""
@@ -224,12 +247,17 @@ class Fieldwork:
         numbers = [
             number
             for number, stimulus in self._memory.stimuli.items()
-            if identity(stimulus) in asked and number not in self._memory.practice
+            if identity(stimulus) in asked and number not in self._memory.aside
         ]
         self._has_written = True
         store.set_quota(self._connection, quota, numbers)
         for number in numbers:
             self._memory.leases.set_quota(number, quota)
+
+    def steer(self, do: Callable[[sa.Connection, int, int], T]) -> T:
+        """Do something to the study itself (`steering.py`): told the connection, the study's id and the time."""
+        self._has_written = True
+        return do(self._written(), self.number, self.clock.now())
 
     # --- stages ---
 
@@ -246,13 +274,15 @@ class Fieldwork:
 
     def _standing(self, person: Person, wrong: Sequence[int] = ()) -> Standing:
         self._see(person)
-        people = self.study.people
-        answered = person.answered["label"] + person.answered["repeat"]
-        wanted = people.batches * (people.batch_size + people.repeats)
+        course = self._memory.course
+        answered = sum(person.answered[purpose] for purpose in ("label", "repeat", "check"))
+        wanted = course.n_wanted
         stage = self._stage(person)
         if stage == "comprehension":
             left = self.study.limits.comprehension_attempts - person.attempts
             return Standing(stage, answered, wanted, wrong=wrong, attempts_left=left)
+        if stage == "excluded":
+            return Standing(stage, answered, wanted, back=self._back(person, "screened_out"))
         if stage != "trials":
             return Standing(stage, answered, wanted)
         held = self._turns.hold(person)
@@ -260,11 +290,13 @@ class Fieldwork:
             return Standing(stage, answered, wanted, tuple(map(self._shown, held)))
         if self._memory.paused:
             return Standing("paused", answered, wanted)
-        if person.due(people, self._memory.practice) and self._turns.may_come_back(person):
+        if course.due(person) and self._turns.may_come_back(person):
             return Standing("empty", answered, wanted)
+        back = self._back(person, "completed")
         if person.finished_at is None:
-            self._set(person, finished_at=self.clock.now(), code=self.chance.randbytes(4).hex().upper())
-        return Standing("finished", answered, wanted, code=person.code)
+            code = back.code if back else self.chance.randbytes(4).hex().upper()
+            self._set(person, finished_at=self.clock.now(), code=code)
+        return Standing("finished", answered, wanted, code=person.code, back=back)
 
     def _step(self, token_hash: str, stage: str, column: str) -> Standing:
         person = self._person(token_hash)
@@ -312,6 +344,21 @@ class Fieldwork:
             "record": msgspec.json.encode(sent.record).decode(),
         }
         self._changes.new_answers.append(row | {"chain": self._memory.chain(row)})
+        if trial.purpose == "check":
+            self._judge(person, trial, payload)
+
+    def _judge(self, person: Person, trial: Trial, payload: Any) -> None:
+        """Count a failed check; who fails too many is thanked, where the study says so. Their answers stay."""
+        person.failed += not self._memory.passed(trial, msgspec.to_builtins(payload))
+        quality = self.study.quality
+        if quality.stop and person.failed >= quality.most_failed and person.excluded_at is None:
+            self._set(person, excluded_at=self.clock.now())
+            self._give_back(person)
+
+    def _give_back(self, person: Person) -> None:
+        """Let go of all that a person holds."""
+        for trial in list(person.open.values()):
+            self._turns.give_back(trial)
 
     def _keep_aside(self, person: Person, trial: int, sent: Sent, code: str) -> Outcome:
         """Refuse an answer, but keep it where the researcher can find it."""
@@ -366,10 +413,20 @@ class Fieldwork:
     # --- small parts ---
 
     def _person(self, token_hash: str) -> Person:
-        person = self._memory.person(self._connection, token_hash, self.clock.steady(), self.clock.monotonic())
+        person = self._found(token_hash)
         if person is None:
             raise no_such_link()
         return person
+
+    def _found(self, token_hash: str) -> Person | None:
+        """Who a link belongs to; of who was erased it says no more than of who never was."""
+        person = self._memory.person(self._connection, token_hash, self.clock.steady(), self.clock.monotonic())
+        if person is not None and person.erased_at is not None:
+            raise no_such_link()
+        return person
+
+    def _back(self, person: Person, outcome: str) -> Back | None:
+        return way_back(self._written(), self.study, person.id, outcome) if self.study.recruiting else None
 
     def _set(self, person: Person, **values: Any) -> None:
         for name, value in values.items():

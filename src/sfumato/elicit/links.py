@@ -25,6 +25,12 @@ def new_token(secret: str) -> str:
     return base64.urlsafe_b64encode(random + _signature(random, secret)).decode()
 
 
+def token_of(secret: str, whose: str) -> str:
+    """The one token of somebody who has a name elsewhere: the same each time, and not to be guessed from the name."""
+    drawn = hmac.digest(bytes.fromhex(secret), b"token of " + whose.encode(), hashlib.sha256)[:N_RANDOM]
+    return base64.urlsafe_b64encode(drawn + _signature(drawn, secret)).decode()
+
+
 def is_signed(token: str, secret: str) -> bool:
     """Whether the token was made with this secret."""
     try:

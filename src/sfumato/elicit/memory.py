@@ -7,6 +7,7 @@ another server of the same PostgreSQL database has written).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
@@ -14,6 +15,8 @@ import sqlalchemy as sa
 from sfumato.elicit import store
 from sfumato.elicit.assignment import Guide, Heard
 from sfumato.elicit.chain import linked
+from sfumato.elicit.course import Course
+from sfumato.elicit.judging import Judge
 from sfumato.elicit.kind import Stimulus, label_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.leases import Leases
@@ -39,15 +42,23 @@ class Memory:
         now: int,
         at: float,
         guide: Guide | None = None,
+        judge: Judge | None = None,
     ) -> None:
+        self._judge = judge
         known = store.stimuli(connection, number)
         taken = store.taken(connection, number)
         first = {stimulus.item: item for item, (stimulus, _) in reversed(known.items())}
         row = store.study_row(connection, study.name)
         self.number = number
         self.stimuli: dict[int, Stimulus] = {item: stimulus for item, (stimulus, _) in known.items()}
-        self.practice = {first[each.item]: int(each.deeper) for each in study.practice if each.item in first}
-        """The question asked about each practice item, in the order they come."""
+        self.course = Course(
+            study.people,
+            {first[each.item]: int(each.deeper) for each in study.practice if each.item in first},
+            {first[each.item]: each.at for each in study.checks if each.item in first},
+        )
+        """What people are led through."""
+        self.regions = {first[each.item]: each.region for each in study.checks if each.item in first}
+        """Where the answer to each check must lie."""
         assert row is not None, "a study is registered before it is remembered"
         self.paused = row["paused_at"] is not None
         self.secret: str = row["secret"]
@@ -66,6 +77,11 @@ class Memory:
         for row in store.open_trials(connection, number):
             if row["purpose"] == "label":
                 self.leases.restore(self._trial(row, now, at))
+
+    @property
+    def aside(self) -> set[int]:
+        """Items that are for practice or checks, and not asked about otherwise."""
+        return {*self.course.practice, *self.course.checks}
 
     def person(self, connection: sa.Connection, token_hash: str, now: int, at: float) -> Person | None:
         """Who has this link, with everything they did; None if nobody has."""
@@ -100,6 +116,13 @@ class Memory:
         self.n_answers += 1
         return self.head
 
+    def passed(self, trial: Trial, payload: Any) -> bool:
+        """Whether the answer to a check lies where it must; yes, where the study no longer has the check."""
+        region = self.regions.get(trial.item)
+        if region is None or self._judge is None:
+            return True
+        return self._judge.passes(region, trial.question, payload)
+
     def trim(self) -> None:
         """Forget who has been away longest when there are too many; between groups only, when all is written."""
         while len(self._people) > PEOPLE_AT_HAND:
@@ -111,6 +134,10 @@ class Memory:
             person.add(self.leases.get(row["id"]) or self._trial(row, now, at))
             if row["key"] is not None:
                 person.note(row["key"], Receipt(row["digest"], row["answer"]))
+        if self.regions:
+            for row in store.checks_of(connection, person.id):
+                trial = self._trial(row, now, at)
+                person.failed += not self.passed(trial, msgspec.json.decode(row["payload"]))
         for row in store.refused_of(connection, person.id):
             person.note(row["key"], Receipt(row["digest"], None, row["code"]))
         return person

@@ -1,4 +1,4 @@
-"""Person: what a running study remembers of one annotator, and what comes next for them.
+"""Person: what a running study remembers of one annotator.
 
 Kept in memory while they take part, rebuilt from the store when they come back. Changing a person here changes
 nothing in the store; `Fieldwork` does both together.
@@ -6,15 +6,11 @@ nothing in the store; `Fieldwork` does both together.
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.elicit.assignment import Pick
 from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
-from sfumato.study import People
 
 RECEIPTS_AT_HAND = 8
 
@@ -65,6 +61,9 @@ class Person:
     withdrawn_at: int | None = None
     finished_at: int | None = None
     code: str | None = None
+    language: str | None = None
+    erased_at: int | None = None
+    left_out_at: int | None = None
     trials: dict[str, Trial] = field(default_factory=dict)
     """Trials that can still be answered, by handle; the store knows the others."""
     n_trials: int = 0
@@ -73,15 +72,18 @@ class Person:
     sent: set[int] = field(default_factory=set)
     """Hashes of every key they used."""
     seen: set[int] = field(default_factory=set)
-    """Items shown for a label or for practice."""
+    """Items shown for a label, for practice or as a check."""
     open: dict[int, Trial] = field(default_factory=dict)
     lapsed: dict[int, Trial] = field(default_factory=dict)
     answered: Counter[str] = field(default_factory=Counter)
     """Answers by purpose."""
-    _labels: list[int] = field(default_factory=list)
-    _deeper: dict[int, int] = field(default_factory=dict)
+    labels: list[int] = field(default_factory=list)
+    """Items answered for a label, in order."""
+    deeper: dict[int, int] = field(default_factory=dict)
     """The question, where an item was asked about with another than the usual one."""
-    _repeated: set[int] = field(default_factory=set)
+    repeated: set[int] = field(default_factory=set)
+    failed: int = 0
+    """Checks whose answer was not where it must be."""
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Person:
@@ -91,7 +93,7 @@ class Person:
     def add(self, trial: Trial) -> None:
         """Take in a trial, in whatever state it is."""
         self.n_trials += 1
-        (self._repeated if trial.purpose == "repeat" else self.seen).add(trial.item)
+        (self.repeated if trial.purpose == "repeat" else self.seen).add(trial.item)
         self._enter(trial)
 
     def move(self, trial: Trial, state: int) -> None:
@@ -110,9 +112,9 @@ class Person:
             self.trials.pop(trial.handle, None)
             self.answered[trial.purpose] += 1
             if trial.purpose == "label":
-                self._labels.append(trial.item)
+                self.labels.append(trial.item)
                 if trial.question:
-                    self._deeper[trial.item] = trial.question
+                    self.deeper[trial.item] = trial.question
 
     def note(self, key: str, receipt: Receipt) -> None:
         """Remember what became of an answer."""
@@ -121,31 +123,12 @@ class Person:
         if len(self.receipts) > RECEIPTS_AT_HAND:
             del self.receipts[next(iter(self.receipts))]
 
-    def due(self, people: People, practice: Iterable[int]) -> str | None:
-        """The purpose of their next trial: practice first, then items, each full batch followed by its repeats."""
-        if not self.seen.issuperset(practice):
-            return "practice"
-        n_labels = self._begun("label")
-        if people.repeats and self._begun("repeat") < people.repeats * (n_labels // people.batch_size):
-            return "repeat"
-        return "label" if n_labels < people.batch_size * people.batches else None
-
-    def _begun(self, purpose: str) -> int:
+    def begun(self, purpose: str) -> int:
         """Trials answered or open for this purpose."""
         return self.answered[purpose] + sum(trial.purpose == purpose for trial in self.open.values())
-
-    def to_repeat(self, people: People, rng: random.Random) -> Pick | None:
-        """An item of the latest batch to show again: not yet repeated, from its older half where that will do."""
-        start = max(self._begun("label") // people.batch_size - 1, 0) * people.batch_size
-        fresh = [item for item in self._labels[start:] if item not in self._repeated]
-        old = fresh[: max(people.repeats, len(fresh) // 2)]
-        if not old:
-            return None
-        item = rng.choice(old)
-        return Pick(item, self._deeper.get(item, 0))
 
 
 COLUMNS = (
     "id", "token_hash", "seed", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts", "excluded_at",
-    "withdrawn_at", "finished_at", "code",
+    "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at",
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.elicit import store
+from sfumato.elicit import field_store, store
 from sfumato.elicit.kind import Kind, Stimulus, label_of
 from sfumato.elicit.links import new_secret
 from sfumato.errors import BadSetting
@@ -19,7 +19,7 @@ def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Seque
     """Make the store know the study and its items as the study file has them; returns the study's id.
 
     Items may be added, and quotas changed. An item that is no longer in the file keeps its answers and gets no more;
-    one that everybody sees in practice gets none either.
+    one that everybody sees in practice or as a check gets none either.
     """
     store.lock_store(connection)
     asked = {"kind": label_of(kind), "classes": json.dumps(study.class_names, ensure_ascii=False)}
@@ -30,8 +30,9 @@ def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Seque
     else:
         _check_same_question(row, asked)
         number = int(row["id"])
-    practice = {each.item for each in study.practice}
-    quotas = {identity(each): 0 if each.item in practice else study.people.answers_per_item for each in stimuli}
+    aside = {each.item for each in (*study.practice, *study.checks)}
+    wanted = field_store.quota_in_force(connection, number, study.people.answers_per_item)
+    quotas = {identity(each): 0 if each.item in aside else wanted for each in stimuli}
     known = {identity(each): (key, quota) for key, (each, quota) in store.stimuli(connection, number).items()}
     added: dict[int, list[Stimulus]] = {}
     for each in stimuli:

@@ -84,6 +84,7 @@ annotators = sa.Table(
     sa.Column("arm", Id, nullable=False, server_default="0"),
     sa.Column("language", sa.Text),
     sa.Column("erased_at", Id),
+    sa.Column("left_out_at", Id),
     sa.UniqueConstraint("study", "pseudonym"),
     sqlite_strict=True,
 )

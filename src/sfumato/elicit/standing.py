@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.elicit.kind import Stimulus
+from sfumato.elicit.platforms.platform import Back
 from sfumato.elicit.record import Record
 
 
@@ -33,6 +34,8 @@ class Standing:
     code: str | None = None
     wrong: Sequence[int] = ()
     attempts_left: int | None = None
+    back: Back | None = None
+    """The way back to the platform they came from, with the code it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,16 @@ class Outcome:
     again: bool
     code: str | None
     standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Somebody at the door: what their order of classes is drawn from, their language, and the way back to the platform
+    they came from for who does not consent."""
+
+    seed: int
+    language: str
+    declined: Back | None = None
 
 
 @dataclass(frozen=True, slots=True)

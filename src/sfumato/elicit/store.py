@@ -236,6 +236,17 @@ def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
     return [dict(row._mapping) for row in connection.execute(found)]
 
 
+def checks_of(connection: sa.Connection, annotator: int) -> list[Row]:
+    """A person's trials that were checks, each with the payload of its answer."""
+    found = (
+        sa.select(trials, answers.c.payload)
+        .join(answers, answers.c.trial == trials.c.id)
+        .where(trials.c.annotator == annotator, trials.c.purpose == "check")
+        .order_by(trials.c.number)
+    )
+    return [dict(row._mapping) for row in connection.execute(found)]
+
+
 def trial_with(connection: sa.Connection, annotator: int, handle: str) -> Row | None:
     """A person's trial by its handle."""
     return _one(connection, sa.select(trials).where(trials.c.annotator == annotator, trials.c.handle == handle))
@@ -293,7 +304,7 @@ def trial_of_annotator(connection: sa.Connection, study: int, token_hash: str, h
 
 
 def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> Iterator[list[sa.Row[Any]]]:
-    """The study's answers in the order they came, some thousand at a time."""
+    """The study's answers in the order they came, some thousand at a time; without those of who had theirs left out."""
     columns = (
         items.c.item,
         annotators.c.pseudonym.label("annotator"),
@@ -310,7 +321,7 @@ def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> 
         .join(trials, trials.c.id == answers.c.trial)
         .join(items, items.c.id == answers.c.item)
         .join(annotators, annotators.c.id == answers.c.annotator)
-        .where(answers.c.study == study, answers.c.purpose.in_(purposes))
+        .where(answers.c.study == study, answers.c.purpose.in_(purposes), annotators.c.left_out_at.is_(None))
         .order_by(answers.c.id)
     )
     result = connection.execution_options(stream_results=True, yield_per=AT_ONCE).execute(rows)

@@ -99,7 +99,7 @@ class Turns:
 
     def _next(self, person: Person) -> Trial | None:
         """One more trial for the person, held: one of theirs that had lapsed, or a new one; None if none is due."""
-        purpose = person.due(self.study.people, self.memory.practice)
+        purpose = self.memory.course.due(person)
         lapsed = [trial for trial in person.lapsed.values() if trial.purpose == purpose]
         if resumed := next((trial for trial in lapsed if self.take_up(person, trial)), None):
             return resumed
@@ -107,11 +107,15 @@ class Turns:
         return None if pick is None or purpose is None else self._new(person, pick, purpose)
 
     def _pick_for(self, person: Person, purpose: str | None) -> Pick | None:
+        course = self.memory.course
         if purpose == "practice":
-            practice = self.memory.practice.items()
+            practice = course.practice.items()
             return next((Pick(item, question) for item, question in practice if item not in person.seen), None)
+        if purpose == "check":
+            check = course.check_due(person)
+            return None if check is None else Pick(check)
         if purpose == "repeat":
-            return person.to_repeat(self.study.people, self.rng)
+            return course.to_repeat(person, self.rng)
         return self.memory.leases.choose(person.seen, self.rng) if purpose == "label" else None
 
     def _new(self, person: Person, pick: Pick, purpose: str) -> Trial:

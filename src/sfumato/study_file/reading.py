@@ -29,10 +29,12 @@ from sfumato.study import (
     Upscale,
 )
 from sfumato.study_file.adaptive import read_adaptive, read_deeper
+from sfumato.study_file.checks import read_checks, read_quality
 from sfumato.study_file.classes import read_classes
 from sfumato.study_file.fields import Fields
 from sfumato.study_file.lines import lines_of
 from sfumato.study_file.mistakes import Mistakes
+from sfumato.study_file.recruiting import read_bonus, read_languages, read_recruiting
 from sfumato.study_file.text import is_folder, read_text
 
 FILE_NAME = "study.toml"
@@ -40,7 +42,9 @@ MAX_BYTES = 1_000_000
 MAX_PAGE_BYTES = 200_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,63}")
 AT_LINE = re.compile(r"^(.*) \(at (?:line (\d+), column \d+|end of document)\)$", re.DOTALL)
-TOP_KEYS = ("title", "name", "classes")
+NEAREST_REPEAT = 5
+"""A repeat comes after at least so many other items: trials are held ahead, and memory must have gone on."""
+TOP_KEYS = ("title", "name", "classes", "language", "languages")
 
 
 @dataclass(frozen=True)
@@ -99,21 +103,28 @@ def _study(top: Fields, file: Path) -> Study:
     question = _question(top.table("question"))
     pages = top.table("pages")
     people = _people(top.table("people"))
+    classes = read_classes(top, base, question.kind)
+    practice = _practice(top.tables("practice"))
+    checks = read_checks(top, classes, practice, TOP_KEYS)
     study = Study(
         name=_name(top, slug(Path(os.path.abspath(file)).parent.name)),
         title=title or "",
-        classes=read_classes(top, base, question.kind),
+        classes=classes,
         items=_items(top, base),
         question=question,
         instructions=_page(pages, "instructions", base),
         consent=_page(pages, "consent", base),
-        practice=_practice(top.tables("practice")),
+        practice=practice,
+        checks=checks,
+        quality=read_quality(top, len(checks), TOP_KEYS),
         comprehension=_comprehension(top.tables("comprehension")),
         people=people,
         adaptive=read_adaptive(top, people.assignment, people.answers_per_item, TOP_KEYS),
         deeper=read_deeper(top, people.assignment, question),
         limits=_limits(top.table("limits")),
         pay=_pay(top.table("pay")) if top.given("pay") else None,
+        recruiting=read_recruiting(top),
+        languages=read_languages(top),
         path=file,
     )
     pages.close(TOP_KEYS)
@@ -218,8 +229,19 @@ def _people(people: Fields) -> People:
         batch_size=batch_size,
         batches=people.whole("batches", People.batches, 1, 1000),
         repeats=people.whole("repeats", People.repeats, 0, batch_size),
+        repeat_distance=people.whole("repeat_distance", 0, NEAREST_REPEAT, batch_size)
+        if people.given("repeat_distance")
+        else 0,
         assignment=people.choice("assignment", Assignment.FEWEST),
     )
+    if kept.repeat_distance and kept.repeat_distance + kept.repeats > batch_size:
+        people.add(
+            "repeat_distance",
+            f"repeat_distance = {kept.repeat_distance} and {kept.repeats} repeats in a batch of {batch_size}",
+            expected="a batch that holds the distance and the repeats",
+            fix=f"choose a distance of at most {max(batch_size - kept.repeats, 0)}, or a larger batch",
+            code="out-of-range",
+        )
     people.close(TOP_KEYS)
     return kept
 
@@ -242,6 +264,7 @@ def _pay(pay: Fields) -> Pay:
         amount=pay.number("amount", 0, 0, 1_000_000),
         currency=pay.text("currency", limit=12) or "",
         minutes=pay.number("minutes", 1, 0.1, 10_080) if pay.given("minutes") else None,
+        bonus=read_bonus(pay),
     )
     pay.close(TOP_KEYS)
     return kept

@@ -12,21 +12,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
-import pyarrow as pa
 
-from sfumato.annotations import Annotations
 from sfumato.elicit.assignment import Heard, Pick
-from sfumato.elicit.kind import Kind, label_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.errors import BadSetting, NotNow, listing
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.depth import RISKS, Form
 from sfumato.plan.indices import Index, Known, Lead, index_named
-from sfumato.plan.labelled import labelled
 from sfumato.plan.stopping import Stopping
 from sfumato.study import ABOUT_ONE_ITEM, Adaptive, Study
+from sfumato.web.believed import believed
 
 
 @dataclass(frozen=True)
@@ -238,26 +234,5 @@ class AdaptiveGuide:
             of_it = [i for i, each in enumerate(said) if each.question == question]
             if of_it:
                 votes = self._votes[question] * np.array([said[i].n for i in of_it])[:, None]
-                rows[of_it] = votes * self._beliefs(kind, [said[i].payload for i in of_it])
-        return rows
-
-    def _beliefs(self, kind: Kind, payloads: Sequence[Any]) -> np.ndarray:
-        if kind.name == "choice":
-            return np.eye(len(self._classes))[[self._classes[each["class"]] for each in payloads]]
-        numbers = [str(i) for i in range(len(payloads))]
-        table = pa.table(
-            {
-                "item": numbers,
-                "annotator": numbers,
-                "kind": [label_of(kind)] * len(payloads),
-                "payload": [msgspec.json.encode(each).decode() for each in payloads],
-            }
-        )
-        names = tuple(self._classes)
-        beliefs = labelled(Annotations.from_arrow(table, names), names)
-        # Answers that say nothing are left out by the labeler; they count for nothing here.
-        rows = np.zeros((len(payloads), len(names)))
-        kept = np.array([int(each) for each in beliefs.item.names.to_pylist()], np.int64)[beliefs.item.codes]
-        # "None of these" is a belief, but in none of the study's classes.
-        rows[kept] = beliefs.probs[:, : len(names)]
+                rows[of_it] = votes * believed(kind, [said[i].payload for i in of_it], tuple(self._classes))
         return rows

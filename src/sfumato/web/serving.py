@@ -38,6 +38,7 @@ from sfumato.web.site import Site
 
 if TYPE_CHECKING:
     from sfumato.web.adaptive import AdaptiveGuide
+    from sfumato.web.judging import RegionJudge
 
 GARBAGE_AFTER = 20_000
 """New objects after which Python looks for garbage."""
@@ -69,7 +70,8 @@ def opened(
     items = items or read_items(study.items, study.class_names)
     guide = _guide(study)
     stimuli = kinds[0].stimuli(items, study)
-    fieldwork = Fieldwork(study, kinds, stimuli, guide, rng=rng or Chance(), chance=chance or Chance())
+    drawn = {"rng": rng or Chance(), "chance": chance or Chance()}
+    fieldwork = Fieldwork(study, kinds, stimuli, guide, judge=_judge(study), **drawn)
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
             make_private(place.file)
@@ -90,6 +92,15 @@ def _guide(study: Study) -> AdaptiveGuide | None:
     from sfumato.web.adaptive import AdaptiveGuide
 
     return AdaptiveGuide(study)
+
+
+def _judge(study: Study) -> RegionJudge | None:
+    """Who says whether a check was passed, where there are any."""
+    if not study.checks:
+        return None
+    from sfumato.web.judging import RegionJudge
+
+    return RegionJudge(study)
 
 
 def new_links(study: Study, number: int, store: str | Path | None = None) -> list[str]:

@@ -28,6 +28,7 @@ def upgrade() -> None:
     op.add_column("annotators", sa.Column("arm", WHOLE, nullable=False, server_default="0"))
     op.add_column("annotators", sa.Column("language", sa.Text))
     op.add_column("annotators", sa.Column("erased_at", WHOLE))
+    op.add_column("annotators", sa.Column("left_out_at", WHOLE))
     op.add_column("answers", sa.Column("chain", sa.Text, nullable=False, server_default=""))
     _create(
         "platform_ids",

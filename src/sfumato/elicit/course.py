@@ -1,0 +1,98 @@
+"""Course: what a person is led through beside the items themselves. Practice first, checks and repeats in between."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from sfumato.elicit.assignment import Pick
+from sfumato.elicit.person import Person
+from sfumato.study import People
+
+PLACES_KEPT = 10_000
+"""People whose places of checks are kept at hand; they follow from the seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """The plan everybody follows, by the ids of items.
+
+    `practice` gives the question asked about each practice item, in the order they come; `checks` after how many
+    answers each check is shown (None: at a place of its own for everybody, drawn by the person's seed).
+    """
+
+    people: People
+    practice: Mapping[int, int] = field(default_factory=dict)
+    checks: Mapping[int, int | None] = field(default_factory=dict)
+
+    @property
+    def n_wanted(self) -> int:
+        """Answers wanted of a person, practice not counted."""
+        people = self.people
+        return people.batches * (people.batch_size + people.repeats) + len(self.checks)
+
+    def due(self, person: Person) -> str | None:
+        """The purpose of a person's next trial: practice first; then items, with a check or a repeat where its place
+        is; None when they are through."""
+        if not person.seen.issuperset(self.practice):
+            return "practice"
+        n_labels = person.begun("label")
+        if self.check_due(person) is not None:
+            return "check"
+        if person.begun("repeat") < self._repeats_after(n_labels):
+            return "repeat"
+        return "label" if n_labels < self.people.batch_size * self.people.batches else None
+
+    def check_due(self, person: Person) -> int | None:
+        """The check whose place has come, if there is one."""
+        if not self.checks:
+            return None
+        n_begun = sum(person.begun(purpose) for purpose in ("label", "repeat", "check"))
+        for place, item in self._places(person.seed):
+            if place > n_begun:
+                return None
+            if item not in person.seen:
+                return item
+        return None
+
+    def to_repeat(self, person: Person, rng: random.Random) -> Pick | None:
+        """An item to show again: the one that lies the set distance back, or, where none is set, one of the older half
+        of the latest batch."""
+        people = self.people
+        n_labels = person.begun("label")
+        start = max(n_labels // people.batch_size - 1, 0) * people.batch_size
+        if people.repeat_distance:
+            at = max(n_labels - people.repeat_distance, 0)
+            fresh = [item for item in reversed(person.labels[: at + 1]) if item not in person.repeated][:1]
+        else:
+            fresh = [item for item in person.labels[start:] if item not in person.repeated]
+            fresh = fresh[: max(people.repeats, len(fresh) // 2)]
+        if not fresh:
+            return None
+        item = rng.choice(fresh)
+        return Pick(item, person.deeper.get(item, 0))
+
+    def _repeats_after(self, n_labels: int) -> int:
+        """How many repeats have their place before the label after `n_labels`."""
+        people = self.people
+        n_batches, within = divmod(n_labels, people.batch_size)
+        if not people.repeats or not people.repeat_distance:
+            return people.repeats * n_batches
+        # Spread over what follows the distance: the first comes as soon as an item lies far enough back.
+        room = max(people.batch_size - people.repeat_distance, 0)
+        places = [people.repeat_distance + (r * room) // people.repeats for r in range(people.repeats)]
+        return people.repeats * n_batches + sum(min(place, people.batch_size) <= within for place in places)
+
+    def _places(self, seed: int) -> tuple[tuple[int, int], ...]:
+        """Every check after how many answers it comes, in order."""
+        return _drawn(tuple(self.checks.items()), self.n_wanted, seed)
+
+
+@lru_cache(PLACES_KEPT)
+def _drawn(checks: tuple[tuple[int, int | None], ...], n_wanted: int, seed: int) -> tuple[tuple[int, int], ...]:
+    rng = random.Random(f"checks {seed}")
+    # Never the very first, which nobody has got used to, nor after the last.
+    places = {item: rng.randrange(1, max(n_wanted, 2)) if at is None else at for item, at in checks}
+    return tuple(sorted((place, item) for item, place in places.items()))

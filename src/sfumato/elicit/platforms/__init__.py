@@ -1,0 +1,20 @@
+"""The platforms people can come from. One file a platform; `PLATFORMS` lists them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.elicit.platforms.mturk import MTurk
+from sfumato.elicit.platforms.platform import Platform
+from sfumato.elicit.platforms.prolific import Prolific
+from sfumato.strategies import strategy_named
+from sfumato.study import Study
+
+PLATFORMS: tuple[Any, ...] = (Prolific, MTurk)
+
+
+def platform_of(study: Study) -> Platform | None:
+    """The platform of a study, with its settings; the one place where a name becomes an object."""
+    if study.recruiting is None:
+        return None
+    return strategy_named("platform", PLATFORMS, study.recruiting.platform, study.recruiting.settings)  # type: ignore[no-any-return]
