@@ -13,8 +13,9 @@ from sfumato.papers.verdict import MARKS, Verdict
 INDEX = "index.md"
 HEAD = """# The published results, run again
 
-A published number that nobody can run again is hearsay. `sfumato reproduce PAPER` prints and writes a paper's own tables \
-beside ours, from the released data, with verdicts that are computed: of every cell, every sentence with a figure in it.
+A published number that nobody can run again is hearsay. `sfumato reproduce PAPER` prints and writes a paper's own \
+tables beside ours, from the released data, with verdicts that are computed: of every cell, \
+every sentence with a figure in it.
 """
 FOOT = """
 What is counted from released data is exact, and comes out the same at every scale. What is trained is smaller here than

@@ -16,8 +16,8 @@ class Part:
     """What one table, figure or section of a paper says, beside what came out here.
 
     `place` is where a reader of the paper looks for it (`Table 1`). `scaled_down` says in what the protocol is smaller
-    than the paper's (network, epochs, seeds, items), and is empty where it is the paper's own, or the figures are counted
-    from the released data.
+    than the paper's (network, epochs, seeds, items), and is empty where it is the paper's own, or the figures are
+    counted from the released data.
     """
 
     place: str

@@ -51,7 +51,7 @@ def published_cells(text: str, *, unit: str = "") -> dict[tuple[str, str], Publi
     """
     lines = [line for line in text.splitlines() if line.strip()]
     head = _parted(lines[0])
-    found = {}
+    found: dict[tuple[str, str], Published] = {}
     for line in lines[1:]:
         name, *cells = _parted(line)
         assert len(cells) == len(head), f"row {name!r} has {len(cells)} cells under {len(head)} heads"

@@ -19,7 +19,7 @@ Value = TypeVar("Value")
 Say = Callable[[float, str], None]
 
 
-def silent(share: float, line: str) -> None:  # noqa: ARG001
+def silent(share: float, line: str) -> None:
     """Says nothing."""
 
 
