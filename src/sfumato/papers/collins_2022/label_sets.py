@@ -11,6 +11,7 @@ from sfumato.beliefs import Beliefs
 from sfumato.imports.imported import CIFAR_10
 from sfumato.label import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.learn.lesson import Lesson, Pool
+from sfumato.papers.collins_2022.answers import original_classes
 from sfumato.papers.collins_2022.relabelled import Labelled
 from sfumato.papers.data import PublishedData
 from sfumato.soft_labels import SoftLabels
@@ -33,7 +34,7 @@ class LabelSets:
 
     @classmethod
     def of(cls, data: PublishedData, compared: Int[np.ndarray, "compared"]) -> LabelSets:
-        original = originals(data)[compared]
+        original = original_classes(data)[compared]
         items = tuple(map(str, compared))
         pools = {"CIFAR-10H": votes_pool(data.cifar_10h, compared)}
         pools |= {name: beliefs_pool(by.label(data.cifar_10s, CIFAR_10), items) for name, by in LABELERS.items()}
@@ -43,12 +44,6 @@ class LabelSets:
                 for name, pool in pools.items()
             }
         )
-
-
-def originals(data: PublishedData) -> Int[np.ndarray, "items"]:
-    """The class of each CIFAR-10 test picture, by number."""
-    with np.load(data.path("cifar10h", "counts.npz")) as file:
-        return np.asarray(file["labels"].astype(np.int64))
 
 
 def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> Pool:
