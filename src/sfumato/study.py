@@ -191,6 +191,14 @@ class Deeper:
 
 
 @dataclass(frozen=True)
+class Arm:
+    """One of several forms that are compared on the same items: each person is asked with one of them, by chance."""
+
+    name: str
+    question: Question
+
+
+@dataclass(frozen=True)
 class Limits:
     """`lease_minutes`: how long an item is held for someone who does nothing. `remind_after_minutes`: the gap after
     which the instructions come again. `comprehension_attempts`: how often the questions may be tried."""
@@ -254,6 +262,8 @@ class Study:
     people: People = People()
     adaptive: Adaptive = Adaptive()
     deeper: Deeper | None = None
+    arms: tuple[Arm, ...] = ()
+    """Forms that are compared; `question` is that of the first. Quotas are of each arm."""
     limits: Limits = Limits()
     pay: Pay | None = None
     recruiting: Recruiting | None = None
@@ -263,9 +273,17 @@ class Study:
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The usual question, and the deeper one if there is one; a trial says which of them it asks by its place."""
+        """The usual question and the deeper one if there is one, or those of the arms; a trial says which of them it
+        asks by its place."""
+        if self.arms:
+            return tuple(arm.question for arm in self.arms)
         return (self.question,) if self.deeper is None else (self.question, self.deeper.question)
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
         return tuple(each.name for each in self.classes)
+
+    @cached_property
+    def set_aside(self) -> frozenset[str]:
+        """Items that everybody sees in practice or as a check, and nobody is asked to label."""
+        return frozenset([each.item for each in self.practice] + [each.item for each in self.checks])

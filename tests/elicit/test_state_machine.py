@@ -351,7 +351,7 @@ class Steps(RuleBasedStateMachine):
             names = {
                 number: stimulus.item for number, (stimulus, _) in store.stimuli(connection, self.work.number).items()
             }
-            taken = {names[number]: n for number, n in store.taken(connection, self.work.number).items()}
+            taken = {names[item]: n for (item, _), n in store.taken(connection, self.work.number).items()}
         assert taken == self.model.taken()
         assert self.work._memory.leases.room == sum(max(self.model.quota - taken.get(item, 0), 0) for item in ITEMS)
 

@@ -110,7 +110,7 @@ def test_an_answer_changed_in_postgresql_is_named(postgres: object) -> None:
 def test_an_answer_put_in_is_named(tmp_path: Path) -> None:
     store = str(tmp_path / "a.sqlite")
     number, *_ = named(answered(store), N_ANSWERS - 1)
-    columns = {name: name for name in METADATA.tables["answers"].c.keys()}
+    columns = {name: name for name in METADATA.tables["answers"].c.keys()}  # noqa: SIM118
     columns |= {"id": "id + 1", "trial": "trial - 1", "key": "'other'", "purpose": "'check'"}
     names, values = ", ".join(columns), ", ".join(columns.values())
     by_hand(
@@ -157,10 +157,9 @@ def test_answers_of_an_older_store_are_chained_when_it_is_brought_up_to_date(
     writing_engine(StorePlace.of(store)).dispose()
     (found,) = verify(StorePlace.of(store))
     assert (found.n_answers, found.faults) == (3, ())
-    with pytest.raises(sa.exc.DatabaseError, match="append-only"):
-        engine = writing_engine(StorePlace.of(store))
-        with engine.begin() as connection:
-            connection.exec_driver_sql("UPDATE answers SET seconds = 1")
+    engine = writing_engine(StorePlace.of(store))
+    with engine.connect() as connection, pytest.raises(sa.exc.DatabaseError, match="append-only"):
+        connection.exec_driver_sql("UPDATE answers SET seconds = 1")
     engine.dispose()
     by_hand(store, f"UPDATE answers SET seconds = 1 WHERE id = {first + 1}")
     (found,) = verify(StorePlace.of(store))

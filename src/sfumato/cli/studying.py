@@ -11,6 +11,7 @@ import click
 from sfumato.cli.options import PATH, NameList, check_not_negative
 from sfumato.cli.serving import STORE_HELP, asked_as_planned, missing_extra
 from sfumato.cli.showing import printable, say_written
+from sfumato.cli.study_comparing import compare
 from sfumato.study import Assignment, Framing
 
 if TYPE_CHECKING:
@@ -117,3 +118,6 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
 
     for token in new_links(read_study(study), number, store):
         click.echo(f"{address.rstrip('/')}/s/{token}")
+
+
+command.add_command(compare)

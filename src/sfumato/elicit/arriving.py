@@ -19,6 +19,7 @@ from sfumato.elicit.links import token_of
 from sfumato.elicit.platforms.calling import Caller, request_key
 from sfumato.elicit.platforms.platform import Arrival, Platform
 from sfumato.elicit.returning import arrival_of
+from sfumato.elicit.store import Row
 from sfumato.errors import NotThere
 
 N_KEY = 18
@@ -80,7 +81,7 @@ def unchecked(work: Fieldwork, platform: Platform, token: str | None = None) -> 
     ]
 
 
-def check_reason(row: field_store.Row) -> str:
+def check_reason(row: Row) -> str:
     """Why the platform is asked: about this visit of theirs. A new visit is a new question."""
     return f"check {row['refs'].get('session', '')}"
 

@@ -80,7 +80,6 @@ def with_names(faults: Iterable[Fault], orphans: Sequence[tuple[str, str]]) -> t
     found: dict[int, Fault] = {}
     for fault in faults:
         if fault.what == "missing":
-            annotator, item = next(left, ("", ""))
-            fault = Fault(fault.id, fault.what, annotator, item)
+            found.setdefault(fault.id, Fault(fault.id, fault.what, *next(left, ("", ""))))
         found.setdefault(fault.id, fault)
     return tuple(found.values())

@@ -16,7 +16,8 @@ from sfumato.elicit.pictures import check_picture
 from sfumato.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
 from sfumato.study import ABOUT_ONE_ITEM, Question, Study
 from sfumato.study_file import Draft, read_draft
-from sfumato.study_file.mistakes import Mistakes
+from sfumato.study_file.lines import KeyPath
+from sfumato.study_file.mistakes import Mistakes, written
 
 MAX_LISTED = 20
 """So many damaged pictures are named; the rest are counted."""
@@ -51,6 +52,8 @@ def check_study(path: Path, *, pictures: bool = True) -> Checked:
     kind = _kind(study, mistakes)
     stimuli = _stimuli(kind, items, study, mistakes) if kind and items else []
     _check_deeper(study, stimuli, items, mistakes)
+    for number, arm in enumerate(study.arms):
+        _check_same_stimuli(("arms", number), arm.question, stimuli, items, study, mistakes)
     # Where the kind itself is wrong, the items are the best there is to tell.
     asked = [each.item for each in stimuli] if kind else [each.id for each in items]
     for table, named in (("practice", study.practice), ("checks", study.checks)):
@@ -82,10 +85,10 @@ def _items(draft: Draft) -> list[Item]:
 
 
 def _kind(study: Study, mistakes: Mistakes) -> Kind | None:
-    return _kind_in("question", study.question, mistakes)
+    return _kind_in(("arms", 0) if study.arms else ("question",), study.question, mistakes)
 
 
-def _kind_in(table: str, question: Question, mistakes: Mistakes) -> Kind | None:
+def _kind_in(table: KeyPath, question: Question, mistakes: Mistakes) -> Kind | None:
     """The kind that a table of the study file asks for, with its settings; None where something is wrong."""
     from sfumato.elicit.kinds import KINDS, kind_asked
 
@@ -95,7 +98,7 @@ def _kind_in(table: str, question: Question, mistakes: Mistakes) -> Kind | None:
     try:
         return kind_asked(question)
     except (BadSetting, UnknownName) as error:
-        mistakes.place((table, *_key_named(error, question)), error)
+        mistakes.place((*table, *_key_named(error, question)), error)
         return None
 
 
@@ -112,21 +115,9 @@ def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Ite
             )
     if study.deeper is None:
         return
-    kind = _kind_in("deeper", study.deeper.question, mistakes)
-    if kind is None or not stimuli:
+    _check_same_stimuli(("deeper",), study.deeper.question, stimuli, items, study, mistakes)
+    if not stimuli:
         return
-    try:
-        same = kind.stimuli(items, study) == list(stimuli)
-    except SfumatoError:
-        same = False
-    if not same:
-        mistakes.add(
-            ("deeper", "kind"),
-            f"the kinds {study.question.kind} and {kind.name}, which show different things",
-            expected="two forms that ask about the same single items",
-            fix=f"choose among {listing(list(ABOUT_ONE_ITEM))}",
-            code="other-stimuli",
-        )
     unknown = sorted(set(study.deeper.items) - {each.item for each in stimuli})
     if unknown:
         mistakes.add(
@@ -138,19 +129,46 @@ def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Ite
         )
 
 
-def _settings_fit(table: str, member: Any, question: Question, mistakes: Mistakes) -> bool:
+def _check_same_stimuli(
+    table: KeyPath,
+    question: Question,
+    stimuli: Sequence[Stimulus],
+    items: Sequence[Item],
+    study: Study,
+    mistakes: Mistakes,
+) -> None:
+    """Note a form of a study with several that is wrong, or asks about other things than the first."""
+    # That of the first arm is looked at before.
+    kind = _kind_in(table, question, mistakes) if question is not study.question else None
+    if kind is None or not stimuli:
+        return
+    try:
+        same = kind.stimuli(items, study) == list(stimuli)
+    except SfumatoError:
+        same = False
+    if not same:
+        mistakes.add(
+            (*table, "kind"),
+            f"the kinds {study.question.kind} and {kind.name}, which show different things",
+            expected="forms that ask about the same single items",
+            fix=f"choose among {listing(list(ABOUT_ONE_ITEM))}",
+            code="other-stimuli",
+        )
+
+
+def _settings_fit(table: KeyPath, member: Any, question: Question, mistakes: Mistakes) -> bool:
     """Whether every setting is one of the kind's and of its type; the kind itself looks at the values."""
     known = [each.name for each in fields(member)]
     types_of = typing.get_type_hints(member)
     n_before = len(mistakes.found)
     for key, value in question.settings.items():
-        at = (table, key)
+        at = (*table, key)
         if key not in known:
-            settings = ["kind", "framing", "prompt", *known]
+            settings = [*["name"] * (table[0] == "arms"), "kind", "framing", "prompt", *known]
             mistakes.add(
                 at,
                 f"the key {show(key)} for the kind {member.name}",
-                expected=f"the keys of [{table}] for {member.name}: {listing(settings)}",
+                expected=f"the keys of [{written(table)}] for {member.name}: {listing(settings)}",
                 fix=f"{nearest(key, settings)}leave it out, or choose another kind",
                 code="unknown-key",
             )
@@ -252,11 +270,13 @@ def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None
 
 def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Checked:
     people = study.people
-    aside = {each.item for each in (*study.practice, *study.checks)}
+    aside = study.set_aside
     asked = [each for each in stimuli if each.item not in aside]
-    n_answers = len(asked) * people.answers_per_item
+    n_arms = max(len(study.arms), 1)
+    n_answers = len(asked) * people.answers_per_item * n_arms
     n_fresh = min(people.batch_size * people.batches, len(asked))
-    n_people = max(people.answers_per_item, math.ceil(n_answers / n_fresh)) if n_fresh else 0
+    in_an_arm = math.ceil(len(asked) * people.answers_per_item / n_fresh) if n_fresh else 0
+    n_people = n_arms * max(people.answers_per_item, in_an_arm) if n_fresh else 0
     n_batches = math.ceil(n_fresh / people.batch_size)
     warnings = []
     if not asked:

@@ -6,7 +6,7 @@ Like `store.py` nothing but SQL. Everything here is read from a snapshot beside 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -65,12 +65,14 @@ def largest_quota(connection: sa.Connection, study: int) -> int:
 
 def paused_at(connection: sa.Connection, study: int) -> int | None:
     """Since when the study is paused; None if it is not."""
-    return connection.execute(sa.select(studies.c.paused_at).where(studies.c.id == study)).scalar_one()
+    at: int | None = connection.execute(sa.select(studies.c.paused_at).where(studies.c.id == study)).scalar_one()
+    return at
 
 
 def password_of(connection: sa.Connection, study: int) -> str | None:
     """The hash of the researcher's password, if there is one."""
-    return connection.execute(sa.select(studies.c.password).where(studies.c.id == study)).scalar_one()
+    hashed: str | None = connection.execute(sa.select(studies.c.password).where(studies.c.id == study)).scalar_one()
+    return hashed
 
 
 def set_password(connection: sa.Connection, study: int, hashed: str) -> None:
@@ -124,6 +126,12 @@ def item_numbered(connection: sa.Connection, study: int, number: int) -> Stimulu
     return None if row is None else Stimulus(row.item, tuple(json.loads(row.others)), json.loads(row.told))
 
 
+def numbers_of(connection: sa.Connection, study: int, names: Sequence[str]) -> dict[str, int]:
+    """The numbers of items by their ids; of an item that is asked about in several ways, the first."""
+    found = sa.select(items.c.item, items.c.id).where(items.c.study == study, items.c.item.in_(list(names)))
+    return {row[0]: row[1] for row in connection.execute(found.order_by(items.c.id.desc()))}
+
+
 # --- end of the researcher's page ---
 
 # --- people from platforms ---
@@ -156,7 +164,7 @@ def note_arrival(
     if known is None:
         first = study * IDS_PER_STUDY
         last = sa.select(sa.func.max(ids.c.id)).where(ids.c.id > first, ids.c.id < first + IDS_PER_STUDY)
-        row = {"id": int(connection.execute(last).scalar_one() or first) + 1, "study": study, "annotator": number}
+        row: Row = {"id": int(connection.execute(last).scalar_one() or first) + 1, "study": study, "annotator": number}
         row |= {"platform": platform, "person": person, "refs": json.dumps(refs), "created_at": at}
         connection.execute(sa.insert(ids), row)
     elif known["refs"].get("session") != refs["session"]:

@@ -76,7 +76,7 @@ class Fieldwork:
         self._connection = connection
         self._has_written = False
         if self.number < 0:
-            self.number = register(connection, self.study, self.kinds[0], self.stimuli, self.clock.now())
+            self.number = register(connection, self.study, self.kinds, self.stimuli, self.clock.now())
         if connection.dialect.name != "sqlite":
             version = store.lock_study(connection, self.number)
             if version != self._version:
@@ -146,7 +146,7 @@ class Fieldwork:
         person = self._person(hash_of(token))
         if person.language not in self.study.languages:
             self._set(person, language=language if language in self.study.languages else self.study.languages[0])
-        declined = way_back(self._written(), self.study, person.id, "no_consent")
+        declined = self._back(person, "no_consent")
         return Welcome(person.seed, person.language or self.study.languages[0], declined)
 
     def _admit(self, token: str) -> Link:
@@ -159,6 +159,7 @@ class Fieldwork:
             "seed": self.chance.getrandbits(31),
             "created_at": self.clock.now(),
             "attempts": 0,
+            "arm": self._memory.new_arm(self.rng),
         }
         self._changes.new_annotators.append(row)
         self._memory.keep(Person.of(row))

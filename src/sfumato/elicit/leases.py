@@ -9,17 +9,19 @@ from __future__ import annotations
 import heapq
 import random
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
 from sfumato.elicit.assignment import Guide, Openings, Pick
 from sfumato.elicit.person import Trial
 
 
 class Leases:
-    """Every item's openings, and every trial that is being answered now."""
+    """Every item's openings, and every trial that is being answered now. Where forms are compared each arm has openings
+    of its own."""
 
-    def __init__(self, items: Iterable[tuple[int, int, int]] = (), guide: Guide | None = None) -> None:
-        """From (item, quota, taken) of every item; `taken` counts trials that are then `restore`d."""
-        self._openings = Openings(items, guide)
+    def __init__(self, *arms: Iterable[tuple[int, int, int]], guide: Guide | None = None) -> None:
+        """From (item, quota, taken) of every item, arm by arm; `taken` counts trials that are then `restore`d."""
+        self._arms = [Openings(items, guide) for items in arms] or [Openings((), guide)]
         self._held: dict[int, Trial] = {}
         self._due: list[tuple[float, int]] = []
 
@@ -29,10 +31,13 @@ class Leases:
     def __iter__(self) -> Iterator[Trial]:
         return iter(self._held.values())
 
-    @property
-    def room(self) -> int:
-        """Answers that could still be asked for."""
-        return self._openings.room
+    def room(self, arm: int = 0) -> int:
+        """Answers that could still be asked for, in an arm."""
+        return self._arms[arm].room
+
+    def of_arm(self, arm: int = 0) -> list[Trial]:
+        """The trials that are being answered now, in an arm."""
+        return [trial for trial in self._held.values() if len(self._arms) == 1 or trial.question == arm]
 
     def get(self, number: int) -> Trial | None:
         """The trial with this id, if it is held."""
@@ -40,19 +45,25 @@ class Leases:
 
     def has_room(self, trial: Trial) -> bool:
         """Whether the trial could be held again."""
-        return trial.purpose != "label" or trial.item in self._openings
+        return trial.purpose != "label" or trial.item in self._of(trial)
 
-    def choose(self, seen: Collection[int], rng: random.Random) -> Pick | None:
-        """What to ask next."""
-        return self._openings.choose(seen, rng)
+    def choose(self, seen: Collection[int], rng: random.Random, arm: int = 0) -> Pick | None:
+        """What to ask next, in an arm."""
+        pick = self._arms[arm].choose(seen, rng)
+        return replace(pick, question=arm) if pick is not None and arm else pick
 
     def set_quota(self, item: int, quota: int) -> None:
-        self._openings.set_quota(item, quota)
+        for openings in self._arms:
+            openings.set_quota(item, quota)
+
+    def _of(self, trial: Trial) -> Openings:
+        """The openings a trial takes from: those of its arm, whose form it asks with."""
+        return self._arms[trial.question if len(self._arms) > 1 else 0]
 
     def hold(self, trial: Trial) -> None:
         """The trial is being answered."""
         if trial.purpose == "label":
-            self._openings.take(trial.item)
+            self._of(trial).take(trial.item)
             self.restore(trial)
 
     def restore(self, trial: Trial) -> None:
@@ -67,7 +78,7 @@ class Leases:
     def give_back(self, trial: Trial) -> None:
         """The trial will not be answered now; its item may go to somebody else."""
         if self._held.pop(trial.id, None) is not None:
-            self._openings.give_back(trial.item)
+            self._of(trial).give_back(trial.item)
 
     def overdue(self, now: float) -> Iterator[Trial]:
         """Trials held too long; a renewed lease is put back in line."""

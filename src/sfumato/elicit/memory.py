@@ -6,6 +6,7 @@ another server of the same PostgreSQL database has written).
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,11 +67,19 @@ class Memory:
         """The link of the last answer."""
         self.n_answers: int = row["n_answers"]
         self.next_id = store.next_ids(connection, number)
-        openings = [(item, quota, taken.get(item, 0)) for item, (_, quota) in known.items()]
+        n_forms = max(len(study.questions), 1)
+        # Arms have quotas of their own; the deeper form of an adaptive study takes from the same as the usual one.
+        forms = [(arm,) for arm in range(n_forms)] if study.arms else [tuple(range(n_forms))]
+        openings = [
+            [(item, quota, sum(taken.get((item, form), 0) for form in each)) for item, (_, quota) in known.items()]
+            for each in forms
+        ]
         if guide is not None:
             names = {item: stimulus.item for item, (stimulus, _) in known.items()}
-            guide.begin(openings, names, _heard(connection, study, number))
-        self.leases = Leases(openings, guide)
+            guide.begin(openings[0], names, _heard(connection, study, number))
+        self.leases = Leases(*openings, guide=guide)
+        self._in_arms = store.people_in_arms(connection, number) if study.arms else {}
+        self._n_arms = len(study.arms)
         self._lease = 60.0 * study.limits.lease_minutes
         self._people: dict[str, Person] = {}
         self._by_id: dict[int, Person] = {}
@@ -122,6 +131,15 @@ class Memory:
         if region is None or self._judge is None:
             return True
         return self._judge.passes(region, trial.question, payload)
+
+    def new_arm(self, rng: random.Random) -> int:
+        """The arm of a new person: by chance among those with the fewest people."""
+        if not self._n_arms:
+            return 0
+        fewest = min(self._in_arms.get(arm, 0) for arm in range(self._n_arms))
+        arm = rng.choice([arm for arm in range(self._n_arms) if self._in_arms.get(arm, 0) == fewest])
+        self._in_arms[arm] = fewest + 1
+        return arm
 
     def trim(self) -> None:
         """Forget who has been away longest when there are too many; between groups only, when all is written."""

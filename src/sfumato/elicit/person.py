@@ -64,6 +64,8 @@ class Person:
     language: str | None = None
     erased_at: int | None = None
     left_out_at: int | None = None
+    arm: int = 0
+    """Which of the forms that are compared they are asked with."""
     trials: dict[str, Trial] = field(default_factory=dict)
     """Trials that can still be answered, by handle; the store knows the others."""
     n_trials: int = 0
@@ -130,5 +132,5 @@ class Person:
 
 COLUMNS = (
     "id", "token_hash", "seed", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts", "excluded_at",
-    "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at",
+    "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at", "arm",
 )  # fmt: skip

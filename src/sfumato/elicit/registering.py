@@ -15,14 +15,18 @@ from sfumato.errors import BadSetting
 from sfumato.study import Study
 
 
-def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Sequence[Stimulus], now: int) -> int:
+def register(
+    connection: sa.Connection, study: Study, kinds: Sequence[Kind], stimuli: Sequence[Stimulus], now: int
+) -> int:
     """Make the store know the study and its items as the study file has them; returns the study's id.
 
     Items may be added, and quotas changed. An item that is no longer in the file keeps its answers and gets no more;
     one that everybody sees in practice or as a check gets none either.
     """
     store.lock_store(connection)
-    asked = {"kind": label_of(kind), "classes": json.dumps(study.class_names, ensure_ascii=False)}
+    # A deeper form may come and go; the forms that are compared are the question.
+    kind = "+".join(map(label_of, kinds if study.arms else kinds[:1]))
+    asked = {"kind": kind, "classes": json.dumps(study.class_names, ensure_ascii=False)}
     row = store.study_row(connection, study.name)
     if row is None:
         new = {"name": study.name, "secret": new_secret(), "created_at": now, "paused_at": None}
@@ -30,7 +34,7 @@ def register(connection: sa.Connection, study: Study, kind: Kind, stimuli: Seque
     else:
         _check_same_question(row, asked)
         number = int(row["id"])
-    aside = {each.item for each in (*study.practice, *study.checks)}
+    aside = study.set_aside
     wanted = field_store.quota_in_force(connection, number, study.people.answers_per_item)
     quotas = {identity(each): 0 if each.item in aside else wanted for each in stimuli}
     known = {identity(each): (key, quota) for key, (each, quota) in store.stimuli(connection, number).items()}

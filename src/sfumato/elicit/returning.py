@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from sfumato.elicit import field_store
 from sfumato.elicit.platforms import platform_of
 from sfumato.elicit.platforms.platform import Arrival, Back
+from sfumato.elicit.store import Row
 from sfumato.study import Study
 
 
@@ -25,7 +26,7 @@ def way_back(connection: sa.Connection, study: Study, annotator: int, outcome: s
     return platform.back(code, arrival_of(row))
 
 
-def arrival_of(row: field_store.Row) -> Arrival:
+def arrival_of(row: Row) -> Arrival:
     """The latest arrival that a row of `platform_ids` tells of."""
     refs = row["refs"]
     return Arrival(row["person"], refs.get("study", ""), refs.get("session", ""), refs.get("submit_to", ""))

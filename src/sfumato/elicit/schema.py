@@ -1,7 +1,7 @@
 """The tables of a store. Times are milliseconds since 1970, UTC; ids people see are random texts.
 
-`answers`, `refused` and `happenings` are append-only (triggers refuse anything else). What holds for every row is said here as a
-constraint, so that a mistake in our code ends in an error and not in a second answer.
+`answers`, `refused` and `happenings` are append-only (triggers refuse anything else). What holds for every row is said
+here as a constraint, so that a mistake in our code ends in an error and not in a second answer.
 """
 
 from __future__ import annotations

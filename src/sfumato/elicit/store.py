@@ -181,15 +181,15 @@ def set_quota(connection: sa.Connection, quota: int, numbers: Sequence[int]) -> 
         connection.execute(statement, [{"row": number, "new_quota": quota} for number in numbers])
 
 
-def taken(connection: sa.Connection, study: int) -> dict[int, int]:
-    """Answers that count towards each item's quota, and open trials for them; items without any are left out."""
+def taken(connection: sa.Connection, study: int) -> dict[tuple[int, int], int]:
+    """Answers that count towards each item's quota, and open trials for them, by item and question."""
     counts = (
-        sa.select(trials.c.item, sa.func.count())
+        sa.select(trials.c.item, trials.c.question, sa.func.count())
         .join(items, items.c.id == trials.c.item)
         .where(items.c.study == study, trials.c.purpose == "label", trials.c.state.in_((OPEN, ANSWERED)))
-        .group_by(trials.c.item)
+        .group_by(trials.c.item, trials.c.question)
     )
-    return {row[0]: row[1] for row in connection.execute(counts)}
+    return {(row[0], row[1]): row[2] for row in connection.execute(counts)}
 
 
 def said(connection: sa.Connection, study: int) -> Iterator[Row]:
@@ -211,6 +211,19 @@ def next_ids(connection: sa.Connection, study: int) -> dict[str, int]:
     """Where the numbering of each table goes on."""
     tables = {"annotator": annotators, "trial": trials, "answer": answers, "refused": refused}
     return {name: _next(connection, table, study) for name, table in tables.items()}
+
+
+def people_in_arms(connection: sa.Connection, study: int) -> dict[int, int]:
+    """How many people each arm has."""
+    arm = annotators.c.arm
+    found = connection.execute(sa.select(arm, sa.func.count()).where(annotators.c.study == study).group_by(arm))
+    return {row[0]: row[1] for row in found}
+
+
+def arms_of(connection: sa.Connection, study: int) -> dict[str, int]:
+    """The arm of everybody, by pseudonym."""
+    found = sa.select(annotators.c.pseudonym, annotators.c.arm).where(annotators.c.study == study)
+    return {row[0]: row[1] for row in connection.execute(found)}
 
 
 def blank_annotator() -> Row:

@@ -45,7 +45,7 @@ class Turns:
         self.renew(person)
         held = list(person.open.values())
         # Near the end of a study nobody keeps a reserve that others could answer now.
-        ample = self.memory.leases.room >= LOOKAHEAD * max(1, len(self.memory.leases))
+        ample = self.memory.leases.room(person.arm) >= LOOKAHEAD * max(1, len(self.memory.leases))
         while not self.memory.paused and len(held) < (LOOKAHEAD if ample else 1):
             trial = self._next(person)
             if trial is None:
@@ -94,7 +94,7 @@ class Turns:
         theirs = {trial.item for trial in person.lapsed.values()}
         return any(
             trial.annotator != person.id and (trial.item not in person.seen or trial.item in theirs)
-            for trial in self.memory.leases
+            for trial in self.memory.leases.of_arm(person.arm)
         )
 
     def _next(self, person: Person) -> Trial | None:
@@ -110,13 +110,14 @@ class Turns:
         course = self.memory.course
         if purpose == "practice":
             practice = course.practice.items()
-            return next((Pick(item, question) for item, question in practice if item not in person.seen), None)
+            due = next(((item, question) for item, question in practice if item not in person.seen), None)
+            return None if due is None else Pick(due[0], person.arm or due[1])
         if purpose == "check":
             check = course.check_due(person)
-            return None if check is None else Pick(check)
+            return None if check is None else Pick(check, person.arm)
         if purpose == "repeat":
             return course.to_repeat(person, self.rng)
-        return self.memory.leases.choose(person.seen, self.rng) if purpose == "label" else None
+        return self.memory.leases.choose(person.seen, self.rng, person.arm) if purpose == "label" else None
 
     def _new(self, person: Person, pick: Pick, purpose: str) -> Trial:
         trial = Trial(

@@ -1,4 +1,4 @@
-"""The tables `[[checks]]` and `[quality]` of a study file: items whose answer is known, and what follows from failing."""
+"""The tables `[[checks]]` and `[quality]` of a study file: items whose answer is known, and what failing leads to."""
 
 from __future__ import annotations
 

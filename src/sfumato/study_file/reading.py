@@ -29,6 +29,7 @@ from sfumato.study import (
     Upscale,
 )
 from sfumato.study_file.adaptive import read_adaptive, read_deeper
+from sfumato.study_file.arms import read_arms
 from sfumato.study_file.checks import read_checks, read_quality
 from sfumato.study_file.classes import read_classes
 from sfumato.study_file.fields import Fields
@@ -103,6 +104,8 @@ def _study(top: Fields, file: Path) -> Study:
     question = _question(top.table("question"))
     pages = top.table("pages")
     people = _people(top.table("people"))
+    arms = read_arms(top, people.assignment)
+    question = arms[0].question if arms else question
     classes = read_classes(top, base, question.kind)
     practice = _practice(top.tables("practice"))
     checks = read_checks(top, classes, practice, TOP_KEYS)
@@ -121,6 +124,7 @@ def _study(top: Fields, file: Path) -> Study:
         people=people,
         adaptive=read_adaptive(top, people.assignment, people.answers_per_item, TOP_KEYS),
         deeper=read_deeper(top, people.assignment, question),
+        arms=arms,
         limits=_limits(top.table("limits")),
         pay=_pay(top.table("pay")) if top.given("pay") else None,
         recruiting=read_recruiting(top),

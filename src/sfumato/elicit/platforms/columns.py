@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sfumato.errors import BadTable, Where, listing, nearest
-from sfumato.files import read_rows
 
 
 def read_export(path: Path) -> list[dict[str, str]]:
     """Every row of a platform's CSV, all columns as text."""
+    # Arrow is for exports; a server does without.
+    from sfumato.files import read_rows
+
     rows = read_rows(path, guarded=False)
     return [
         {name: "" if value is None else str(value) for name, value in row.items()}

@@ -69,7 +69,7 @@ def _chain(connection: sa.Connection) -> None:
                 break
             links = []
             for row in rows:
-                link = linked(link, row)
+                link = linked(link, dict(row))
                 links.append({"number": row["id"], "link": link})
             connection.execute(sa.text("UPDATE answers SET chain = :link WHERE id = :number"), links)
             last, n_answers = rows[-1]["id"], n_answers + len(rows)

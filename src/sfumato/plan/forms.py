@@ -1,0 +1,262 @@
+"""Forms compared: what an answer in each of several forms tells of the pooled label, for the seconds it takes.
+
+A study with arms asks about the same items with several forms, each person with one of them by chance. The pooled label
+of an item is the mean over forms of their mean beliefs, the answers being scored left out: no answer is compared with
+itself, and no form counts for more because more people were asked with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float, Int
+
+from sfumato.annotations import Annotations
+from sfumato.errors import BadTable, Where, listing
+from sfumato.plan.labelled import labelled
+from sfumato.records import columns_of
+from sfumato.table import Table
+
+TOTAL_VARIATION, KL = "total variation", "KL divergence"
+FLOOR = 0.001
+"""The share of a label that is spread evenly before a logarithm is taken."""
+SUBSETS = 20
+"""Groups of answers drawn an item where several are pooled."""
+MOST = 8
+"""So many answers an item are pooled at most."""
+
+
+@dataclass(frozen=True)
+class FormScore:
+    """What `n_answers` answers an item in one form say: how far their mean lies from the pooled label, the seconds they
+    take, and what each second takes off the divergence of knowing nothing (every class alike).
+
+    `more` is how much `per_second` lies above the first form's: a difference and no ratio, for a single vote may well
+    lie further off than knowing nothing. Intervals are for other items, and the same people.
+    """
+
+    form: str
+    measure: str
+    n_answers: int
+    n_items: int
+    n_annotators: int
+    seconds: float
+    divergence: float
+    low: float
+    high: float
+    per_second: float
+    per_second_low: float
+    per_second_high: float
+    more: float
+    more_low: float
+    more_high: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FormScores(Table):
+    """One row a form, measure and number of answers."""
+
+    scores: tuple[FormScore, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.scores[start:stop], FormScore)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def compare_forms(
+    annotations: Annotations,
+    arms: Mapping[str, str] | None = None,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> FormScores:
+    """Every form of the table against the others, on the items that all of them were asked about twice or more.
+
+    `arms` says by name which form each annotator was asked with; without it, forms are the kinds of question. Only
+    answers for a label count.
+    """
+    forms = _forms(annotations, arms)
+    asked_twice = [{item for item, rows in form.rows.items() if len(rows) > 1} for form in forms]
+    common = sorted(set.intersection(*asked_twice)) if forms else []
+    if len(forms) < 2 or not common:
+        raise BadTable(
+            f"found {len(forms)} form{'s' * (len(forms) != 1)} ({listing([form.name for form in forms])}) and "
+            f"{len(common)} items with two answers or more in each",
+            expected="several forms, asked about the same items, each by two people or more",
+            fix="wait for more answers, or compare a study with [[arms]]",
+            code="nothing-to-compare",
+            where=Where(str(annotations.path) if annotations.path else None),
+        )
+    most = min(MOST, *(len(form.rows[item]) - 1 for form in forms for item in common))
+    means = np.array([[form.probs[form.rows[item]].mean(axis=0) for item in common] for form in forms])
+    drawn = rng.integers(0, len(common), (resamples, len(common)))
+    scores: list[FormScore] = []
+    for n_answers in range(1, most + 1):
+        found = [_item_figures(form, f, common, means, n_answers, rng) for f, form in enumerate(forms)]
+        for m, measure in enumerate((TOTAL_VARIATION, KL)):
+            whole = [_Figures.of(each, m, np.arange(len(common))[None]) for each in found]
+            draws = [_Figures.of(each, m, drawn) for each in found]
+            for form, own, own_draws in zip(forms, whole, draws, strict=True):
+                scores.append(_score(form, measure, n_answers, len(common), own, own_draws, whole[0], draws[0], level))
+    return FormScores(tuple(scores))
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """The answers in one form: beliefs and seconds, and which rows are about each item."""
+
+    name: str
+    probs: Float[np.ndarray, "answers classes"]
+    seconds: Float[np.ndarray, "answers"]
+    rows: Mapping[str, Int[np.ndarray, "of_item"]]
+    n_annotators: int
+
+
+def _forms(annotations: Annotations, arms: Mapping[str, str] | None) -> list[_Form]:
+    labels = annotations.take(_is(annotations, "label"))
+    people = labels.annotator.names.take(pa.array(labels.annotator.codes)).to_pylist()
+    kinds = labels.kind.names.take(pa.array(labels.kind.codes)).to_pylist()
+    form_of = kinds if arms is None else [arms.get(person, "") for person in people]
+    names = list(dict.fromkeys(form_of)) if arms is None else list(dict.fromkeys(arms.values()))
+    found = []
+    for name in names:
+        own = labels.take(np.array([each == name for each in form_of], bool))
+        if len(own):
+            found.append(_form(name, own))
+    return found
+
+
+def _form(name: str, own: Annotations) -> _Form:
+    beliefs = labelled(own, own.classes)
+    # Where answers say nothing the labeler leaves them out: seconds are those of the answers that are left.
+    answered = zip(_texts(own.item), _texts(own.annotator), strict=True)
+    key = dict(zip(answered, own.seconds.tolist(), strict=True))
+    n_classes = len(own.classes) or beliefs.probs.shape[1]
+    # "None of these" is in none of the classes: what is left of an answer counts, and one that leaves nothing does not.
+    mass = beliefs.probs[:, :n_classes].sum(axis=1)
+    beliefs, mass = beliefs.take(mass > 0), mass[mass > 0]
+    items, people = _texts(beliefs.item), _texts(beliefs.annotator)
+    seconds = np.array([key[pair] for pair in zip(items, people, strict=True)])
+    rows: dict[str, list[int]] = {}
+    for row, item in enumerate(items):
+        rows.setdefault(item, []).append(row)
+    return _Form(
+        name,
+        np.asarray(beliefs.probs[:, :n_classes] / mass[:, None], np.float64),
+        seconds,
+        {item: np.array(each, np.int64) for item, each in rows.items()},
+        len(set(people)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _ItemFigures:
+    """Item by item: the divergence of knowing nothing and of the answers, by measure, and their seconds."""
+
+    nothing: Float[np.ndarray, "measures items"]
+    divergence: Float[np.ndarray, "measures items"]
+    seconds: Float[np.ndarray, "items"]
+
+
+def _item_figures(
+    form: _Form,
+    place: int,
+    common: Sequence[str],
+    means: Float[np.ndarray, "forms items classes"],
+    n_answers: int,
+    rng: np.random.Generator,
+) -> _ItemFigures:
+    nothing, divergence = np.zeros((2, len(common))), np.zeros((2, len(common)))
+    seconds = np.zeros(len(common))
+    others = [f for f in range(len(means)) if f != place]
+    for i, item in enumerate(common):
+        rows = form.rows[item]
+        groups = _groups(len(rows), n_answers, rng)
+        own = form.probs[rows]
+        inside = own[groups].mean(axis=1)
+        left = (own.sum(axis=0) - own[groups].sum(axis=1)) / (len(rows) - n_answers)
+        pooled = (left + means[others, i].sum(axis=0)) / len(means)
+        even = np.full_like(inside, 1 / inside.shape[1])
+        for m, measured in enumerate((_total_variation, _kl)):
+            nothing[m, i] = measured(pooled, even).mean()
+            divergence[m, i] = measured(pooled, inside).mean()
+        seconds[i] = n_answers * np.nanmean(form.seconds[rows]) if np.isfinite(form.seconds[rows]).any() else np.nan
+    return _ItemFigures(nothing, divergence, seconds)
+
+
+def _groups(n: int, size: int, rng: np.random.Generator) -> Int[np.ndarray, "groups size"]:
+    """Every answer by itself; of larger groups some, drawn."""
+    if size == 1:
+        return np.arange(n)[:, None]
+    return np.array([rng.choice(n, size, replace=False) for _ in range(SUBSETS)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Figures:
+    """Over items drawn so or so: mean divergence, mean seconds, and what a second takes off."""
+
+    divergence: Float[np.ndarray, "draws"]
+    seconds: Float[np.ndarray, "draws"]
+    per_second: Float[np.ndarray, "draws"]
+
+    @classmethod
+    def of(cls, found: _ItemFigures, measure: int, drawn: Int[np.ndarray, "draws items"]) -> _Figures:
+        divergence = found.divergence[measure][drawn].mean(axis=1)
+        seconds = np.nanmean(found.seconds[drawn], axis=1)
+        return cls(divergence, seconds, (found.nothing[measure][drawn].mean(axis=1) - divergence) / seconds)
+
+
+def _score(
+    form: _Form,
+    measure: str,
+    n_answers: int,
+    n_items: int,
+    own: _Figures,
+    draws: _Figures,
+    first: _Figures,
+    first_draws: _Figures,
+    level: float,
+) -> FormScore:
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(draws.divergence, tails)
+    rate_low, rate_high = np.quantile(draws.per_second, tails)
+    more_low, more_high = np.quantile(draws.per_second - first_draws.per_second, tails)
+    return FormScore(
+        form.name, measure, n_answers, n_items, form.n_annotators, float(own.seconds[0]),
+        float(own.divergence[0]), float(low), float(high),
+        float(own.per_second[0]), float(rate_low), float(rate_high),
+        float(own.per_second[0] - first.per_second[0]), float(more_low), float(more_high),
+    )  # fmt: skip
+
+
+def _total_variation(
+    pooled: Float[np.ndarray, "groups classes"], said: Float[np.ndarray, "groups classes"]
+) -> Float[np.ndarray, "groups"]:
+    return np.asarray(np.abs(pooled - said).sum(axis=1) / 2)
+
+
+def _kl(
+    pooled: Float[np.ndarray, "groups classes"], said: Float[np.ndarray, "groups classes"]
+) -> Float[np.ndarray, "groups"]:
+    said = (1 - FLOOR) * said + FLOOR / said.shape[1]
+    at = np.where(pooled > 0, pooled, 1)
+    return np.asarray((pooled * np.log(at / said)).sum(axis=1))
+
+
+def _is(annotations: Annotations, purpose: str) -> np.ndarray:
+    names = annotations.purpose.names.to_pylist()
+    return np.asarray(np.array([name == purpose for name in names], bool)[annotations.purpose.codes])
+
+
+def _texts(column: object) -> list[str]:
+    names, codes = column.names, column.codes  # type: ignore[attr-defined]
+    return pc.take(names, pa.array(codes)).to_pylist()  # type: ignore[no-any-return]
