@@ -1,0 +1,27 @@
+"""Power cuts, on a disk that forgets what was not synced: nothing acknowledged is lost, and every store opens again."""
+
+from __future__ import annotations
+
+from power_cut_trial import migration_cut_trial, power_cut_trial
+
+N_CUTS = 300
+
+
+def test_no_acknowledged_answer_is_lost() -> None:
+    report = power_cut_trial(N_CUTS, seed=1)
+    print(report)
+    assert report.clean, report
+    assert report.cuts == N_CUTS
+
+
+def test_a_migration_that_is_cut_leaves_the_old_store_or_the_new() -> None:
+    report = migration_cut_trial(60, seed=2)
+    print(report)
+    assert report.clean, report
+
+
+def test_a_store_that_does_not_wait_for_the_disk_is_found_out() -> None:
+    report = power_cut_trial(40, seed=3, synchronous="NORMAL")
+    print(report)
+    assert report.lost > 0
+    assert report.corrupt == 0

@@ -1,0 +1,255 @@
+"""The trial: people answer, the power goes at a moment that chance picks, and the disk is looked at."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import shutil
+import sqlite3
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+from power_cut import Disk, engine_on
+from study_at_work import items_named, plain_study, sent
+
+from sfumato.elicit import database
+from sfumato.elicit.database import StorePlace, writing_engine
+from sfumato.elicit.fieldwork import Fieldwork, hash_of
+from sfumato.elicit.kinds import kinds_of
+from sfumato.elicit.verifying import verify
+from sfumato.elicit.writer import Writer
+from sfumato.errors import SfumatoError, StoreDown
+from sfumato.study import People
+
+N_ANSWERS = 12
+"""Answers that are sent before a run ends without a cut."""
+MADE, BROUGHT_UP = 64, 27
+"""So often something reaches the disk when tables are made, and when an older store is brought up to date."""
+OLDER = "0002"
+"""The version of a store whose migration is cut."""
+CHECKPOINTS = (1000, 20, 4)
+"""Pages after which SQLite checkpoints: hardly ever here, now and then, all the time."""
+
+
+@dataclass
+class CutReport:
+    """What came of so many cuts."""
+
+    cuts: int = 0
+    acknowledged: int = 0
+    lost: int = 0
+    corrupt: int = 0
+    """Stores that could not be opened, whose integrity check failed, or whose chain of answers is broken."""
+
+    @property
+    def clean(self) -> bool:
+        return self.lost == self.corrupt == 0 and self.acknowledged > 0
+
+    def __str__(self) -> str:
+        return f"{self.cuts} cuts, {self.acknowledged:,} acknowledged, {self.lost} lost, {self.corrupt} corrupt"
+
+
+def power_cut_trial(n_cuts: int, *, seed: int, synchronous: str = "FULL", until: float | None = None) -> CutReport:
+    """So many cuts while people answer: some during a commit, some during a checkpoint."""
+    report, rng = CutReport(), random.Random(seed)
+    with _memory() as place:
+        first = place / "first.sqlite"
+        _begun(first)
+        n_operations = {each: _operations(first, place, synchronous, each) for each in CHECKPOINTS}
+        for _ in range(n_cuts):
+            if until is not None and time.monotonic() > until:
+                break
+            every = rng.choice(CHECKPOINTS)
+            cut = rng.randrange(1, n_operations[every])
+            _cut(first, place / "cut", cut, every, synchronous, rng, report)
+    return report
+
+
+def migration_cut_trial(n_cuts: int, *, seed: int, until: float | None = None) -> CutReport:
+    """So many cuts while the tables are made, or an older store with answers is brought up to date."""
+    report, rng = CutReport(), random.Random(seed)
+    with _memory() as place:
+        older = place / "older.sqlite"
+        known = _older_store(older)
+        for number in range(n_cuts):
+            if until is not None and time.monotonic() > until:
+                break
+            fresh = number % 2 == 0
+            _cut_migration(None if fresh else older, place / "cut", rng, report, known)
+    return report
+
+
+# --- one cut ---
+
+
+def _begun(file: Path) -> None:
+    """A store that knows the study."""
+    writer = Writer(writing_engine(StorePlace.of(str(file))), _fieldwork())
+    writer.start()
+    writer.stop()
+
+
+def _fieldwork() -> Fieldwork:
+    study = plain_study(people=People(answers_per_item=50, batch_size=40))
+    return Fieldwork(study, kinds_of(study), items_named(40), rng=random.Random(1))
+
+
+def _copied(first: Path, folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    file = folder / "answers.sqlite"
+    shutil.copy(first, file)
+    return file
+
+
+def _operations(first: Path, place: Path, synchronous: str, every: int) -> int:
+    """How often something reaches the disk in a run without a cut."""
+    disk = Disk(uuid.uuid4().hex)
+    assert len(_answered(disk, _copied(first, place / "whole"), synchronous, every)) == N_ANSWERS
+    return disk.n_operations
+
+
+def _answered(disk: Disk, file: Path, synchronous: str, every: int) -> list[str]:
+    """The handles of the answers that were acknowledged before the power went."""
+    acknowledged: list[str] = []
+    with contextlib.suppress(StoreDown, Exception):
+        engine = engine_on(disk, file, synchronous=synchronous, checkpoint_every=every)
+        writer = Writer(engine, _fieldwork())
+        try:
+            writer.start()
+            token = writer.run(lambda work: work.join()).token
+            standing = writer.run(lambda work: work.instructed(hash_of(token)))
+            for _ in range(N_ANSWERS):
+                answer = sent(standing.trials[0].handle)
+                outcome = writer.run(lambda work, answer=answer: work.submit(hash_of(token), answer))
+                assert outcome.answer is not None
+                acknowledged.append(outcome.answer)
+                standing = outcome.standing
+        finally:
+            disk.is_over = True
+            with contextlib.suppress(Exception):
+                writer.stop()
+    disk.is_over = True
+    return acknowledged
+
+
+def _cut(
+    first: Path, folder: Path, at: int, every: int, synchronous: str, rng: random.Random, report: CutReport
+) -> None:
+    file = _copied(first, folder)
+    disk = Disk(uuid.uuid4().hex, cut_before=at)
+    acknowledged = _answered(disk, file, synchronous, every)
+    found = folder / "found"
+    found.mkdir()
+    disk.found(rng, found)
+    report.cuts += 1
+    report.acknowledged += len(acknowledged)
+    handles = _handles(found / file.name)
+    if handles is None:
+        report.corrupt += 1
+    else:
+        report.lost += len(set(acknowledged) - handles)
+
+
+def _handles(file: Path) -> set[str] | None:
+    """The answers of a store that is opened as after any crash; None where it is damaged."""
+    try:
+        engine = writing_engine(StorePlace.of(str(file)))
+        with engine.begin() as connection:
+            is_whole = connection.exec_driver_sql("PRAGMA integrity_check").scalar_one() == "ok"
+            handles = set(connection.exec_driver_sql("SELECT handle FROM answers").scalars())
+        engine.dispose()
+        faults = [fault for each in verify(StorePlace.of(str(file))) for fault in each.faults]
+    except (SfumatoError, sa.exc.SQLAlchemyError):
+        return None
+    return handles if is_whole and not faults else None
+
+
+def _older_store(file: Path) -> set[str]:
+    """A store of the release before, with answers; returns their handles."""
+    _begun(file)
+    disk_free = writing_engine(StorePlace.of(str(file)))
+    writer = Writer(disk_free, _fieldwork())
+    writer.start()
+    token = writer.run(lambda work: work.join()).token
+    standing = writer.run(lambda work: work.instructed(hash_of(token)))
+    handles = set()
+    for _ in range(N_ANSWERS):
+        answer = sent(standing.trials[0].handle)
+        outcome = writer.run(lambda work, answer=answer: work.submit(hash_of(token), answer))
+        handles.add(str(outcome.answer))
+        standing = outcome.standing
+    writer.stop()
+    _made_older(file)
+    return handles
+
+
+def _made_older(file: Path) -> None:
+    """Take out what later migrations put in, as a release of version `OLDER` left it."""
+    scratch = file.with_name("scratch.sqlite")
+    latest, database.LATEST = database.LATEST, OLDER
+    try:
+        writing_engine(StorePlace.of(str(scratch))).dispose()
+    finally:
+        database.LATEST = latest
+    was = _columns(scratch)
+    connection = sqlite3.connect(file)
+    for table, columns in _columns(file).items():
+        if table not in was:
+            connection.execute(f"DROP TABLE {table}")
+            continue
+        for column in sorted(columns - was[table]):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    connection.execute("UPDATE alembic_version SET version_num = ?", (OLDER,))
+    connection.commit()
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+
+
+def _columns(file: Path) -> dict[str, set[str]]:
+    """The tables of a store, and their columns."""
+    connection = sqlite3.connect(file)
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    found = {name: {row[1] for row in connection.execute(f"PRAGMA table_info({name})")} for name in tables}
+    connection.close()
+    return found
+
+
+def _cut_migration(older: Path | None, folder: Path, rng: random.Random, report: CutReport, known: set[str]) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    file = folder / "answers.sqlite"
+    if older is not None:
+        shutil.copy(older, file)
+    else:
+        file.touch()
+    disk = Disk(uuid.uuid4().hex, cut_before=rng.randrange(1, MADE if older is None else BROUGHT_UP))
+    with contextlib.suppress(Exception):
+        engine = engine_on(disk, file, checkpoint_every=rng.choice(CHECKPOINTS))
+        disk.is_over = True
+        engine.dispose()
+    disk.is_over = True
+    found = folder / "found"
+    found.mkdir()
+    disk.found(rng, found)
+    report.cuts += 1
+    expected = known if older is not None else set()
+    report.acknowledged += len(expected)
+    handles = _handles(found / file.name)
+    if handles is None:
+        report.corrupt += 1
+    else:
+        report.lost += len(expected - handles)
+
+
+@contextlib.contextmanager
+def _memory() -> Iterator[Path]:
+    """A folder in memory: what is tried here is what SQLite asks of a disk, not the disk."""
+    shm = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as made:
+        yield Path(made)
