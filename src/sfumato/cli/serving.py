@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from sfumato.elicit.checking import Checked
     from sfumato.elicit.kind import Item
     from sfumato.study import Study
+    from sfumato.web.site import Site
 
 STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: store/answers.sqlite beside the study)."
 
@@ -28,7 +29,18 @@ STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: stor
 @click.option("--public", is_flag=True, help="Let other machines in. Put a proxy with https before it.")
 @click.option("--store", help=STORE_HELP)
 @click.option("--plan", type=PATH, help="Ask as this plan has it (sfumato plan writes one).")
-def command(study: Path, port: int, host: str | None, public: bool, store: str | None, plan: Path | None) -> None:
+@click.option("--password", is_flag=True, help="Ask for a password to log in to /studio with. Later starts know it.")
+@click.option("--password-file", type=PATH, help="The same, read from the first line of a file.")
+def command(
+    study: Path,
+    port: int,
+    host: str | None,
+    public: bool,
+    store: str | None,
+    plan: Path | None,
+    password: bool,
+    password_file: Path | None,
+) -> None:
     """Serve STUDY (study.toml, or its folder) until stopped with Ctrl-C.
 
     An answer is acknowledged only after it is safe on disk; stop or kill the server whenever you like, and start it
@@ -43,16 +55,59 @@ def command(study: Path, port: int, host: str | None, public: bool, store: str |
     check_public(host, public, LOOPBACK)
     checked = check_study(study, pictures=False)
     asked, items = asked_as_planned(checked, plan)
+    hashed = hashed_password(asked, password, password_file)
     listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)
-    with listener, opened(asked, store, items) as site:
+    with listener, opened(asked, store, items, public=public) as site:
+        if hashed is not None:
+            set_password(site, hashed)
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]
-        click.echo(f"{printable(asked.title)}: open http://{name}:{listener.getsockname()[1]} (Ctrl-C stops)")
-        click.echo(f"for you alone: http://{name}:{listener.getsockname()[1]}/studio/{site.studio_key}")
+        address = f"http://{name}:{listener.getsockname()[1]}"
+        own = "https://your proxy's name" if public else address
+        click.echo(f"{printable(asked.title)}: open {address} (Ctrl-C stops)")
+        site.desk.say_link = lambda path: click.echo(f"for you alone, works once: {own}{path}")
+        site.desk.say_link(site.desk.new_link())
         if public:
             click.echo("warning: answers travel unencrypted unless a proxy with https stands before this", err=True)
         with contextlib.suppress(KeyboardInterrupt):
             serve(site, listener, () if public else LOOPBACK)
     click.echo("stopped; every acknowledged answer is stored")
+
+
+def hashed_password(study: Study, ask: bool, file: Path | None) -> str | None:
+    """The researcher's password as it is kept, typed twice or read from a file; None where none is to be set."""
+    if not ask and file is None:
+        return None
+    from sfumato.web.passwords import ADVISED, check_password, hashed
+
+    given = click.prompt("Password", hide_input=True, confirmation_prompt=True) if file is None else read_line(file)
+    check_password(given, study)
+    if len(given) < ADVISED:
+        click.echo(f"advice: {ADVISED} characters or more are better", err=True)
+    return hashed(given)
+
+
+def read_line(file: Path) -> str:
+    """The first line of a text file."""
+    from sfumato.errors import BadFile, Where
+
+    try:
+        with file.open(encoding="utf-8") as stream:
+            return stream.readline().rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(
+            f"found a file that cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})",
+            expected="a text file whose first line is the password",
+            fix="check its name and its permissions",
+            code="unreadable-file",
+            where=Where(str(file)),
+        ) from error
+
+
+def set_password(site: Site, hashed: str) -> None:
+    """Keep the password with the study."""
+    from sfumato.elicit.steering import password_set
+
+    site.writer.run(lambda work: password_set(work, hashed, "terminal"))
 
 
 def asked_as_planned(checked: Checked, plan: Path | None) -> tuple[Study, Sequence[Item]]:

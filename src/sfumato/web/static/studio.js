@@ -1,107 +1,54 @@
-/** The researcher's page: the numbers, filled in and kept fresh. */
+/** The researcher's page: shows what the server tells, as it tells it. */
 
-import { byId, element } from './dom.js';
+import { byId } from './dom.js';
+import { control } from './studio_controls.js';
+import { showDisputed } from './studio_disputed.js';
+import {
+  alarm, showAgreement, showCost, showDoubt, showHappened, showItems, showProgress, showSaved, showState, showTimes,
+} from './studio_panels.js';
+import { showPeople } from './studio_people.js';
+import { follow } from './studio_stream.js';
 
-const EVERY_MS = 5000;
-const MOST_ROWS = 40;
-const number = new Intl.NumberFormat('en');
-const share = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
+const LIVE = {
+  live: 'Live: the figures follow by themselves.',
+  asking: 'The stream is broken; asking every few seconds instead.',
+  'cut off': 'No word from the server. What you see may be old.',
+};
 
-/**
- * @typedef {object} Adaptive
- * @property {number} items
- * @property {number} finished
- * @property {number} most
- * @property {number} saved
- * @property {number} saved_share
- * @property {number} saved_hours
- * @property {number} on_average
- * @property {number|null} error
- * @property {string} index
- * @property {number|null} target
- * @property {number[]} answers_of_items
- */
+/** @type {{study: Record<string, any>, sections: Record<string, any>}} */
+const { study, sections: known } = JSON.parse(byId('config').textContent ?? '');
 
-/**
- * @typedef {object} StudioState
- * @property {number} annotators
- * @property {number} finished
- * @property {number} answers
- * @property {number} wanted
- * @property {number} seconds
- * @property {Adaptive} [adaptive]
- */
-
-/** @type {{base: string, state: StudioState}} */
-const config = JSON.parse(byId('config').textContent ?? '');
-show(config.state);
-setInterval(refresh, EVERY_MS);
-
-async function refresh() {
-  if (document.hidden) return;
-  const reply = await fetch(`${config.base}/state`, { cache: 'no-store' }).catch(() => null);
-  if (reply?.ok) show(await reply.json());
-}
-
-/** @param {StudioState} state */
-function show(state) {
-  byId('at').textContent = new Date().toLocaleTimeString('en-GB');
-  const { adaptive } = state;
-  const most = adaptive ? 'at most' : 'of';
-  byId('figures').replaceChildren(
-    figure('answers', number.format(state.answers), `${most} ${number.format(state.wanted)}`),
-    figure('people', number.format(state.annotators), `${number.format(state.finished)} finished`),
-    figure('seconds an answer', state.answers ? state.seconds.toFixed(1) : '–', 'on average'),
-    ...(adaptive ? adaptiveFigures(adaptive) : []),
-  );
-  byId('adaptive').hidden = !adaptive;
-  if (adaptive) showSaved(adaptive, state.answers);
-}
-
-/** @param {Adaptive} adaptive */
-function adaptiveFigures(adaptive) {
-  const items = figure('items finished', number.format(adaptive.finished), `of ${number.format(adaptive.items)}`);
-  const each = figure('answers an item', adaptive.on_average.toFixed(1), 'on average so far');
-  if (adaptive.error === null) return [items, each];
-  const unit = adaptive.index === 'kl' ? 'nats' : 'squared';
-  const target = adaptive.target === null ? unit : `${unit}; target ${adaptive.target}`;
-  return [items, each, figure('error still expected', adaptive.error.toFixed(3), target)];
-}
-
-/** @param {Adaptive} adaptive
- * @param {number} answers */
-function showSaved(adaptive, answers) {
-  const hours = adaptive.saved_hours >= 0.1 ? `, about ${adaptive.saved_hours.toFixed(1)} hours of answering` : '';
-  const sentence = adaptive.saved
-    ? `${number.format(adaptive.saved)} answers need not be asked for: ${share.format(adaptive.saved_share)} of the ` +
-      `${number.format(adaptive.most)} that the same number for every item would take${hours}.`
-    : 'No item has reached its target yet; what that saves is shown here.';
-  byId('saved-sentence').textContent = sentence;
-  const meter = byId('meter');
-  meter.setAttribute('aria-label', sentence);
-  for (const [part, n] of /** @type {[string, number][]} */ ([['given', answers], ['saved', adaptive.saved]])) {
-    const bar = /** @type {HTMLElement} */ (meter.querySelector(`[data-part="${part}"]`));
-    bar.style.width = `${(100 * n) / Math.max(adaptive.most, 1)}%`;
+/** Shows the parts that came, with what is known of the others.
+ * @param {Record<string, any>} parts */
+function show(parts) {
+  Object.assign(known, parts);
+  const { progress, items, times, people, opinions, cost, happenings, adaptive } = known;
+  if (parts.progress) {
+    showProgress(progress, study);
+    showState(progress);
+    showCost(cost);
+    alarm('trouble', '');
   }
-  const top = Math.max(...adaptive.answers_of_items, 1);
-  const rows = adaptive.answers_of_items.slice(0, MOST_ROWS).map((items, n) => {
-    const row = element('tr');
-    const bar = element('progress', '', { max: String(top), value: String(items), 'aria-label': `${items} items` });
-    const cell = element('td');
-    cell.append(bar);
-    row.append(element('td', String(n)), element('td', number.format(items)), cell);
-    return row;
-  });
-  byId('histogram').querySelector('tbody')?.replaceChildren(...rows);
+  if (parts.cost !== undefined) showCost(cost);
+  if (parts.items || parts.progress) showItems(items, progress, Math.max(study.arms.length, 1));
+  if (parts.times) showTimes(times);
+  if (parts.opinions) {
+    showAgreement(opinions);
+    showDoubt(opinions);
+    showDisputed(opinions, study.classes);
+  }
+  if (parts.people) showPeople(people, study);
+  if (parts.adaptive) showSaved(adaptive, study);
+  if (parts.happenings) showHappened(happenings);
+  if (parts.trouble) alarm('trouble', 'The store cannot be read at the moment. What you see may be old.');
 }
 
-/** @param {string} name
- * @param {string} value
- * @param {string} beside */
-function figure(name, value, beside) {
-  const box = element('div');
-  const shown = element('dd', value);
-  shown.append(element('small', beside));
-  box.append(element('dt', name), shown);
-  return box;
-}
+if (!known.opinions) known.opinions = { state: 'none' };
+show({ ...known });
+control(study);
+follow(show, (how) => {
+  byId('live').textContent = LIVE[how];
+  byId('live').dataset.how = how;
+});
+// Out of a browser's memory comes nothing: who has logged out and goes back sees the door.
+addEventListener('pageshow', (event) => event.persisted && location.reload());

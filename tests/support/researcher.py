@@ -1,0 +1,54 @@
+"""The researcher of a study that is opened in this process: comes in by the link, keeps the cookie, asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http.cookies import SimpleCookie
+from typing import Any
+
+from site_client import AskedSite, Reply
+
+
+@dataclass
+class Researcher:
+    """Somebody with a cookie, or without one."""
+
+    asked: AskedSite
+    cookie: str = ""
+
+    @classmethod
+    def by_link(cls, asked: AskedSite) -> Researcher:
+        """Who has just opened a new link."""
+        reply = asked.client.get(asked.site.desk.new_link())
+        assert (reply.status, reply.header("location")) == (303, "/studio"), reply.body
+        return cls(asked, cookie_of(reply))
+
+    def get(self, target: str, headers: Mapping[str, str] | None = None) -> Reply:
+        return self.asked.client.get(target, self._headers(headers))
+
+    def post(self, target: str, value: Any = None, headers: Mapping[str, str] | None = None) -> Reply:
+        return self.asked.client.post(target, value, self._headers(headers))
+
+    def figures(self) -> dict[str, Any]:
+        """Every part of the page, once what people say has been looked at."""
+        feed = self.asked.site.desk.feed
+        feed._due_at.clear()
+        self.get("/studio/state")
+        if (asking := feed._asking) is not None:
+            asking.result(60)
+        feed._due_at.clear()
+        reply = self.get("/studio/state")
+        assert reply.status == 200, reply.body
+        return json.loads(reply.body)
+
+    def _headers(self, headers: Mapping[str, str] | None) -> dict[str, str]:
+        return {"cookie": self.cookie} | dict(headers or {})
+
+
+def cookie_of(reply: Reply) -> str:
+    """The cookie a reply sets, as a browser sends it back."""
+    cookies = SimpleCookie(reply.header("set-cookie") or "")
+    ((name, morsel),) = cookies.items()
+    return f"{name}={morsel.value}"
