@@ -26,6 +26,7 @@ from sfumato.errors import BadSetting, InvalidAnswer, UnknownName
 from sfumato.label import LABELERS, ClassSimilarity
 from sfumato.payloads import PAYLOAD_KINDS, payload_kind
 from sfumato.study import Framing, ItemSource, Question, Study, StudyClass
+from sfumato.web.language import texts_in
 
 CLASSES = ("cat", "dog", "fox", "owl", "eel")
 SIMILARITY = ClassSimilarity(CLASSES, np.random.default_rng(1).random((5, 5)))
@@ -106,8 +107,9 @@ def rendered(kind: Kind, framing: Framing, classes: Sequence[str]) -> str:
     shown = [{"name": name, "key": str(n + 1), "example": None} for n, name in enumerate(reversed(classes))]
     template = (folder_of(kind) / "form.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    say = texts_in("en").within(f"kinds.{kind.name}")
     return environment.from_string(template).render(
-        kind=kind, classes=shown, study=study_of(kind, classes), framing=framing, prompt=kind.prompt(framing)
+        kind=kind, classes=shown, study=study_of(kind, classes), framing=framing, prompt=kind.prompt(framing), say=say
     )
 
 

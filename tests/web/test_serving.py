@@ -216,7 +216,7 @@ with opened(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!
     server_of(site, LOOPBACK).config.load()
     link = site.writer.run(lambda work: work.join())
     assert "Take part" in site.page("landing.html", open=True, about=None, pay=None)
-    assert link.token in site.study_page(link.token, 1)
+    assert link.token in site.study_page(link.token, Welcome(1, "en"))
     site.writer.run(lambda work: work.standing(__import__("hashlib").sha256(link.token.encode()).hexdigest()))
 print(*[name for name in {HEAVY!r} if name in sys.modules])
 import numpy

@@ -67,7 +67,7 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
 
     async def handler(request: Request) -> Response:
         token, site = request.path_params["token"], _site(request)
-        _decoded(NOTHING, await _body(request))
+        decoded(NOTHING, await body_of(request))
         standing = await site.writer.ask(lambda work: take(work, hash_of(token)))
         return Json(site.state(token, standing))
 
@@ -76,7 +76,7 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 async def comprehension(request: Request) -> Response:
     token, site = request.path_params["token"], _site(request)
-    choices = _decoded(CHOICES, await _body(request))
+    choices = decoded(CHOICES, await body_of(request))
     standing = await site.writer.ask(lambda work: work.comprehension(hash_of(token), choices.answers))
     return Json(site.state(token, standing))
 
@@ -120,7 +120,7 @@ class Answers:
         """Status and body of the reply."""
         _check_json(headers.get(b"content-type", b"").decode("latin-1"))
         body = await _whole(receive)
-        submission = _decoded(SUBMISSION, body)
+        submission = decoded(SUBMISSION, body)
         sent = Sent(
             submission.key,
             submission.trial,
@@ -158,7 +158,8 @@ def _site(request: Request) -> Site:
     return site
 
 
-async def _body(request: Request) -> bytes:
+async def body_of(request: Request) -> bytes:
+    """The body of a request that says it is JSON."""
     _check_json(request.headers.get("content-type", ""))
     return await request.body()
 
@@ -174,7 +175,8 @@ def _check_json(content_type: str) -> None:
         )
 
 
-def _decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """The body read; raises `InvalidAnswer` saying what is wrong with it, and where."""
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:

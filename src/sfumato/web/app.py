@@ -15,7 +15,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from sfumato.errors import NotThere, SfumatoError, StoreDown
-from sfumato.web import answering, pages, studio
+from sfumato.web import answering, arriving, pages, studio, studio_access
 from sfumato.web.guarding import Guard
 from sfumato.web.replies import failed, json_refusal, refusal
 from sfumato.web.site import Site
@@ -33,7 +33,7 @@ class Files(StaticFiles):
 
 
 def routes() -> list[Route | Mount]:
-    """Every route. `/s/{token}` and what lies under it belongs to the person with the token, `/studio/{key}` to the
+    """Every route. `/s/{token}` and what lies under it belongs to the person with the token, `/studio` to the
     researcher; the rest is for all."""
     person = "/s/{token:str}"
     return [
@@ -44,10 +44,21 @@ def routes() -> list[Route | Mount]:
         Route(f"{person}/pictures/{{trial:str}}/{{n:str}}", pages.picture),
         Route(f"{person}/examples/{{index:str}}", pages.example),
         Route(person, pages.study),
-        Route("/studio/{key:str}", studio.page),
-        Route("/studio/{key:str}/state", studio.state),
+        Route("/studio", studio.page),
+        Route("/studio/enter/{key:str}", studio_access.enter),
+        Route("/studio/login", studio_access.login, methods=["POST"]),
+        Route("/studio/logout", studio_access.logout, methods=["POST"]),
+        Route("/studio/state", studio.state),
+        Route("/studio/events", studio.events),
+        Route("/studio/pictures/{number:str}", studio.picture),
+        Route("/studio/pause", studio.pausing(True), methods=["POST"]),
+        Route("/studio/resume", studio.pausing(False), methods=["POST"]),
+        Route("/studio/extend", studio.extend, methods=["POST"]),
+        Route("/studio/downloads", studio.make_download, methods=["POST"]),
+        Route("/studio/downloads/{handle:str}", studio.download),
         Route("/", pages.landing),
         Route("/join", pages.join, methods=["POST"]),
+        Route("/from/{platform:str}/{key:str}", arriving.arrive),
         Route("/health", pages.health),
         Route("/static/kinds/{kind:str}/{file:str}", pages.kind_file),
         Mount("/static", Files(directory=STATIC)),
@@ -69,7 +80,7 @@ def application(site: Site, hosts: Collection[str] = ()) -> ASGIApp:
     # A redirect to the same address with or without a slash would name the host as the request did.
     app.router.redirect_slashes = False
     # Outside of everything, so that even a reply to our own failure carries the headers.
-    return Guard(answering.Answers(site, app), hosts)
+    return Guard(answering.Answers(site, app), hosts, site.platform.framed_by if site.platform else ())
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -85,7 +96,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if "text/html" not in request.headers.get("accept", ""):
         reply: Response = refusal(ours)
     else:
-        page = request.app.state.site.error_page(ours, error.status_code)
+        page = request.app.state.site.error_page(ours, error.status_code, pages.language_of(request))
         reply = HTMLResponse(page, headers={"Cache-Control": "no-store"})
     reply.status_code = error.status_code
     reply.headers.update(error.headers or {})

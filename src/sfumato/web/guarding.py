@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,12 +26,18 @@ HEADERS = [
 ]
 
 
-class Guard:
-    """ASGI middleware. `hosts` are the names we answer to; an empty collection means any."""
+FRAMED = ("/s/", "/from/")
+"""What a platform may show in a frame, where it shows studies so."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] = ()) -> None:
+
+class Guard:
+    """ASGI middleware. `hosts` are the names we answer to; an empty collection means any. `framed_by` are the origins
+    that may show a study in a frame, and take its form when it is done."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str] = (), framed_by: Sequence[str] = ()) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
+        self._framed = _framed(framed_by) if framed_by else HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -40,7 +46,8 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *HEADERS]
+                own = self._framed if scope["path"].startswith(FRAMED) else HEADERS
+                message["headers"] = [*message["headers"], *own]
             await send(message)
 
         headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -60,7 +67,7 @@ class Guard:
                     code="wrong-host",
                 ),
             )
-        if scope["method"] == "POST" and headers.get(b"sec-fetch-site", b"none") not in (b"same-origin", b"none"):
+        if scope["method"] == "POST" and _is_from_elsewhere(scope["path"], headers):
             return _told(
                 403,
                 NotNow(
@@ -77,6 +84,31 @@ class Guard:
         name, colon, port = host.decode("latin-1").rpartition(":")
         name = name if colon and port.isdigit() else host.decode("latin-1")
         return not self._hosts or name.strip("[]").lower() in self._hosts
+
+
+def _is_from_elsewhere(path: str, headers: dict[bytes, bytes]) -> bool:
+    """Whether another site sent the request, as browsers tell. Those that do not say so by name still name the page it
+    came from: that counts where a cookie says who asks. (A proxy may change the host; elsewhere the token in the path
+    is enough.)"""
+    if (site := headers.get(b"sec-fetch-site")) is not None:
+        return site not in (b"same-origin", b"none")
+    origin = headers.get(b"origin")
+    return origin is not None and path.startswith("/studio") and origin.partition(b"://")[2] != headers[b"host"]
+
+
+def _framed(origins: Sequence[str]) -> list[tuple[bytes, bytes]]:
+    """The headers of pages that these origins may show in a frame, and take a form from."""
+    allowed = " ".join(origins).encode()
+    return [
+        (
+            name,
+            value.replace(b"frame-ancestors 'none'", b"frame-ancestors " + allowed).replace(
+                b"form-action 'self'", b"form-action 'self' " + allowed
+            ),
+        )
+        for name, value in HEADERS
+        if name != b"x-frame-options"
+    ]
 
 
 def _limited(receive: Receive) -> Receive:

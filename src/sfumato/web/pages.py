@@ -11,13 +11,14 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 
 from sfumato.elicit import store
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
-from sfumato.elicit.kind import folder_of
+from sfumato.elicit.kind import Stimulus, folder_of
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.pictures import Picture, blended, rendered, rendered_file
 from sfumato.errors import NotNow, NotThere
 from sfumato.study import Entry
+from sfumato.web.language import chosen, texts_in
 from sfumato.web.replies import Json
-from sfumato.web.site import Site, pay_in_words
+from sfumato.web.site import Site
 
 KIND_FILES = {"form.js": "text/javascript", "form.css": "text/css"}
 PICTURES_KEPT = 256
@@ -26,8 +27,9 @@ PICTURES_KEPT = 256
 
 async def landing(request: Request) -> Response:
     site: Site = request.app.state.site
-    is_open = site.study.people.entry is Entry.OPEN
-    return _html(site.page("landing.html", open=is_open, about=None, pay=pay_in_words(site.study)))
+    language = language_of(request)
+    is_open, pay = site.study.people.entry is Entry.OPEN, texts_in(language).pay(site.study)
+    return _html(site.page("landing.html", language, open=is_open, about=None, pay=pay))
 
 
 async def join(request: Request) -> Response:
@@ -36,18 +38,19 @@ async def join(request: Request) -> Response:
     try:
         link = await site.writer.ask(Fieldwork.join)
     except NotNow as error:
-        return _html(site.error_page(error, 403), 403)
+        return _html(site.error_page(error, 403, language_of(request)), 403)
     return RedirectResponse(f"/s/{link.token}", 303, {"Cache-Control": "no-store"})
 
 
 async def study(request: Request) -> Response:
     site: Site = request.app.state.site
     token = request.path_params["token"]
+    language = language_of(request)
     try:
-        seed = await site.writer.ask(partial(Fieldwork.welcome, token=token))
+        welcome = await site.writer.ask(partial(Fieldwork.welcome, token=token, language=language))
     except NotThere as error:
-        return _html(site.error_page(error, 404), 404)
-    return _html(site.study_page(token, seed))
+        return _html(site.error_page(error, 404, language), 404)
+    return _html(site.study_page(token, welcome))
 
 
 async def picture(request: Request) -> Response:
@@ -94,9 +97,20 @@ async def health(request: Request) -> Response:
     return Json({"status": "ok"})
 
 
+def language_of(request: Request) -> str:
+    """The language of the study that the browser likes best."""
+    site: Site = request.app.state.site
+    return chosen(request.headers.get("accept-language", ""), site.study.languages)
+
+
 def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:
     with site.reader.connect() as connection:
         stimulus = store.trial_of_annotator(connection, site.number, token_hash, handle)
+    return picture_shown(site, stimulus, n)
+
+
+def picture_shown(site: Site, stimulus: Stimulus | None, n: int) -> Picture:
+    """The n-th picture of what is shown, mixed where the kind mixes; raises `NotThere` where there is none."""
     if stimulus is None or n >= len(stimulus.shown):
         raise _no_picture()
     mixed = stimulus.told.get("of")

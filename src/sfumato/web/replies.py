@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.errors import InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
+from sfumato.web.rates import TooMany
+from sfumato.web.sessions import NotEntered
 
 
 class BodyTooLarge(InvalidAnswer):
@@ -17,6 +19,8 @@ class BodyTooLarge(InvalidAnswer):
 
 STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
     (BodyTooLarge, 413),
+    (NotEntered, 401),
+    (TooMany, 429),
     (InvalidAnswer, 422),
     (NotThere, 404),
     (NotNow, 409),
@@ -51,7 +55,8 @@ def refusal(error: SfumatoError) -> Json:
     if status >= 500:
         # What went wrong inside is for the log alone.
         body["found"] = "found that the server could not do this now"
-    return Json(body, status, {"Retry-After": "1"} if status == 503 else None)
+    wait = error.seconds if isinstance(error, TooMany) else 1 if status == 503 else None
+    return Json(body, status, {"Retry-After": str(wait)} if wait else None)
 
 
 def failed() -> Json:

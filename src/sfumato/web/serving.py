@@ -57,21 +57,24 @@ def opened(
     store: str | Path | None = None,
     items: Sequence[Item] = (),
     *,
+    public: bool = False,
     rng: random.Random | None = None,
     chance: Chance | None = None,
 ) -> Iterator[Site]:
     """The study ready to be served: store open, items known, writer at work. Everything is closed in the end.
 
-    `items` are the study's, where they have been read already. `rng` and `chance` are for studies that only simulated
-    people take: what items are dealt out by, and what names are drawn by.
+    `items` are the study's, where they have been read already. `public` says that others may reach it, by https. `rng`
+    and `chance` are for studies that only simulated people take: what items are dealt out by, and what names are drawn
+    by.
     """
     place = StorePlace.of(store or store_beside(study))
     kinds = kinds_of(study)
     items = items or read_items(study.items, study.class_names)
     guide = _guide(study)
     stimuli = kinds[0].stimuli(items, study)
-    drawn = {"rng": rng or Chance(), "chance": chance or Chance()}
-    fieldwork = Fieldwork(study, kinds, stimuli, guide, judge=_judge(study), **drawn)
+    fieldwork = Fieldwork(
+        study, kinds, stimuli, guide, judge=_judge(study), rng=rng or Chance(), chance=chance or Chance()
+    )
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
             make_private(place.file)
@@ -81,7 +84,10 @@ def opened(
         writer.start()
         reader = reading_engine(place)
         stack.callback(reader.dispose)
-        yield Site(study, kinds, {item.id: item for item in items}, writer, reader, fieldwork.number, guide)
+        known = {item.id: item for item in items}
+        site = Site(study, kinds, known, writer, reader, place, fieldwork.number, guide, public)
+        stack.callback(site.desk.close)
+        yield site
 
 
 def _guide(study: Study) -> AdaptiveGuide | None:
@@ -158,7 +164,19 @@ def server_of(site: Site, hosts: Collection[str]) -> uvicorn.Server:
         timeout_graceful_shutdown=10,
         lifespan="off",
     )
-    return uvicorn.Server(config)
+    return _Server(config, site)
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams of the researcher's page when it stops, instead of waiting for people to close it."""
+
+    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+        super().__init__(config)
+        self._site = site
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._site.desk.feed.stop()
+        await super().shutdown(sockets)
 
 
 def serve(site: Site, listener: socket.socket, hosts: Collection[str] = LOOPBACK) -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +13,17 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, St
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from sfumato.elicit.database import StorePlace
 from sfumato.elicit.kind import Item, Kind, folder_of
-from sfumato.elicit.standing import Shown, Standing
+from sfumato.elicit.platforms import platform_of
+from sfumato.elicit.platforms.platform import Back
+from sfumato.elicit.standing import Shown, Standing, Welcome
 from sfumato.elicit.writer import Writer
 from sfumato.errors import SfumatoError
 from sfumato.study import Study
+from sfumato.web.desk import Desk
 from sfumato.web.keys import keys_for
+from sfumato.web.language import Texts, texts_in
 
 if TYPE_CHECKING:
     from sfumato.web.adaptive import AdaptiveGuide
@@ -40,12 +43,14 @@ class Site:
     items: Mapping[str, Item]
     writer: Writer
     reader: sa.Engine
+    place: StorePlace
     number: int
     """The study's id in the store."""
     guide: AdaptiveGuide | None = None
     """Who says what to ask next, in an adaptive study."""
-    studio_key: str = field(default_factory=partial(secrets.token_urlsafe, 24))
-    """Who has it is the researcher."""
+    public: bool = False
+    """Whether others than this machine may reach it, which they do by https."""
+    desk: Desk = field(init=False)
     _templates: Environment = field(init=False)
 
     def __post_init__(self) -> None:
@@ -53,21 +58,24 @@ class Site:
         loader = ChoiceLoader([FileSystemLoader(TEMPLATES), forms])
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
         self._feedback = {each.item: _html(each.feedback) for each in self.study.practice}
-        self._fixed = self._study_config()
+        self._fixed = {name: self._study_config(texts_in(name)) for name in self.study.languages}
+        self.platform = platform_of(self.study)
+        self.desk = Desk(self, public=self.public)
 
-    def page(self, template: str, **values: Any) -> str:
-        """A template filled in."""
-        return self._templates.get_template(template).render(title=self.study.title, **values)
+    def page(self, template: str, language: str | None = None, **values: Any) -> str:
+        """A template filled in, in the study's first language unless told otherwise."""
+        texts = texts_in(language or self.study.languages[0])
+        said = {"title": self.study.title, "language": texts.language, "say": texts.say}
+        return self._templates.get_template(template).render(**said, **values)
 
-    def error_page(self, error: SfumatoError, status: int) -> str:
+    def error_page(self, error: SfumatoError, status: int, language: str | None = None) -> str:
         """What a person sees who came the wrong way."""
-        found = error.found.removeprefix("found ")
-        message, fix = (f"{text[:1].upper()}{text[1:]}." for text in (found, error.fix))
-        return self.page("error.html", status=status, message=message, fix=fix)
+        message, fix = texts_in(language or self.study.languages[0]).error(error)
+        return self.page("error.html", language, status=status, message=message, fix=fix)
 
-    def study_page(self, token: str, seed: int) -> str:
-        """The page on which a person takes the study, classes in their own order."""
-        config = self.config(token, seed)
+    def study_page(self, token: str, welcome: Welcome) -> str:
+        """The page on which a person takes the study, in their language, classes in their own order."""
+        config, texts = self.config(token, welcome), texts_in(welcome.language)
         forms = [
             self._templates.get_template(f"{kind.name}/form.html").render(
                 kind=kind,
@@ -75,17 +83,26 @@ class Site:
                 study=self.study,
                 framing=question["framing"],
                 prompt=question["prompt"],
+                say=texts.within(f"kinds.{kind.name}"),
             )
             for kind, question in zip(self.kinds, config["questions"], strict=True)
         ]
         kinds = [kind.name for kind in self.kinds]
-        return self.page("study.html", config=config, forms=[Markup(form) for form in forms], kinds=kinds)
+        return self.page(
+            "study.html",
+            welcome.language,
+            config=config,
+            forms=[Markup(form) for form in forms],
+            kinds=kinds,
+            texts=texts.for_script(kinds),
+            platform=self.platform.title if self.platform else "",
+        )
 
-    def config(self, token: str, seed: int) -> dict[str, Any]:
+    def config(self, token: str, welcome: Welcome) -> dict[str, Any]:
         """What the page needs to know before it asks for anything."""
         base = f"/s/{token}"
         order = list(enumerate(self.study.classes))
-        random.Random(seed).shuffle(order)
+        random.Random(welcome.seed).shuffle(order)
         keys = keys_for([each for _, each in order])
         classes = [
             {
@@ -97,7 +114,8 @@ class Site:
             for (index, each), key in zip(order, keys, strict=True)
         ]
         by = "class" if all(each.key for each in self.study.classes) else "position"
-        return {"base": base, "classes": classes, "keys_by": by, **self._fixed}
+        declined = {"declined": self._back(welcome.declined)} if welcome.declined else {}
+        return {"base": base, "classes": classes, "keys_by": by, **self._fixed[welcome.language], **declined}
 
     def state(self, token: str, standing: Standing) -> dict[str, Any]:
         """Where a person stands, as the API says it: nothing in it but what is theirs."""
@@ -113,7 +131,13 @@ class Site:
             state |= {"wrong": standing.wrong, "attempts_left": standing.attempts_left}
         if standing.code:
             state["code"] = standing.code
+        if standing.back:
+            state["back"] = self._back(standing.back)
         return state
+
+    def _back(self, back: Back) -> dict[str, Any]:
+        assert self.platform is not None, "there is a way back to a platform only"
+        return {"platform": self.platform.title, "code": back.code, "url": back.url, "fields": dict(back.fields)}
 
     def _trial(self, token: str, shown: Shown) -> dict[str, Any]:
         stimulus = shown.stimulus
@@ -133,7 +157,7 @@ class Site:
             "told": {name: stimulus.told[name] for name in ("class", "classes") if name in stimulus.told},
         }
 
-    def _study_config(self) -> dict[str, Any]:
+    def _study_config(self, texts: Texts) -> dict[str, Any]:
         study = self.study
         return {
             "study": {
@@ -141,7 +165,7 @@ class Site:
                 "consent_html": _html(study.consent),
                 "instructions_html": _html(study.instructions),
                 "comprehension": [{"question": q.question, "choices": q.choices} for q in study.comprehension],
-                "pay": pay_in_words(study),
+                "pay": texts.pay(study),
                 "size": study.items.size,
                 "upscale": study.items.upscale,
             },
@@ -150,20 +174,12 @@ class Site:
                     "kind": kind.name,
                     "version": kind.version,
                     "settings": asdict(kind),  # type: ignore[call-overload]
-                    "prompt": question.prompt or kind.prompt(question.framing),
+                    "prompt": question.prompt or texts.prompt(kind, question.framing),
                     "framing": question.framing,
                 }
                 for kind, question in zip(self.kinds, study.questions, strict=True)
             ],
         }
-
-
-def pay_in_words(study: Study) -> str | None:
-    """What taking part pays, as a sentence."""
-    if study.pay is None:
-        return None
-    about = f" for about {study.pay.minutes:g} minutes" if study.pay.minutes else ""
-    return f"{study.pay.amount:.2f} {study.pay.currency}{about}"
 
 
 def _html(markdown: str) -> str:

@@ -15,6 +15,14 @@ import { Alarm, backoff } from './waiting.js';
  */
 
 /**
+ * @typedef {object} Back the way back to a platform; with fields, a form to be posted there
+ * @property {string} platform
+ * @property {string} code
+ * @property {string} url
+ * @property {Record<string, string>} fields
+ */
+
+/**
  * @typedef {object} State where this person stands
  * @property {string} stage
  * @property {number} answered
@@ -24,6 +32,7 @@ import { Alarm, backoff } from './waiting.js';
  * @property {number} [attempts_left]
  * @property {Trial[]} [trials]
  * @property {string} [code]
+ * @property {Back} [back] the way back to the platform they came from
  */
 
 /**

@@ -61,11 +61,3 @@ export function onPress(button, act) {
     }
   });
 }
-
-/** "1 answer", "2 answers".
- * @param {number} n
- * @param {string} noun
- * @returns {string} */
-export function count(n, noun) {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`;
-}

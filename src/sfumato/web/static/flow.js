@@ -6,6 +6,7 @@ import { uuid } from './identity.js';
 import * as pages from './pages.js';
 import { Pictures } from './pictures.js';
 import { Standing } from './standing.js';
+import { say } from './texts.js';
 import { TrialView } from './trial.js';
 
 /**
@@ -17,6 +18,7 @@ import { TrialView } from './trial.js';
  *   framing: 'own'|'others'}[]} questions
  * @property {import('./form.js').StudyClass[]} classes
  * @property {'class'|'position'} keys_by
+ * @property {import('./api.js').Back} [declined] the way back for who does not consent
  */
 
 const POLL_MS = 10_000;
@@ -107,7 +109,7 @@ export class Flow {
     const mine = this.view !== null && this.#standing.lists(this.view.handle);
     if (this.view && mine && !this.#standing.given(this.view.handle)) return;
     if (this.view && !mine && state.stage === 'trials') {
-      this.#frame.notice('The one you were looking at has been answered already or was given to somebody else. Here is the next.');
+      this.#frame.notice(say('trial.gone'));
     }
     // A page that waits for the person (rest, consent, ...) stays while nothing changed for it.
     const waits = !this.view && !['', 'waiting', 'connecting', 'trial', 'gone'].includes(this.#frame.page);
@@ -138,7 +140,7 @@ export class Flow {
   }
 
   #consent() {
-    const decline = () => this.#page(pages.plain('declined', () => this.#consent()), 'declined');
+    const decline = () => this.#page(pages.declined(this.#config, () => this.#consent()), 'declined');
     this.#page(pages.consent(this.#config, () => this.#ask('consent'), decline), 'consent');
   }
 
@@ -157,8 +159,9 @@ export class Flow {
   #outside(state) {
     const { stage } = state;
     if (ENDED.has(stage) && stage !== 'withdrawn' && this.#outbox.waiting.length) return this.#waiting();
-    if (stage === 'finished') this.#page(pages.finished(state.code ?? '', this.#config), stage);
-    else if (['excluded', 'withdrawn', 'paused', 'empty'].includes(stage)) this.#page(pages.plain(stage), stage);
+    if (stage === 'finished') this.#page(pages.finished(state, this.#config), stage);
+    else if (stage === 'excluded') this.#page(pages.excluded(state), stage);
+    else if (['withdrawn', 'paused', 'empty'].includes(stage)) this.#page(pages.plain(stage), stage);
     else this.#waiting();
     this.#keepPolling();
   }
@@ -268,13 +271,13 @@ export class Flow {
 
   /** @param {{data: any, stamp: number}} detail */
   #setAside(detail) {
-    this.#frame.notice('One of your answers was not counted, because that one had been answered already; your work went on as before.');
+    this.#frame.notice(say('trial.not_counted'));
     this.#heard(detail);
   }
 
   /** @param {{entry: import('./outbox.js').Entry, data: any}} detail */
   #refused({ entry, data }) {
-    this.#frame.notice(`One of your answers could not be taken: ${data.found ?? data.code}. You will be asked again; what you sent is kept.`);
+    this.#frame.notice(say('trial.not_taken', { found: data.found ?? data.code }));
     // Asked again once; a trial refused every time must not hold up the rest.
     if (this.#memory.recall(`refused:${entry.trial}`)) this.#standing.postpone(entry.trial);
     this.#memory.keep(`refused:${entry.trial}`, 'once');

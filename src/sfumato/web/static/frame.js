@@ -1,6 +1,7 @@
 /** Frame: what stands around every page: progress, whether answers are saved, notices, announcements. */
 
-import { byId, count } from './dom.js';
+import { byId } from './dom.js';
+import { say } from './texts.js';
 
 export class Frame {
   #main = byId('page');
@@ -52,7 +53,7 @@ export class Frame {
    * @param {boolean} practice */
   progress(current, wanted, practice) {
     byId('progress').hidden = !current && !practice;
-    const text = practice ? 'Practice' : `${current} of ${wanted}`;
+    const text = practice ? say('frame.practice') : say('frame.n_of', { n: current, wanted });
     byId('progress-text').textContent = text;
     const bar = /** @type {HTMLProgressElement} */ (byId('progress-bar'));
     bar.hidden = practice;
@@ -68,9 +69,9 @@ export class Frame {
     const line = byId('saved');
     const trouble = waiting > 0 && outbox.failing;
     line.classList.toggle('waiting', trouble);
-    if (!waiting) line.textContent = any ? 'All answers saved' : '';
-    else if (!trouble) line.textContent = 'Saving…';
-    else line.textContent = `${count(waiting, 'answer')} waiting to be sent – you can go on; do not close this page`;
+    if (!waiting) line.textContent = any ? say('frame.saved') : '';
+    else if (!trouble) line.textContent = say('frame.saving');
+    else line.textContent = say('frame.waiting', { n: waiting });
   }
 
   /** Which of the tools in the head are there.

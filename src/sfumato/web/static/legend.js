@@ -1,6 +1,7 @@
 /** Legend: the classes with their example pictures, and what the keys do. */
 
 import { element } from './dom.js';
+import { say } from './texts.js';
 
 /** The classes, each with its example picture and key.
  * @param {import('./form.js').StudyClass[]} classes
@@ -9,7 +10,7 @@ export function gallery(classes) {
   const list = element('ul', '', { class: classes.some((each) => each.example) ? 'gallery pictured' : 'gallery' });
   for (const each of classes) {
     const row = element('li');
-    if (each.example) row.append(element('img', '', { src: each.example, alt: `Example of ${each.name}` }));
+    if (each.example) row.append(element('img', '', { src: each.example, alt: say('instructions.example', { name: each.name }) }));
     const caption = element('span', '', { class: 'caption' });
     caption.append(element('span', each.name));
     if (each.key) caption.append(keycap(each.key));
@@ -24,7 +25,7 @@ export function gallery(classes) {
  * @returns {HTMLElement} */
 export function keyList(lines) {
   const list = element('dl', '', { class: 'keys' });
-  const all = [...lines, [['enter'], 'submit the answer'], [['?'], 'show these keys']];
+  const all = [...lines, [['enter'], say('keys.submit')], [['?'], say('keys.show')]];
   for (const [keys, meaning] of /** @type {[string[], string][]} */ (all)) {
     const row = element('div');
     const term = element('dt');
@@ -35,14 +36,16 @@ export function keyList(lines) {
   return list;
 }
 
-const NAMES = new Map([
-  ['enter', 'Enter'], ['backspace', 'Backspace'], ['delete', 'Delete'], ['shift', 'Shift'], [' ', 'Space'],
-  ['arrowleft', '←'], ['arrowright', '→'], ['arrowup', '↑'], ['arrowdown', '↓'],
+const ARROWS = new Map([['arrowleft', '←'], ['arrowright', '→'], ['arrowup', '↑'], ['arrowdown', '↓']]);
+/** Keys that are called otherwise from language to language. */
+const NAMED = new Map([
+  ['enter', 'enter'], ['backspace', 'backspace'], ['delete', 'delete'], ['shift', 'shift'], ['tab', 'tab'], [' ', 'space'],
 ]);
 
 /** A key as it is printed on the keyboard.
  * @param {string} key
  * @returns {HTMLElement} */
 export function keycap(key) {
-  return element('kbd', NAMES.get(key.toLowerCase()) ?? key);
+  const named = NAMED.get(key.toLowerCase());
+  return element('kbd', named ? say(`keys.${named}`) : ARROWS.get(key.toLowerCase()) ?? key);
 }

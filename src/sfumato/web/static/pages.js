@@ -1,7 +1,8 @@
 /** Pages: everything but the trials, filled in from the templates of study.html. */
 
-import { copy, count, element, onPress, part, setServerHtml } from './dom.js';
+import { copy, element, onPress, part, setServerHtml } from './dom.js';
 import { gallery, keyList } from './legend.js';
+import { say } from './texts.js';
 import { newForm } from './trial.js';
 
 /** @typedef {import('./flow.js').Config} Config */
@@ -67,7 +68,7 @@ export function comprehension(config, check, announce) {
     const chosen = groups.map((group) => /** @type {HTMLInputElement|null} */ (group.querySelector('input:checked')));
     const open = chosen.indexOf(null);
     if (open < 0) return check(chosen.map((input) => input?.value ?? ''));
-    hint.textContent = `Question ${open + 1} is still open.`;
+    hint.textContent = say('comprehension.open', { n: open + 1 });
     announce(hint.textContent);
     return groups[open].querySelector('input')?.focus();
   });
@@ -83,11 +84,10 @@ export function wrong(config, state, again) {
   const page = copy('page-wrong');
   const questions = config.study.comprehension;
   const missed = state.wrong ?? [];
-  part(page, 'sentence').textContent = missed.length === 1
-    ? 'One answer was not right:' : `${missed.length} of ${questions.length} answers were not right:`;
+  part(page, 'sentence').textContent = say('wrong.sentence', { n: missed.length, all: questions.length });
   part(page, 'questions').append(...missed.map((n) => element('li', questions[n]?.question ?? '')));
   const left = state.attempts_left;
-  part(page, 'attempts').textContent = left === undefined ? '' : `You can try ${left === 1 ? 'once' : count(left, 'time')} more.`;
+  part(page, 'attempts').textContent = left === undefined ? '' : say('wrong.attempts', { n: left });
   onPress(part(page, 'again'), again);
   return page;
 }
@@ -98,25 +98,61 @@ export function wrong(config, state, again) {
  * @returns {DocumentFragment} */
 export function rest(done, wanted, goOn) {
   const page = copy('page-rest');
-  part(page, 'sentence').textContent = `${done} of ${wanted} are done.`;
+  part(page, 'sentence').textContent = say('rest.done', { n: done, wanted });
   onPress(part(page, 'continue'), goOn);
   return page;
 }
 
-/** @param {string} code
+/** @param {import('./api.js').State} state
  * @param {Config} config
  * @returns {DocumentFragment} */
-export function finished(code, config) {
+export function finished(state, config) {
   const page = copy('page-finished');
+  const code = state.code ?? '';
+  part(page, 'close').hidden = state.back !== undefined;
+  wayBack(page, state.back);
   part(page, 'with-code').hidden = !code;
   const shown = part(page, 'code');
   shown.textContent = code;
   pay(page, config);
   const copied = part(page, 'copied');
   onPress(part(page, 'copy'), async () => {
-    copied.textContent = (await toClipboard(code, shown)) ? 'Copied' : 'Selected: copy it with your keyboard or menu';
+    copied.textContent = (await toClipboard(code, shown)) ? say('finished.copied') : say('finished.selected');
   });
   return page;
+}
+
+/** @param {import('./api.js').State} state
+ * @returns {DocumentFragment} */
+export function excluded(state) {
+  const page = copy('page-excluded');
+  wayBack(page, state.back);
+  return page;
+}
+
+/** @param {Config} config
+ * @param {() => unknown} goOn
+ * @returns {DocumentFragment} */
+export function declined(config, goOn) {
+  const page = plain('declined', goOn);
+  wayBack(page, config.declined);
+  return page;
+}
+
+/** The way back to the platform: a link, or a form where the platform waits for one.
+ * @param {DocumentFragment} page
+ * @param {import('./api.js').Back} [back] */
+function wayBack(page, back) {
+  part(page, 'back').hidden = !back;
+  if (!back) return;
+  part(page, 'back-code').textContent = `${say('back.code', { platform: back.platform })} ${back.code}`;
+  const form = /** @type {HTMLFormElement} */ (part(page, 'back-form'));
+  const fields = Object.entries(back.fields);
+  form.hidden = fields.length === 0;
+  part(page, 'back-link').hidden = fields.length > 0;
+  if (fields.length) form.action = back.url;
+  else part(page, 'back-link').querySelector('a')?.setAttribute('href', back.url);
+  form.append(...fields.map(([name, value]) => element('input', '', { type: 'hidden', name, value })));
 }
 
 /** A page with one way on or none.

@@ -15,6 +15,7 @@ import { Memory } from './memory.js';
 import { Outbox } from './outbox.js';
 import * as pages from './pages.js';
 import { pulse } from './pulse.js';
+import { say } from './texts.js';
 
 /** @type {import('./flow.js').Config} */
 const config = JSON.parse(byId('config').textContent ?? '');
@@ -40,7 +41,7 @@ async function start() {
   const outbox = await Outbox.open(api, config.base);
   const flow = new Flow(config, api, outbox, frame, memory, () => shortcuts.checked);
   api.onTrouble = (failing) => {
-    const sentence = 'There is no connection to the study at the moment. It goes on by itself when it is back.';
+    const sentence = say('frame.no_connection');
     if (failing) frame.notice(sentence);
     else if (byId('notice-text').textContent === sentence) frame.notice('');
   };

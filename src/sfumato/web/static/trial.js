@@ -2,6 +2,7 @@
 
 import { copy, element, onPress, part, setServerHtml } from './dom.js';
 import { painted, Recorder } from './recorder.js';
+import { say } from './texts.js';
 
 const SHOW_LOADING_MS = 400;
 const OFFER_HELP_MS = 8000;
@@ -55,15 +56,15 @@ export class TrialView {
     const current = this.#tries;
     const still = () => !this.#left && current === this.#tries;
     const timers = [
-      setTimeout(() => still() && this.#wait('Loading the picture…', false), SHOW_LOADING_MS),
-      setTimeout(() => still() && this.#wait('The picture takes long to load.', true), OFFER_HELP_MS),
+      setTimeout(() => still() && this.#wait(say('trial.loading'), false), SHOW_LOADING_MS),
+      setTimeout(() => still() && this.#wait(say('trial.slow'), true), OFFER_HELP_MS),
     ];
     try {
       const images = await Promise.all((this.#trial.pictures ?? []).map((url) => this.#pictures.load(url)));
       timers.forEach(clearTimeout);
       if (still()) await this.#paint(images);
     } catch {
-      if (still()) this.#wait('The picture could not be loaded.', true);
+      if (still()) this.#wait(say('trial.failed'), true);
     } finally {
       timers.forEach(clearTimeout);
     }
@@ -155,7 +156,7 @@ export class TrialView {
     const things = images.length ? images : texts;
     things.forEach((thing, n) => {
       const image = thing instanceof HTMLImageElement;
-      if (image) thing.alt = things.length === 1 ? 'The picture in question' : `Picture ${n + 1} of ${things.length}`;
+      if (image) thing.alt = things.length === 1 ? say('trial.picture') : say('trial.picture_of', { n: n + 1, all: things.length });
       const frame = element('span', '', { class: image ? 'thing thing-picture' : 'thing thing-text' });
       frame.append(thing);
       (form.one(`[data-shown="${n}"]`) ?? aside).append(frame);
@@ -195,7 +196,7 @@ export class TrialView {
       this.#actions.skip();
     });
     this.#frame.show(page, 'picture');
-    this.#frame.announce(choices ? `${sentence} You can try again or go on with the next.` : sentence);
+    this.#frame.announce(choices ? `${sentence} ${say('trial.try_or_go_on')}` : sentence);
   }
 }
 

@@ -3,6 +3,9 @@
  * `submit_at_once` the key or the click submits as well.
  */
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.choice');
 
 class Choice extends Form {
   /** @type {string|null} */
@@ -20,11 +23,11 @@ class Choice extends Form {
   }
 
   missing() {
-    return this.#chosen === null ? 'Choose a class.' : '';
+    return this.#chosen === null ? say('missing') : '';
   }
 
   status() {
-    return this.#chosen === null ? 'No class chosen.' : `${this.#chosen} chosen.`;
+    return this.#chosen === null ? say('none') : say('chosen', { name: this.#chosen });
   }
 
   /** @param {string} key */

@@ -7,6 +7,9 @@
  * With the setting `drag`, press on the bar at one class, drag towards the other, and let go where the split is.
  */
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.mixture');
 
 /** @typedef {'share'|'confidence'} Question */
 
@@ -21,7 +24,7 @@ class Mixture extends Form {
     });
     for (const box of this.#boxes('share')) {
       const percent = Number(box.dataset.name?.split(':')[1]);
-      box.setAttribute('aria-label', `${percent} percent ${this.#first}, ${100 - percent} percent ${this.#second}`);
+      box.setAttribute('aria-label', this.#split(percent));
     }
     if (this.shown.settings.drag) this.#watchDrags();
     this.#draw();
@@ -33,14 +36,14 @@ class Mixture extends Form {
   }
 
   missing() {
-    if (this.#percent.share === null) return `Say how much of the picture is ${this.#first}.`;
-    return this.#percent.confidence === null ? 'Say how sure you are.' : '';
+    if (this.#percent.share === null) return say('need_share', { first: this.#first });
+    return this.#percent.confidence === null ? say('need_sure') : '';
   }
 
   status() {
     const { share, confidence } = this.#percent;
-    const seen = share === null ? 'No split chosen' : `${share} percent ${this.#first}, ${100 - share} percent ${this.#second}`;
-    return `${seen}; ${confidence === null ? 'how sure is not said' : `${confidence} percent sure`}.`;
+    const seen = share === null ? say('no_split') : this.#split(share);
+    return `${seen}; ${confidence === null ? say('not_said') : say('percent_sure', { n: confidence })}.`;
   }
 
   /** @param {string} key */
@@ -64,11 +67,16 @@ class Mixture extends Form {
   /** @returns {[string[], string][]} */
   legend() {
     return [
-      [['0', '9'], `0 to 90 percent: first of ${this.#first || 'the first class'}, then how sure`],
-      [['f'], '100 percent, the far end'],
-      [['arrowleft', 'arrowright'], 'moves what was said last'],
-      [['backspace'], 'takes back what was said last'],
+      [['0', '9'], say('keys_number', { first: this.#first || say('the_first') })],
+      [['f'], say('keys_end')],
+      [['arrowleft', 'arrowright'], say('keys_move')],
+      [['backspace'], say('keys_back')],
     ];
+  }
+
+  /** @param {number} percent */
+  #split(percent) {
+    return say('split', { n: percent, rest: 100 - percent, first: this.#first, second: this.#second });
   }
 
   get #first() {

@@ -1,6 +1,9 @@
 /** Plausible: yes, unsure or no for every class. A class key says yes, again unsure, again no; one key gives the rest. */
 
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.plausible');
 
 const MARKS = ['yes', 'unsure', 'no'];
 
@@ -32,7 +35,7 @@ class Plausible extends Form {
     const open = this.#open();
     if (!open.length) return '';
     const named = open.slice(0, 3).join(', ');
-    return `Still to answer: ${open.length > 3 ? `${named} and ${open.length - 3} more` : named}.`;
+    return open.length > 3 ? say('missing_more', { names: named, n: open.length - 3 }) : say('missing', { names: named });
   }
 
   firstMissing() {
@@ -42,7 +45,7 @@ class Plausible extends Form {
 
   status() {
     const left = this.#open().length;
-    const rest = left ? `${left} of ${this.#names().length} classes to answer` : 'every class is answered';
+    const rest = left ? say('left', { n: left, all: this.#names().length }) : say('all_answered');
     return this.#last ? `${this.#last}; ${rest}.` : `${rest}.`;
   }
 
@@ -66,9 +69,13 @@ class Plausible extends Form {
     const classes = super.legend();
     const [[key], first] = classes[0] ?? [[], ''];
     return [
-      ...classes.map(([keys, name]) => [keys, `${name}: yes`]),
-      ...(key ? [[[key, key], `${first}: unsure`], [[key, key, key], `${first}: no`], [['shift', key], 'the other way round: no, unsure, yes']] : []),
-      [[this.restKey], 'no to every class not answered yet; again: take it back'],
+      ...classes.map(([keys, name]) => [keys, say('keys_yes', { name })]),
+      ...(key ? [
+        [[key, key], say('keys_unsure', { name: first })],
+        [[key, key, key], say('keys_no', { name: first })],
+        [['shift', key], say('keys_back')],
+      ] : []),
+      [[this.restKey], say('keys_rest')],
     ];
   }
 
@@ -95,7 +102,7 @@ class Plausible extends Form {
   #mark(name, mark) {
     this.#input(name, mark).checked = true;
     this.#rest = this.#rest.filter((each) => each !== name);
-    this.#last = `${name}: ${mark}`;
+    this.#last = say('said', { name, mark: say(`said_${mark}`) });
     for (const row of this.all('.row')) row.classList.toggle('current', row.dataset.class === name);
     this.#show();
     this.changed();
@@ -107,10 +114,10 @@ class Plausible extends Form {
     if (open.length) {
       for (const name of open) this.#input(name, 'no').checked = true;
       this.#rest = open;
-      this.#last = `No to ${open.length === 1 ? open[0] : `${open.length} classes`}`;
+      this.#last = open.length === 1 ? say('no_to', { name: open[0] }) : say('no_to_n', { n: open.length });
     } else if (this.#rest.length) {
       for (const name of this.#rest) this.#input(name, 'no').checked = false;
-      this.#last = `Taken back: no to ${this.#rest.length === 1 ? this.#rest[0] : `${this.#rest.length} classes`}`;
+      this.#last = this.#rest.length === 1 ? say('taken_back', { name: this.#rest[0] }) : say('taken_back_n', { n: this.#rest.length });
       this.#rest = [];
     }
     this.#show();
@@ -126,9 +133,9 @@ class Plausible extends Form {
     const button = this.one('.rest');
     button.classList.toggle('spent', !open && !this.#rest.length);
     button.setAttribute('aria-disabled', String(!open && !this.#rest.length));
-    this.one('.rest .text').textContent = open === n ? 'No to all'
-      : open ? `No to the other ${open}`
-        : this.#rest.length ? `Take back ${this.#rest.length} × no` : 'Every class is answered';
+    this.one('.rest .text').textContent = open === n ? say('rest_all')
+      : open ? say('rest_other', { n: open })
+        : this.#rest.length ? say('rest_back', { n: this.#rest.length }) : say('rest_done');
   }
 }
 

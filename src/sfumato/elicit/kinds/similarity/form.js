@@ -1,6 +1,9 @@
 /** Similarity: two items side by side and a row of buttons, from nothing alike to nearly the same. */
 
 import { Scale } from '/static/kinds/typicality/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.similarity');
 
 class Similarity extends Scale {
   answer() {
@@ -8,7 +11,7 @@ class Similarity extends Scale {
   }
 
   status() {
-    return this.chosen === null ? super.status() : `Alike: ${super.status()}`;
+    return this.chosen === null ? super.status() : say('said', { chosen: super.status() });
   }
 }
 

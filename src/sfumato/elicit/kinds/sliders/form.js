@@ -4,6 +4,9 @@
  */
 
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.sliders');
 
 /** How far a finger travels before it drags: less may be the beginning of a scroll. */
 const SLACK_PX = 8;
@@ -67,7 +70,7 @@ class Sliders extends Form {
     const open = this.#open();
     if (!open.length) return '';
     const named = open.slice(0, 3).join(', ');
-    return `Still to set: ${open.length > 3 ? `${named} and ${open.length - 3} more` : named}.`;
+    return open.length > 3 ? say('missing_more', { names: named, n: open.length - 3 }) : say('missing', { names: named });
   }
 
   firstMissing() {
@@ -77,7 +80,7 @@ class Sliders extends Form {
 
   status() {
     const left = this.#open().length;
-    const rest = left ? `${left} of ${this.#names().length} sliders to set` : 'every slider is set';
+    const rest = left ? say('left', { n: left, all: this.#names().length }) : say('all_set');
     return this.#last ? `${this.#last}; ${rest}.` : `${rest}.`;
   }
 
@@ -91,7 +94,7 @@ class Sliders extends Form {
     if (pressed) {
       this.#go(pressed.name, true);
       this.#track(pressed.name).focus();
-      this.#last = `${pressed.name}: ${this.#inWords(pressed.name)}, now 0 to 9 for tens of percent, ${this.fullKey} for 100`;
+      this.#last = say('now', { name: pressed.name, value: this.#inWords(pressed.name), key: this.fullKey });
       this.changed();
       return true;
     }
@@ -105,10 +108,10 @@ class Sliders extends Form {
     const [[key], first] = classes[0] ?? [[], ''];
     return [
       ...classes,
-      ...(key ? [[[key, '8'], `${first}: 80 %`], [[key, this.fullKey], `${first}: 100 %`]] : []),
-      [['arrowleft', 'arrowright'], `${this.#step} % less or more`],
-      [['backspace'], 'clear a slider'],
-      [[this.restKey], '0 % for every class not set yet; again: take it back'],
+      ...(key ? [[[key, '8'], say('said', { name: first, value: '80 %' })], [[key, this.fullKey], say('said', { name: first, value: '100 %' })]] : []),
+      [['arrowleft', 'arrowright'], say('keys_step', { n: this.#step })],
+      [['backspace'], say('keys_clear')],
+      [[this.restKey], say('keys_rest')],
     ];
   }
 
@@ -134,7 +137,7 @@ class Sliders extends Form {
   }
 
   #inWords(name) {
-    return this.#values.has(name) ? `${this.#values.get(name)} %` : 'not set';
+    return this.#values.has(name) ? `${this.#values.get(name)} %` : say('not_set');
   }
 
   /** Makes a class the one the keys set. */
@@ -149,7 +152,7 @@ class Sliders extends Form {
     const before = this.#values.get(name);
     this.#values.set(name, steps * this.#step);
     this.#rest = this.#rest.filter((each) => each !== name);
-    this.#last = `${name}: ${this.#inWords(name)}`;
+    this.#last = say('said', { name, value: this.#inWords(name) });
     this.#go(name, false);
     this.#showRest();
     if (before === this.#values.get(name)) return;
@@ -163,7 +166,7 @@ class Sliders extends Form {
   #clear(name) {
     this.#values.delete(name);
     this.#rest = this.#rest.filter((each) => each !== name);
-    this.#last = `${name}: not set`;
+    this.#last = say('said', { name, value: say('not_set') });
     this.#go(name, false);
     this.#showRest();
     this.changed();
@@ -179,10 +182,10 @@ class Sliders extends Form {
     if (open.length) {
       for (const name of open) this.#values.set(name, 0);
       this.#rest = open;
-      this.#last = `0 % for ${open.length === 1 ? open[0] : `${open.length} classes`}`;
+      this.#last = open.length === 1 ? say('zero', { name: open[0] }) : say('zero_n', { n: open.length });
     } else if (this.#rest.length) {
       for (const name of this.#rest) this.#values.delete(name);
-      this.#last = `Taken back: 0 % for ${this.#rest.length === 1 ? this.#rest[0] : `${this.#rest.length} classes`}`;
+      this.#last = this.#rest.length === 1 ? say('taken_back', { name: this.#rest[0] }) : say('taken_back_n', { n: this.#rest.length });
       this.#rest = [];
     }
     this.#go(this.#current, false);
@@ -232,7 +235,7 @@ class Sliders extends Form {
     row.classList.toggle('waits', waits);
     track.style.setProperty('--share', String((percent ?? 0) / 100));
     track.setAttribute('aria-valuenow', String(percent ?? 0));
-    track.setAttribute('aria-valuetext', percent === undefined ? 'not set' : `${percent} %`);
+    track.setAttribute('aria-valuetext', percent === undefined ? say('not_set') : `${percent} %`);
     row.querySelector('.value').textContent = waits ? `0–9, ${this.fullKey.toUpperCase()}` : percent === undefined ? '' : `${percent} %`;
   }
 
@@ -242,9 +245,9 @@ class Sliders extends Form {
     const spent = !open && !this.#rest.length;
     button.classList.toggle('spent', spent);
     button.setAttribute('aria-disabled', String(spent));
-    this.one('.rest .text').textContent = open === this.#names().length ? 'Not at all for all of them'
-      : open ? `Not at all for the other ${open}`
-        : this.#rest.length ? `Take back ${this.#rest.length} × not at all` : 'Every slider is set';
+    this.one('.rest .text').textContent = open === this.#names().length ? say('rest_all')
+      : open ? say('rest_other', { n: open })
+        : this.#rest.length ? say('rest_back', { n: this.#rest.length }) : say('rest_done');
   }
 }
 

@@ -13,6 +13,9 @@
  * many as the track shows up to that point. Without dragging: click A, click B, then set the split on the bar below.
  */
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.tokens');
 
 /** @typedef {{placed: Map<string, number>, others: boolean, pair: [string, string]|null}} State */
 
@@ -44,13 +47,14 @@ class Tokens extends Form {
   }
 
   missing() {
-    return this.#now.placed.size === 0 ? `Choose a class: all ${this.#n} tokens go there.` : '';
+    return this.#now.placed.size === 0 ? say('missing', { n: this.#n }) : '';
   }
 
   status() {
     const { placed, others } = this.#now;
-    const held = [...placed].map(([name, n]) => `${name} ${n}`).join(', ') || 'No tokens placed';
-    return `${this.#note ? `${this.#note} ` : ''}${held}. Other classes possible: ${others ? 'marked' : 'not marked'}.`;
+    const held = [...placed].map(([name, n]) => `${name} ${n}`).join(', ') || say('nothing');
+    const status = say('status', { held, mark: say(others ? 'marked' : 'not_marked') });
+    return this.#note ? `${this.#note} ${status}` : status;
   }
 
   /** @param {string} key
@@ -74,13 +78,13 @@ class Tokens extends Form {
     const keys = this.shown.classes.flatMap((each) => (each.key ? [each.key] : []));
     /** @type {[string[], string][]} */
     const byClass = [
-      [keys, 'the first puts all tokens on that class, each further one moves one token over'],
-      [['shift', keys[0]], 'takes one token back from that class'],
+      [keys, say('keys_class')],
+      [['shift', keys[0]], say('keys_shift')],
     ];
     return [
       ...(keys.length ? byClass : []),
-      [[this.#othersKey], 'says that other classes are possible, or takes it back'],
-      [['backspace'], 'undoes the last step'],
+      [[this.#othersKey], say('keys_others')],
+      [['backspace'], say('keys_undo')],
     ];
   }
 
@@ -109,7 +113,7 @@ class Tokens extends Form {
     const { placed } = this.#now;
     const from = this.#most(placed, name);
     if (placed.size === 0) this.#step({ ...this.#now, placed: new Map([[name, this.#n]]) });
-    else if (from === null) this.#say(`All ${this.#n} tokens are on ${name} already.`);
+    else if (from === null) this.#say(say('all_on', { n: this.#n, name }));
     else this.#step(this.#splitOf(this.#now, from, name, this.#held(this.#now, name) + 1));
   }
 
@@ -117,8 +121,8 @@ class Tokens extends Form {
   #take(name) {
     const { placed } = this.#now;
     const to = this.#most(placed, name);
-    if (!placed.has(name)) this.#say(`${name} has no tokens to take back.`);
-    else if (to === null) this.#say(`Only ${name} has tokens: press another class to move one over.`);
+    if (!placed.has(name)) this.#say(say('no_tokens', { name }));
+    else if (to === null) this.#say(say('only', { name }));
     else this.#step(this.#splitOf(this.#now, to, name, this.#held(this.#now, name) - 1));
   }
 
@@ -128,7 +132,7 @@ class Tokens extends Form {
 
   #undo() {
     const before = this.#before.pop();
-    if (!before) return this.#say('Nothing to undo.');
+    if (!before) return this.#say(say('nothing_to_undo'));
     this.#now = before;
     this.#say('');
   }
@@ -186,7 +190,7 @@ class Tokens extends Form {
       row.classList.toggle('held', n > 0);
       row.querySelectorAll('.track i').forEach((slot, i) => slot.classList.toggle('on', i < n));
       const [put, take] = row.querySelectorAll('button');
-      put.setAttribute('aria-label', `${name}: ${n || 'no'} of ${this.#n} tokens`);
+      put.setAttribute('aria-label', say('n_on', { name, n, all: this.#n }));
       const count = row.querySelector('.count');
       if (count) count.textContent = n ? String(n) : '';
       take.setAttribute('aria-disabled', String(n === 0));
@@ -194,7 +198,7 @@ class Tokens extends Form {
     }
     this.one('.others')?.setAttribute('aria-pressed', String(others));
     const state = this.one('.others .state');
-    if (state) state.textContent = others ? 'marked' : 'not marked';
+    if (state) state.textContent = say(others ? 'marked' : 'not_marked');
     this.one('.undo')?.setAttribute('aria-disabled', String(this.#before.length === 0));
     const note = this.one('.note');
     if (note) note.textContent = this.#note;
@@ -257,7 +261,7 @@ class Tokens extends Form {
         const result = this.#now;
         this.#now = drag.start;
         if (result !== drag.start) this.#step(result);
-        else this.#say(this.#now.placed.has(drag.from) ? '' : `${drag.from} has no tokens to move.`);
+        else this.#say(this.#now.placed.has(drag.from) ? '' : say('no_tokens_to_move', { name: drag.from }));
         // The click that follows a drag is part of it.
         const swallow = (/** @type {Event} */ event) => event.stopPropagation();
         this.addEventListener('click', swallow, { capture: true, once: true });

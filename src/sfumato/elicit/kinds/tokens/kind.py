@@ -44,6 +44,12 @@ class Tokens:
         each = f" Each token is {people} of them." if not rest and people > 1 else ""
         return f"Imagine 100 people are asked what this is. How would they divide over the classes?{each}"
 
+    @property
+    def in_prompt(self) -> Mapping[str, int]:
+        """How many of 100 people a token stands for, where that is a whole number above one; 0 otherwise."""
+        people, rest = divmod(100, self.tokens)
+        return {"n": people if not rest and people > 1 else 0}
+
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
         return plain_stimuli(items)
 

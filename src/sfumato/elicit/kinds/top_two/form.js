@@ -7,6 +7,9 @@
  * `1 70 Tab 2 20 Tab 3 4 5 Enter`, or `1 100 Tab n Enter`.
  */
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.top_two');
 
 /** @typedef {'first'|'first_percent'|'second'|'second_percent'|'impossible'} Question */
 
@@ -38,10 +41,10 @@ class TopTwo extends Form {
 
   status() {
     const [first, second] = [this.#chosen('first'), this.#chosen('second')];
-    const said = [first === null ? 'No class chosen' : `Most probable: ${String(first)} ${this.#typed('first_percent')}`];
-    if (second === NONE) said.push('no other class possible');
-    else if (second !== null) said.push(`second: ${String(second)} ${this.#typed('second_percent')}`);
-    if (this.#impossible().length) said.push(`definitely not: ${this.#impossible().join(', ')}`);
+    const said = [first === null ? say('no_class') : say('said_first', { name: String(first), percent: this.#typed('first_percent') })];
+    if (second === NONE) said.push(say('said_none'));
+    else if (second !== null) said.push(say('said_second', { name: String(second), percent: this.#typed('second_percent') }));
+    if (this.#impossible().length) said.push(say('said_not', { names: this.#impossible().join(', ') }));
     return `${said.map((each) => each.trim()).join('; ')}.`;
   }
 
@@ -66,9 +69,9 @@ class TopTwo extends Form {
   legend() {
     const keys = this.shown.classes.flatMap((each) => (each.key ? [each.key] : []));
     return [
-      [keys, 'the class, for the question you are at'],
-      [['Tab'], 'on from a percent to the next question'],
-      [[this.#noneKey], 'no other class is possible'],
+      [keys, say('keys_class')],
+      [['Tab'], say('keys_tab')],
+      [[this.#noneKey], say('keys_none')],
     ];
   }
 
@@ -109,19 +112,19 @@ class TopTwo extends Form {
     const named = second !== null && second !== NONE;
     /** @type {[Question, boolean, string][]} */
     const checks = [
-      ['first', first === null, 'Choose the most probable class.'],
-      ['first_percent', ofFirst === null, 'Say how probable the first class is, from 0 to 100.'],
-      ['first_percent', ofFirst === 0, 'The most probable class needs more than 0 %.'],
-      ['second', second === null, 'Choose the class that comes second, or that no other is possible.'],
-      ['second', named && second === first, `${String(first)} is the most probable class already: choose another one.`],
-      ['second_percent', named && ofSecond === null, 'Say how probable the second class is, from 0 to 100.'],
-      ['second_percent', named && (ofFirst ?? 0) + (ofSecond ?? 0) > 100, 'The two percents make more than 100.'],
+      ['first', first === null, say('need_first')],
+      ['first_percent', ofFirst === null, say('need_first_percent')],
+      ['first_percent', ofFirst === 0, say('first_zero')],
+      ['second', second === null, say('need_second')],
+      ['second', named && second === first, say('same', { name: String(first) })],
+      ['second_percent', named && ofSecond === null, say('need_second_percent')],
+      ['second_percent', named && (ofFirst ?? 0) + (ofSecond ?? 0) > 100, say('too_much')],
       [
         'second_percent',
         named && ofFirst !== null && (ofSecond ?? 0) > ofFirst,
-        'The second class is more probable than the first: change the classes or the percents.',
+        say('reversed'),
       ],
-      ['impossible', ruledOut !== undefined, `${ruledOut} is named above and marked as definitely not.`],
+      ['impossible', ruledOut !== undefined, say('ruled_out', { name: ruledOut ?? '' })],
     ];
     return checks
       .filter(([, holds]) => holds)
@@ -185,7 +188,7 @@ class TopTwo extends Form {
   /** @param {'first_percent'|'second_percent'} question */
   #typed(question) {
     const percent = this.#percent(question);
-    return percent === null ? '' : `${percent} percent`;
+    return percent === null ? '' : say('percent', { n: percent });
   }
 }
 

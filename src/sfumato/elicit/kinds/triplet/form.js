@@ -1,6 +1,9 @@
 /** Triplet: one item above, two below; which of the two is more like it? Which stands on the left changes by trial. */
 
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.triplet');
 
 class Triplet extends Form {
   connectedCallback() {
@@ -8,7 +11,7 @@ class Triplet extends Form {
     if (isOdd(this.shown.trial)) sides.reverse();
     this.one('.two').append(...sides);
     for (const [i, side] of sides.entries()) {
-      side.querySelector('.text').textContent = ['Left', 'Right'][i];
+      side.querySelector('.text').textContent = say(['left', 'right'][i]);
       side.querySelector('kbd').textContent = ['←', '→'][i];
     }
     this.order = this.#inputs().map((input) => input.value);
@@ -25,12 +28,12 @@ class Triplet extends Form {
   }
 
   missing() {
-    return this.answer() ? '' : 'Choose the left or the right one.';
+    return this.answer() ? '' : say('missing');
   }
 
   status() {
     const at = this.#inputs().findIndex((input) => input.checked);
-    return ['Nothing chosen yet.', 'Left is chosen.', 'Right is chosen.'][at + 1];
+    return say(['nothing', 'left_chosen', 'right_chosen'][at + 1]);
   }
 
   press(key) {
@@ -43,7 +46,7 @@ class Triplet extends Form {
   }
 
   legend() {
-    return [[['arrowleft'], 'the left one (or 1)'], [['arrowright'], 'the right one (or 2)']];
+    return [[['arrowleft'], say('keys_left')], [['arrowright'], say('keys_right')]];
   }
 
   /** The two radio buttons, left to right. @returns {HTMLInputElement[]} */

@@ -1,6 +1,9 @@
 /** Typicality: one row of buttons, from not at all typical of the class told to perfectly typical. */
 
 import { Form } from '/static/form.js';
+import { sayer } from '/static/texts.js';
+
+const say = sayer('kinds.typicality');
 
 /** A form that is one row of numbered radio buttons: a digit chooses its number, `f` the last one. */
 export class Scale extends Form {
@@ -21,11 +24,11 @@ export class Scale extends Form {
   }
 
   missing() {
-    return this.chosen === null ? `Choose a number from 0 to ${this.highest}.` : '';
+    return this.chosen === null ? say('missing', { highest: this.highest }) : '';
   }
 
   status() {
-    return this.chosen === null ? 'Nothing chosen yet.' : `${this.chosen} of ${this.highest}.`;
+    return this.chosen === null ? say('nothing') : say('chosen', { n: this.chosen, highest: this.highest });
   }
 
   press(key) {
@@ -39,7 +42,7 @@ export class Scale extends Form {
   }
 
   legend() {
-    return [[[`0 … ${Math.min(this.highest, 9)}`], 'that number'], [['f'], `${this.highest}, the far end`]];
+    return [[[`0 … ${Math.min(this.highest, 9)}`], say('keys_number')], [['f'], say('keys_end', { highest: this.highest })]];
   }
 
   /** A scale has ends: radio buttons by themselves go round, from the highest number to 0. */
@@ -67,7 +70,7 @@ class Typicality extends Scale {
   }
 
   status() {
-    return this.chosen === null ? super.status() : `Typical of ${this.shown.told.class}: ${super.status()}`;
+    return this.chosen === null ? super.status() : say('said', { name: this.shown.told.class, chosen: super.status() });
   }
 }
 
