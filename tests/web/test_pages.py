@@ -38,7 +38,7 @@ class Page(HTMLParser):
         super().__init__()
         self.elements: Counter[str] = Counter()
         self.attributes: list[tuple[str, str, str | None]] = []
-        self.scripts: list[str] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
         self._in_script = False
         self.feed(html)
         self.close()
@@ -48,14 +48,15 @@ class Page(HTMLParser):
         self.attributes += [(tag, name, value) for name, value in attrs]
         self._in_script = tag == "script"
         if self._in_script:
-            self.scripts.append("")
+            self.scripts.append((dict(attrs), ""))
 
     def handle_endtag(self, tag: str) -> None:
         self._in_script = False
 
     def handle_data(self, data: str) -> None:
         if self._in_script:
-            self.scripts[-1] += data
+            about, text = self.scripts[-1]
+            self.scripts[-1] = (about, text + data)
 
     @property
     def shape(self) -> tuple[Counter[str], Counter[tuple[str, str]]]:
@@ -64,7 +65,7 @@ class Page(HTMLParser):
 
     @property
     def config(self) -> Any:
-        (text,) = (script for script in self.scripts if script)
+        (text,) = (text for about, text in self.scripts if about.get("id") == "config")
         return json.loads(text)
 
 
@@ -156,8 +157,10 @@ def test_pages_have_no_inline_script_style_or_handler(plain: dict[str, Page]) ->
         assert (
             page.elements["style"] == page.elements["iframe"] == page.elements["object"] == page.elements["base"] == 0
         )
-        # The one script with text is data.
-        assert len([text for text in page.scripts if text.strip()]) == (name == "study")
+        # Scripts with text are data: what the page is to know, and what it may have to say.
+        inline = [(about.get("type"), about.get("id")) for about, text in page.scripts if text.strip()]
+        data = [("application/json", "config"), ("application/json", "texts")]
+        assert inline == (data if name == "study" else [])
 
 
 def test_markup_of_the_pages_themselves_is_text(tmp_path: Path) -> None:
