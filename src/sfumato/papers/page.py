@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from sfumato.errors import one_line
 from sfumato.papers.estimate import Estimate
 from sfumato.papers.finding import Finding, Statement
-from sfumato.papers.part import Part
+from sfumato.papers.part import BEYOND, Part
 from sfumato.papers.verdict import MARKS, Judged, Verdict
 
 if TYPE_CHECKING:
     from sfumato.papers.reproduction import Reproduction
 
-FEW = 12
-"""So many rows of a table with a verdict and reason each are shown at once; more are folded up."""
+NO_BREAK = "\N{NO-BREAK SPACE}"
 SHOWN = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)
 
 
@@ -55,8 +54,8 @@ def _head(reproduction: Reproduction) -> Iterator[str]:
     yield f"**{tally_in_words(tally)[:1].upper()}{tally_in_words(tally)[1:]}.** Written by"
     yield f"```\n{reproduction.command}\n```"
     yield (
-        "Each cell is what the paper prints, then ours, ± half of its 95% interval where it varies from training to "
-        "training or from draw to draw. Verdicts are computed: "
+        "Each cell is what the paper prints, then ours (ours alone where it prints nothing), ± half of its 95% "
+        "interval where it varies from training to training or from draw to draw. Verdicts are computed: "
         f"{MARKS[Verdict.REPRODUCED]} reproduced (rounds to what is printed, or the printed figure lies in our "
         f"interval), {MARKS[Verdict.SAME_DIRECTION]} same direction (differs from its reference the same way, by an "
         f"interval without 0), {MARKS[Verdict.NOT_REPRODUCED]} not reproduced, {MARKS[Verdict.NEEDS_DATA]} needs data "
@@ -86,6 +85,11 @@ def anchor_of(part: Part) -> str:
     return re.sub(r"[-\s]+", "-", words)
 
 
+def _named(part: Part) -> str:
+    """A part in a sentence: what stands in no paper goes by its title."""
+    return part.title if part.place == BEYOND else part.place
+
+
 def _heading(part: Part) -> str:
     return f"{part.place}: {part.title}"
 
@@ -103,7 +107,7 @@ def _part(part: Part, paper: str) -> Iterator[str]:
     sentences = [(each, judged) for each, judged in _judged(part) if isinstance(each, Statement)]
     if len({each.column for each, _ in figures}) > 1:
         yield _across(figures)
-        yield _folded(f"Every cell of {part.place}: interval, verdict and reason", _listed(figures, with_column=True))
+        yield _folded(f"Every cell of {_named(part)}: interval, verdict and reason", _listed(figures, with_column=True))
     elif figures:
         yield _listed(figures, with_column=False)
     for chart in part.charts:
@@ -134,14 +138,16 @@ def _across(figures: Sequence[tuple[Finding, Judged]]) -> str:
 
 
 def _cell(finding: Finding, judged: Judged) -> str:
-    printed = str(finding.published) if finding.published else "–"
+    """What is printed, ours, and the mark, on one line; ours alone where nothing is printed."""
     ours = "–" if finding.ours is None else f"**{_figure(finding.ours, finding.places)}**"
-    return f"{printed} / {ours} {MARKS[judged.verdict]}".rstrip()
+    if finding.published is None:
+        return MARKS[judged.verdict] or ours
+    return f"{finding.published} / {ours} {MARKS[judged.verdict]}".rstrip().replace(" ", NO_BREAK)
 
 
 def _figure(ours: Estimate, places: int) -> str:
     half = (ours.high - ours.low) / 2
-    return f"{ours.value:,.{places}f}" + (f" ± {half:.{places}f}" if half == half else "")
+    return f"{ours.value:,.{places}f}" + (f"{NO_BREAK}±{NO_BREAK}{half:.{places}f}" if half == half else "")
 
 
 def _listed(figures: Sequence[tuple[Finding, Judged]], *, with_column: bool) -> str:

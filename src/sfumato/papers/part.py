@@ -10,6 +10,9 @@ from sfumato.papers.finding import Finding, Statement
 from sfumato.papers.verdict import Judged, Verdict, judge
 from sfumato.report.chart import Chart
 
+BEYOND = "Beyond the paper"
+"""The place of what stands in no paper."""
+
 
 @dataclass(frozen=True, eq=False)
 class Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sfumato.learn.conditions import CLEAN
 from sfumato.papers.estimate import Estimate
 from sfumato.papers.finding import Finding, Statement
-from sfumato.papers.part import Part
+from sfumato.papers.part import BEYOND, Part
 from sfumato.papers.peterson_2019.fashion_runs import (
     EPOCHS,
     N_HELD_OUT,
@@ -39,7 +39,6 @@ COLUMNS = {
     ("people", "confidence_when_right"): "confidence when correct",
     ("people", "confidence_when_wrong"): "confidence when incorrect",
 }
-PLACE = "Beyond the paper"
 ABOUT = """
 Fashion-MNIST-H (Ishida et al. 2023) has 67 votes on each of Fashion-MNIST's 10,000 test pictures; their mean entropy is
 0.82 nats where CIFAR-10H's is 0.15, and people's first choice is the original label on 82% of the pictures. The
@@ -62,7 +61,7 @@ def fashion(rerun: Rerun) -> Part:
         for (on, metric), column in COLUMNS.items()
     ]
     return Part(
-        PLACE,
+        BEYOND,
         "Fashion-MNIST-H: fit to people and generalization",
         (*cells, *_statements(found)),
         ABOUT.strip(),
@@ -95,7 +94,7 @@ def fashion_attacked(rerun: Rerun) -> Part:
     lower = {each: found.less(attacked, NETWORK, HUMAN, each, "cross_entropy") for each in ROWS if each != HUMAN}
     better = found.less(attacked, NETWORK, HUMAN, CONTROL, "accuracy_original", times=100)
     return Part(
-        PLACE,
+        BEYOND,
         "Fashion-MNIST-H: FGSM attacks",
         (
             *cells,
