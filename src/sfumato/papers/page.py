@@ -107,7 +107,9 @@ def _part(part: Part, paper: str) -> Iterator[str]:
     sentences = [(each, judged) for each, judged in _judged(part) if isinstance(each, Statement)]
     if len({each.column for each, _ in figures}) > 1:
         yield _across(figures)
-        yield _folded(f"Every cell of {_named(part)}: interval, verdict and reason", _listed(figures, with_column=True))
+        told = [(each, judged) for each, judged in figures if each.published or each.needs or each.how]
+        if told:
+            yield _folded(f"{_named(part)}: interval, verdict and reason of each cell", _listed(told, with_column=True))
     elif figures:
         yield _listed(figures, with_column=False)
     for chart in part.charts:

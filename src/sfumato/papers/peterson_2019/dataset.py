@@ -34,10 +34,12 @@ def dataset(rerun: Rerun) -> Part:
         label = file["labels"].astype(int)
     first = votes == votes.max(axis=1, keepdims=True)
     n_seen = (votes > 0).sum(axis=1)
+    per_category = np.bincount(label, weights=n, minlength=votes.shape[1])
     findings = [
         _exact("Human judgments", "511,400", votes.sum(), how=_why_400(int(votes.sum()))),
         _exact("Images", "10,000", len(votes)),
         _exact("Images a category", "1,000", np.bincount(label, minlength=10).max()),
+        _exact("Judgments a category", None, per_category.mean(), how=_evenly(per_category)),
         _exact("Judgments an image, on average", "51", n.mean(), places=1),
         _exact("Judgments an image, fewest", "47", n.min()),
         _exact("Judgments an image, most", "63", n.max()),
@@ -51,7 +53,7 @@ def dataset(rerun: Rerun) -> Part:
                 ("Minutes to complete, on average", "15"),
             )
         ),
-        _exact("Mean entropy, nats", None, doubt.mean(), places=4),
+        _exact("Mean entropy, nats", None, doubt.mean(), places=5),
         _exact("Median entropy, nats", None, np.median(doubt), places=4),
         _exact("Largest entropy, nats", None, doubt.max(), places=4, how=f"image {people.items[int(doubt.argmax())]}"),
         _exact(
@@ -129,6 +131,10 @@ def _exact(row: str, published: str | None, ours: float, *, places: int = 0, how
 
 def _categories(k: int) -> str:
     return "1 category" if k == 1 else f"{k} categories"
+
+
+def _evenly(counts: np.ndarray) -> str:
+    return "every category alike" if counts.min() == counts.max() else f"{counts.min():,.0f} to {counts.max():,.0f}"
 
 
 def _why_400(n_votes: int) -> str:
