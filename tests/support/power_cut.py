@@ -8,6 +8,7 @@ synced keep or lose their name by chance too.
 
 from __future__ import annotations
 
+import contextlib
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,15 @@ from sqlalchemy.pool import StaticPool
 from sfumato.elicit import database
 
 SECTOR = 512
+NUMBERS = {
+    apsw.ReadOnlyError: apsw.SQLITE_READONLY,
+    apsw.IOError: apsw.SQLITE_IOERR,
+    apsw.CorruptError: apsw.SQLITE_CORRUPT,
+    apsw.FullError: apsw.SQLITE_FULL,
+    apsw.CantOpenError: apsw.SQLITE_CANTOPEN,
+    apsw.NotADBError: apsw.SQLITE_NOTADB,
+}
+"""What SQLite calls each of these errors; one that our disk raised does not say so itself."""
 
 
 @dataclass
@@ -90,6 +100,9 @@ class Disk(apsw.VFS):
         self.n_operations += 1
         return True
 
+    def fails(self, syncing: Content | None = None) -> None:
+        """Something is written, or `syncing` is synced; other disks may fail here."""
+
     def found(self, rng: random.Random, folder: Path) -> None:
         """Write what is on the disk after the cut into `folder`."""
         for name, content in self.files.items():
@@ -113,6 +126,7 @@ class DiskFile(apsw.VFSFile):
 
     def xWrite(self, data: bytes, offset: int) -> None:  # noqa: N802
         if self._disk.happens():
+            self._disk.fails()
             super().xWrite(data, offset)
             self._content.since.append((offset, bytes(data)))
 
@@ -123,6 +137,7 @@ class DiskFile(apsw.VFSFile):
 
     def xSync(self, flags: int) -> None:  # noqa: N802
         if self._disk.happens():
+            self._disk.fails(self._content)
             super().xSync(flags)
             self._content.synced()
 
@@ -148,9 +163,9 @@ class Cursor:
         try:
             self._rows = [tuple(row) for row in cursor.execute(statement, parameters or ())]
         except apsw.ConstraintError as error:
-            raise IntegrityError(str(error)) from error
+            raise IntegrityError(error) from error
         except apsw.Error as error:
-            raise OperationalError(str(error)) from error
+            raise OperationalError(error) from error
         self.rowcount = self._connection.apsw.changes()
         return self
 
@@ -207,11 +222,17 @@ class Connection:
         """None of our statements needs one."""
 
     def close(self) -> None:
-        self.apsw.close(True)
+        # The last to close a store checkpoints it, and may find the disk failing still.
+        with contextlib.suppress(apsw.Error):
+            self.apsw.close(True)
 
 
 class Error(Exception):
-    """Of the database interface."""
+    """Of the database interface, with SQLite's number for it as Python's own driver has it."""
+
+    def __init__(self, error: apsw.Error) -> None:
+        super().__init__(str(error))
+        self.sqlite_errorcode = NUMBERS.get(type(error), 0)
 
 
 class DatabaseError(Error):

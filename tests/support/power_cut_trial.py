@@ -57,9 +57,9 @@ class CutReport:
 def power_cut_trial(n_cuts: int, *, seed: int, synchronous: str = "FULL", until: float | None = None) -> CutReport:
     """So many cuts while people answer: some during a commit, some during a checkpoint."""
     report, rng = CutReport(), random.Random(seed)
-    with _memory() as place:
+    with in_memory() as place:
         first = place / "first.sqlite"
-        _begun(first)
+        begun(first)
         n_operations = {each: _operations(first, place, synchronous, each) for each in CHECKPOINTS}
         for _ in range(n_cuts):
             if until is not None and time.monotonic() > until:
@@ -73,9 +73,9 @@ def power_cut_trial(n_cuts: int, *, seed: int, synchronous: str = "FULL", until:
 def migration_cut_trial(n_cuts: int, *, seed: int, until: float | None = None) -> CutReport:
     """So many cuts while the tables are made, or an older store with answers is brought up to date."""
     report, rng = CutReport(), random.Random(seed)
-    with _memory() as place:
+    with in_memory() as place:
         older = place / "older.sqlite"
-        known = _older_store(older)
+        known = older_store(older)
         for number in range(n_cuts):
             if until is not None and time.monotonic() > until:
                 break
@@ -87,19 +87,19 @@ def migration_cut_trial(n_cuts: int, *, seed: int, until: float | None = None) -
 # --- one cut ---
 
 
-def _begun(file: Path) -> None:
+def begun(file: Path) -> None:
     """A store that knows the study."""
-    writer = Writer(writing_engine(StorePlace.of(str(file))), _fieldwork())
+    writer = Writer(writing_engine(StorePlace.of(str(file))), fieldwork())
     writer.start()
     writer.stop()
 
 
-def _fieldwork() -> Fieldwork:
+def fieldwork() -> Fieldwork:
     study = plain_study(people=People(answers_per_item=50, batch_size=40))
     return Fieldwork(study, kinds_of(study), items_named(40), rng=random.Random(1))
 
 
-def _copied(first: Path, folder: Path) -> Path:
+def copied(first: Path, folder: Path) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     file = folder / "answers.sqlite"
@@ -110,7 +110,7 @@ def _copied(first: Path, folder: Path) -> Path:
 def _operations(first: Path, place: Path, synchronous: str, every: int) -> int:
     """How often something reaches the disk in a run without a cut."""
     disk = Disk(uuid.uuid4().hex)
-    assert len(_answered(disk, _copied(first, place / "whole"), synchronous, every)) == N_ANSWERS
+    assert len(_answered(disk, copied(first, place / "whole"), synchronous, every)) == N_ANSWERS
     return disk.n_operations
 
 
@@ -119,7 +119,7 @@ def _answered(disk: Disk, file: Path, synchronous: str, every: int) -> list[str]
     acknowledged: list[str] = []
     with contextlib.suppress(StoreDown, Exception):
         engine = engine_on(disk, file, synchronous=synchronous, checkpoint_every=every)
-        writer = Writer(engine, _fieldwork())
+        writer = Writer(engine, fieldwork())
         try:
             writer.start()
             token = writer.run(lambda work: work.join()).token
@@ -141,7 +141,7 @@ def _answered(disk: Disk, file: Path, synchronous: str, every: int) -> list[str]
 def _cut(
     first: Path, folder: Path, at: int, every: int, synchronous: str, rng: random.Random, report: CutReport
 ) -> None:
-    file = _copied(first, folder)
+    file = copied(first, folder)
     disk = Disk(uuid.uuid4().hex, cut_before=at)
     acknowledged = _answered(disk, file, synchronous, every)
     found = folder / "found"
@@ -149,14 +149,14 @@ def _cut(
     disk.found(rng, found)
     report.cuts += 1
     report.acknowledged += len(acknowledged)
-    handles = _handles(found / file.name)
+    handles = handles_of(found / file.name)
     if handles is None:
         report.corrupt += 1
     else:
         report.lost += len(set(acknowledged) - handles)
 
 
-def _handles(file: Path) -> set[str] | None:
+def handles_of(file: Path) -> set[str] | None:
     """The answers of a store that is opened as after any crash; None where it is damaged."""
     try:
         engine = writing_engine(StorePlace.of(str(file)))
@@ -170,11 +170,11 @@ def _handles(file: Path) -> set[str] | None:
     return handles if is_whole and not faults else None
 
 
-def _older_store(file: Path) -> set[str]:
+def older_store(file: Path) -> set[str]:
     """A store of the release before, with answers; returns their handles."""
-    _begun(file)
+    begun(file)
     disk_free = writing_engine(StorePlace.of(str(file)))
-    writer = Writer(disk_free, _fieldwork())
+    writer = Writer(disk_free, fieldwork())
     writer.start()
     token = writer.run(lambda work: work.join()).token
     standing = writer.run(lambda work: work.instructed(hash_of(token)))
@@ -240,7 +240,7 @@ def _cut_migration(older: Path | None, folder: Path, rng: random.Random, report:
     report.cuts += 1
     expected = known if older is not None else set()
     report.acknowledged += len(expected)
-    handles = _handles(found / file.name)
+    handles = handles_of(found / file.name)
     if handles is None:
         report.corrupt += 1
     else:
@@ -248,7 +248,7 @@ def _cut_migration(older: Path | None, folder: Path, rng: random.Random, report:
 
 
 @contextlib.contextmanager
-def _memory() -> Iterator[Path]:
+def in_memory() -> Iterator[Path]:
     """A folder in memory: what is tried here is what SQLite asks of a disk, not the disk."""
     shm = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=shm if shm.is_dir() else None) as made:

@@ -44,6 +44,8 @@ COMMANDS = {
     "soften": ("sfumato.cli.softening", "Simulate soft answers from hard labels."),
     "serve": ("sfumato.cli.serving", "Open a study to people, in their browser."),
     "verify": ("sfumato.cli.verifying", "Name answers that are not as they were stored."),
+    "backup": ("sfumato.cli.backing_up", "Copy a store into one file, also while it is being served."),
+    "restore": ("sfumato.cli.restoring", "Make a store from a backup."),
     "export": ("sfumato.cli.exporting", "Write a study's answers as a table."),
     "simulate": ("sfumato.cli.simulating", "Send simulated annotators through a study."),
     "reproduce": ("sfumato.cli.reproducing", "Run published results again, and say what came out."),

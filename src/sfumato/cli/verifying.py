@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
 from sfumato.cli.showing import printable
+from sfumato.cli.stores import store_named
 
 SHOWN = 50
 """Faults named one by one; of more there is the number."""
@@ -31,7 +31,7 @@ def command(store: str, head: str | None) -> None:
     except ImportError as error:
         raise missing_extra(error) from error
     is_right = True
-    for found in verify(StorePlace.of(_place(store))):
+    for found in verify(StorePlace.of(store_named(store))):
         n_faults = len(found.faults)
         said = "every one as it was stored" if not n_faults else f"{n_faults:,} not as stored"
         click.echo(f"{printable(found.study)}: {found.n_answers:,} answers, {said}; head {found.head or 'none yet'}")
@@ -44,16 +44,3 @@ def command(store: str, head: str | None) -> None:
             click.echo("  the head is not the one given: answers came since, or the chain was made anew")
         is_right &= not n_faults and head in (None, found.head)
     sys.exit(0 if is_right else 1)
-
-
-def _place(store: str) -> str | Path:
-    """The store itself; that of a study where its folder or file is named."""
-    path = Path(store)
-    if "://" in store or (path.is_file() and path.suffix != ".toml"):
-        return store
-    if path.is_dir() or path.suffix == ".toml":
-        from sfumato.study_file.reading import read_study
-        from sfumato.web.serving import store_beside
-
-        return store_beside(read_study(path))
-    return store

@@ -20,10 +20,10 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
-from sfumato.elicit.store import lock_store
-from sfumato.errors import BadFile, BadSetting, SfumatoError, Where, show
+from sfumato.elicit.store import broken_ends, lock_store
+from sfumato.errors import BadFile, BadSetting, SfumatoError, StoreDown, Where, show
 
-LATEST = "0003"
+LATEST = "0004"
 """The version of the tables this release works with, the last file under `migrations/versions`."""
 
 
@@ -73,8 +73,11 @@ def writing_engine(place: StorePlace) -> sa.Engine:
     return engine
 
 
-def reading_engine(place: StorePlace) -> sa.Engine:
-    """An engine that can only read, for exports and look-ups beside a running server."""
+def reading_engine(place: StorePlace, *, any_version: bool = False) -> sa.Engine:
+    """An engine that can only read, for exports and look-ups beside a running server.
+
+    A store of an older release is refused, unless whoever reads it needs no column that came later.
+    """
     if place.file is None:
         options = {"options": "-c default_transaction_read_only=on"}
         engine = sa.create_engine(
@@ -92,18 +95,29 @@ def reading_engine(place: StorePlace) -> sa.Engine:
         if version is None:
             raise _no_store(place)
         _check_not_newer(version, place)
+        if version != LATEST and not any_version:
+            raise _older(version, place)
     return engine
 
 
 def is_store(place: StorePlace) -> bool:
     """Whether there is a store; raises if something else is there, or one that a later release made."""
     try:
-        reading_engine(place).dispose()
+        reading_engine(place, any_version=True).dispose()
     except BadFile as error:
         if error.code == "no-store":
             return False
         raise
     return True
+
+
+def is_latest(place: StorePlace) -> bool:
+    """Whether the tables of a store are those of this release."""
+    engine = reading_engine(place, any_version=True)
+    try:
+        return _version(engine) == LATEST
+    finally:
+        engine.dispose()
 
 
 @contextlib.contextmanager
@@ -147,6 +161,36 @@ def check_durable(engine: sa.Engine) -> None:
                     fix=f"set {setting} = on in postgresql.conf and reload it",
                     code="not-durable",
                 )
+
+
+def check_whole(engine: sa.Engine) -> None:
+    """Refuse an SQLite store that is not as it was left: its pages, and the last answer of every study, which the store
+    notes beside it. For after a failure of the disk; `verify` looks at every answer.
+
+    Then all of the -wal is written into the database anew and synced, and the -wal begun anew: parts of it may be known
+    to the system and yet not be on the disk, and what is written behind such a hole is lost when the power goes.
+    """
+    with engine.begin() as connection:
+        said = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one()
+        if said != "ok":
+            raise _damaged(str(said))
+        for study in broken_ends(connection):
+            raise _damaged(f"the last answers of study {study}")
+    raw = engine.raw_connection()
+    try:
+        cursor = raw.cursor()
+        cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        is_busy = cursor.fetchone()[0]
+        cursor.close()
+    finally:
+        raw.close()
+    if is_busy:
+        raise StoreDown(
+            "found others reading the store, which has to be written anew after a failure of the disk",
+            expected="a moment without readers",
+            fix="try again in a moment; nothing was acknowledged, so nothing is lost",
+            code="store-down",
+        )
 
 
 def migrate(engine: sa.Engine, place: StorePlace) -> None:
@@ -232,6 +276,16 @@ def _check_not_newer(version: str | None, place: StorePlace) -> None:
         )
 
 
+def _older(version: str, place: StorePlace) -> BadFile:
+    return BadFile(
+        f"found a store of version {version}",
+        expected=f"version {LATEST}, which this release works with",
+        fix="serve the study once with this release, which brings it up to date (sfumato backup works before, too)",
+        code="older-store",
+        where=Where(str(place)),
+    )
+
+
 def _no_store(place: StorePlace) -> BadFile:
     return BadFile(
         "found no answers yet",
@@ -239,6 +293,15 @@ def _no_store(place: StorePlace) -> BadFile:
         fix="run sfumato serve, or name the store with --store",
         code="no-store",
         where=Where(str(place)),
+    )
+
+
+def _damaged(what: str) -> StoreDown:
+    return StoreDown(
+        f"found a store that is damaged ({what})",
+        expected="a store that is whole",
+        fix="stop the server, look with sfumato verify, and go on from a backup",
+        code="store-damaged",
     )
 
 

@@ -1,7 +1,8 @@
 """The one writer: requests that change something wait in a queue, and are done and committed a group at a time.
 
 While one group is being made safe on disk the next one gathers, so that many people cost hardly more syncs than one.
-Nobody hears of success before the commit has returned.
+Nobody hears of success before the commit has returned. After a failure of the disk the connection is closed, and the
+store is opened and looked at anew before anything else is written.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -17,12 +19,16 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
+from sfumato.elicit.database import check_whole
+from sfumato.elicit.failing import Failure, down, down_because, failure_of
 from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.errors import SfumatoError, StoreDown
+from sfumato.errors import SfumatoError
 
 T = TypeVar("T")
 GROUP = 512
 """Requests committed together at most."""
+PAUSE_SECONDS = 1.0
+"""How long a store that failed is left alone, and how long requests of a group that failed are tried one by one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -44,6 +50,9 @@ class Writer:
         self._queue: deque[Request] = deque()
         self._wake = threading.Condition()
         self._stopping = False
+        self._is_sure = True
+        """Whether the store is known to be whole."""
+        self._rests_until = 0.0
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
 
     def start(self) -> None:
@@ -75,7 +84,7 @@ class Writer:
     def _put(self, request: Request) -> None:
         with self._wake:
             if self._stopping:
-                raise _down("the server is stopping")
+                raise down("the server is stopping")
             self._queue.append(request)
             self._wake.notify()
 
@@ -93,6 +102,7 @@ class Writer:
     def _group(self, group: list[Request], alone: bool = False) -> None:
         """Do and commit the requests; if that fails, each by itself, so that one cannot spoil the others."""
         try:
+            self._make_sure()
             with self._engine.begin() as connection:
                 self._fieldwork.begin(connection)
                 for request in group:
@@ -106,12 +116,46 @@ class Writer:
             self._fieldwork.forget()
             if alone and group[0].future is None:
                 raise
-            if len(group) > 1:
-                for request in group:
-                    request.result = request.error = None
-                    self._group([request])
+            if failure_of(error) is Failure.DISK:
+                self._let_go()
+            if len(group) > 1 and self._is_sure:
+                self._one_by_one(group, error)
             else:
-                group[0].error = _down_because(error)
+                _refuse(group, error)
+
+    def _one_by_one(self, group: list[Request], error: Exception) -> None:
+        """Do each request of a group that failed by itself, for as long as others can be asked to wait."""
+        ends_at = time.monotonic() + PAUSE_SECONDS
+        for number, request in enumerate(group):
+            if time.monotonic() > ends_at or not self._is_sure:
+                _refuse(group[number:], error)
+                return
+            request.result = request.error = None
+            self._group([request])
+
+    def _let_go(self) -> None:
+        """Close the connection: what it believes to be on disk may not be there."""
+        self._is_sure = False
+        self._rests_until = time.monotonic() + PAUSE_SECONDS
+        self._engine.dispose()
+
+    def _make_sure(self) -> None:
+        """Open the store anew after a failure of the disk, and look at it before anything is written."""
+        if self._is_sure:
+            return
+        if time.monotonic() < self._rests_until:
+            raise down("the disk of the store failed a moment ago")
+        try:
+            check_whole(self._engine)
+        except Exception:
+            self._let_go()
+            raise
+        self._is_sure = True
+
+
+def _refuse(group: list[Request], error: Exception) -> None:
+    for request in group:
+        request.result, request.error = None, down_because(error)
 
 
 def _deliver(group: list[Request]) -> None:
@@ -141,16 +185,3 @@ def _resolve(request: Request) -> None:
         request.future.set_exception(request.error)
     else:
         request.future.set_result(request.result)
-
-
-def _down_because(error: Exception) -> StoreDown:
-    return _down(f"the store failed ({type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''})")
-
-
-def _down(found: str) -> StoreDown:
-    return StoreDown(
-        f"found that {found}",
-        expected="a store that can write",
-        fix="try again in a moment; nothing was acknowledged, so nothing is lost",
-        code="store-down",
-    )
