@@ -56,8 +56,10 @@ class Reply:
 class SiteClient:
     """Requests to an application, one after the other."""
 
-    def __init__(self, app: Any, runner: asyncio.Runner, host: str | None = "localhost:8000") -> None:
-        self._app, self._runner, self._host = app, runner, host
+    def __init__(
+        self, app: Any, runner: asyncio.Runner, host: str | None = "localhost:8000", address: str = "127.0.0.1"
+    ) -> None:
+        self._app, self._runner, self._host, self._address = app, runner, host, address
 
     def send(
         self,
@@ -103,7 +105,7 @@ class SiteClient:
             "query_string": query.encode("ascii"),
             "root_path": "",
             "headers": [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in pairs],
-            "client": ("127.0.0.1", 50_000),
+            "client": (self._address, 50_000),
             "server": ("127.0.0.1", 8000),
         }
         started: list[Any] = []

@@ -62,9 +62,12 @@ class StudyServer:
         program: Sequence[str] = ("-m", "sfumato"),
         port: int = 0,
         python: str | Path = sys.executable,
+        pace: float = 0,
     ) -> None:
         self.study, self.port = study, port
         self._store = ["--store", store] if store else []
+        self._pace = ["--pace", str(pace)]
+        """Without limit unless told otherwise: crowds of clients answer faster than people."""
         self._program = [str(python), *program]
         self._process: subprocess.Popen[bytes] | None = None
         self.log = study / "server.log"
@@ -82,7 +85,7 @@ class StudyServer:
         """Start and wait until it answers; returns the seconds that took."""
         begun = time.monotonic()
         with self.log.open("wb") as log:
-            command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._store]
+            command = [*self._program, "serve", str(self.study), "--port", str(self.port), *self._store, *self._pace]
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=subprocess.STDOUT, env=os.environ | {"PYTHONUNBUFFERED": "1"}
             )

@@ -9,41 +9,64 @@ from typing import Any
 
 import pytest
 from picture_study import HUSHED, write_picture_study
+from researcher import Researcher
 from site_client import AskedSite, Reply, Visit, asked_site
 from starlette.routing import Mount, Route
 
+from sfumato.elicit.arriving import entry_key
 from sfumato.elicit.beginning import begin_study
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.links import is_signed, new_secret, new_token
+from sfumato.elicit.steering import password_set, paused
 from sfumato.web.app import routes
+from sfumato.web.desk import Desk
+from sfumato.web.passwords import hashed
+from sfumato.web.rates import Rate
 from sfumato.web.serving import new_links
+from sfumato.web.sessions import Session
 
+ROLES = ("nobody", "person", "another person", "who has left", "researcher", "logged out")
 ACCESS = {
-    ("POST", "/s/{token}/api/answers"): "person",
-    ("POST", "/s/{token}/api/state"): "person",
-    ("POST", "/s/{token}/api/consent"): "person",
-    ("POST", "/s/{token}/api/instructions"): "person",
-    ("POST", "/s/{token}/api/trials"): "person",
-    ("POST", "/s/{token}/api/pulse"): "person",
-    ("POST", "/s/{token}/api/withdraw"): "person",
-    ("POST", "/s/{token}/api/comprehension"): "person",
-    ("GET", "/s/{token}/pictures/{trial}/{n}"): "person",
-    ("GET", "/s/{token}/examples/{index}"): "person",
-    ("GET", "/s/{token}"): "person",
-    ("GET", "/studio/{key}"): "researcher",
-    ("GET", "/studio/{key}/state"): "researcher",
-    ("GET", "/"): "anyone",
-    ("POST", "/join"): "anyone",
-    ("GET", "/health"): "anyone",
-    ("GET", "/static/kinds/{kind}/{file}"): "anyone",
-    ("GET", "/static"): "anyone",
+    # What a link opens. Another person has a link of their own, and asks for the trial of the first.
+    ("POST", "/s/{token}/api/answers"): (404, 201, 404, 409, 404, 404),
+    ("POST", "/s/{token}/api/state"): (404, 200, 200, 200, 404, 404),
+    ("POST", "/s/{token}/api/consent"): (404, 200, 200, 200, 404, 404),
+    ("POST", "/s/{token}/api/instructions"): (404, 200, 200, 200, 404, 404),
+    ("POST", "/s/{token}/api/trials"): (404, 200, 200, 200, 404, 404),
+    ("POST", "/s/{token}/api/pulse"): (404, 200, 200, 200, 404, 404),
+    ("POST", "/s/{token}/api/withdraw"): (404, 200, 200, 200, 404, 404),
+    ("POST", "/s/{token}/api/comprehension"): (404, 200, 200, 200, 404, 404),
+    ("GET", "/s/{token}/pictures/{trial}/{n}"): (404, 200, 404, 200, 404, 404),
+    ("GET", "/s/{token}/examples/{index}"): (404, 200, 200, 200, 404, 404),
+    ("GET", "/s/{token}"): (404, 200, 200, 200, 404, 404),
+    # What the researcher's session opens; the link and the password that begin one are theirs alone.
+    ("GET", "/studio"): (401, 401, 401, 401, 200, 401),
+    ("GET", "/studio/enter/{key}"): (404, 404, 404, 404, 303, 404),
+    ("POST", "/studio/login"): (401, 401, 401, 401, 200, 401),
+    ("POST", "/studio/logout"): (401, 401, 401, 401, 200, 401),
+    ("GET", "/studio/state"): (401, 401, 401, 401, 200, 401),
+    ("GET", "/studio/events"): (401, 401, 401, 401, 200, 401),
+    ("GET", "/studio/pictures/{number}"): (401, 401, 401, 401, 200, 401),
+    ("POST", "/studio/pause"): (401, 401, 401, 401, 200, 401),
+    ("POST", "/studio/resume"): (401, 401, 401, 401, 200, 401),
+    ("POST", "/studio/extend"): (401, 401, 401, 401, 200, 401),
+    ("POST", "/studio/downloads"): (401, 401, 401, 401, 201, 401),
+    ("GET", "/studio/downloads/{handle}"): (401, 401, 401, 401, 200, 401),
+    # What anybody may ask for. The door for a platform has a key that the platform alone is told.
+    ("GET", "/"): (200,) * 6,
+    ("POST", "/join"): (303,) * 6,
+    ("GET", "/from/{platform}/{entry}"): (404, 404, 404, 404, 303, 404),
+    ("GET", "/health"): (200,) * 6,
+    ("GET", "/static/kinds/{kind}/{file}"): (200,) * 6,
+    ("GET", "/static"): (200,) * 6,
 }
-"""Every route there is, and who may use it. A new one needs a line here."""
-PERSONAL = [route for route, who in ACCESS.items() if who == "person"]
+"""Every route there is, and what each role is told there. A new route needs a line here."""
+PERSONAL = [route for route in ACCESS if route[1].startswith("/s/")]
 BODIES = {
     "answers": {"key": "k", "trial": "t", "answer": {"class": "cat"}, "record": {"elapsed_ms": 1}},
     "comprehension": {"answers": ["yes", "2"]},
 }
+PASSWORD = "four geese on a lake"
 STATE = {"stage", "answered", "wanted", "batch_size", "trials", "wrong", "attempts_left", "code"}
 TRIAL = {"trial", "number", "practice", "question", "feedback", "pictures", "texts", "told"}
 
@@ -66,7 +89,7 @@ def use(asked: AskedSite, route: tuple[str, str], token: str, trial: str = "t") 
 def methods_and_paths() -> set[tuple[str, str]]:
     found = set()
     for route in routes():
-        path = re.sub(r":\w+\}", "}", route.path)
+        path = re.sub(r":\w+\}", "}", route.path).replace("{platform}/{key}", "{platform}/{entry}")
         methods = {"GET"} if isinstance(route, Mount) else (route.methods or set()) - {"HEAD"}
         assert isinstance(route, (Route, Mount))
         found |= {(method, path) for method in methods}
@@ -78,24 +101,107 @@ def test_every_route_is_listed_with_who_may_use_it() -> None:
 
 
 def test_whatever_is_personal_lies_under_the_token() -> None:
-    assert all(path.startswith("/s/{token}") == (who == "person") for (_, path), who in ACCESS.items())
+    """Of what not everybody may do, all lies under a link, under the researcher's session, or behind a key."""
+    for (_, path), statuses in ACCESS.items():
+        assert len(statuses) == len(ROLES)
+        if len(set(statuses)) > 1:
+            assert path.startswith(("/s/{token}", "/studio", "/from/{platform}/{entry}")), path
 
 
-def test_only_the_key_opens_what_is_the_researchers(asked: AskedSite) -> None:
-    token = asked.join().token
-    key = asked.site.studio_key
-    for method, path in (route for route, who in ACCESS.items() if who == "researcher"):
-        assert asked.client.send(method, path.format(key=key)).status == 200
-        for wrong in (key[:-1], key + "A", key.swapcase(), token, "A" * len(key), "x", "%00", "%ff"):
-            assert asked.client.send(method, path.format(key=wrong)).status == 404, wrong
-    # It is another one each time the server starts, and nobody who takes part is told of it.
-    assert key not in str(asked.client.get(f"/s/{token}").body)
+class Roles:
+    """Who asks: what they have of the link, the session and the keys that a route may want."""
+
+    def __init__(self, asked: AskedSite) -> None:
+        self._asked = asked
+        asked.site.desk.tries = asked.site.desk.tries_of_address = Rate("tries", 10_000)
+        asked.site.desk.downloads.rate = Rate("downloads", 10_000)
+        kept = hashed(PASSWORD)
+        asked.site.writer.run(lambda work: password_set(work, kept, "test"))
+        self._quota = 1000
+
+    def ask(self, role: str, method: str, path: str) -> int:
+        """The status that somebody in this role is told; whatever a route is about is there."""
+        asked = self._asked
+        asked.site.writer.run(lambda work: paused(work, False, "test"))
+        owner = asked.ready()
+        trial = owner.trial()["trial"]
+        researcher = Researcher.by_link(asked)
+        handle = ""
+        if "{handle}" in path:
+            handle = researcher.post("/studio/downloads", {"what": "annotations"}).json["path"].rpartition("/")[2]
+        is_researcher = role == "researcher"
+        values = {
+            "token": new_token(new_secret()),
+            "trial": trial,
+            "n": 0,
+            "index": 0,
+            "kind": "choice",
+            "file": "form.js",
+            "number": asked.stored("items")[0]["id"],
+            "handle": handle,
+            "platform": "prolific",
+            "key": asked.site.desk.new_link().rpartition("/")[2] if is_researcher else "A" * 32,
+            "entry": "A" * 24,
+        }
+        if is_researcher:
+            # They know the address they have put in at the platform.
+            values["entry"] = asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
+        if role in ("person", "who has left"):
+            values["token"] = owner.token
+        if role == "another person":
+            values["token"] = asked.ready().token
+        if role == "who has left":
+            owner.step("withdraw")
+        if role == "logged out":
+            assert researcher.post("/studio/logout").status == 200
+        cookie = {"cookie": researcher.cookie} if role in ("researcher", "logged out") else {}
+        target = path.format(**values) + {"/static": "/style.css"}.get(path, "")
+        if path.startswith("/from/"):
+            target += "?PROLIFIC_PID=5f1e&STUDY_ID=6a2b&SESSION_ID=7c3d"
+        if method == "POST":
+            return asked.client.post(target, self._body(path, trial, is_researcher), cookie).status
+        # A stream would not end; asked for its head alone it is let in or not all the same.
+        return asked.client.send("HEAD" if path.endswith("/events") else "GET", target, headers=cookie).status
+
+    def _body(self, path: str, trial: str, is_researcher: bool) -> dict[str, Any]:
+        self._quota += 1
+        bodies = {
+            "/studio/login": {"password": PASSWORD if is_researcher else "wrong guess"},
+            "/studio/extend": {"answers_per_item": self._quota},
+            "/studio/downloads": {"what": "annotations"},
+        }
+        body = bodies.get(path) or BODIES.get(path.rpartition("/")[2], {})
+        return body | {"trial": trial} if path.endswith("/answers") else body
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roles]:
+    folder = write_picture_study(tmp_path_factory.mktemp("roles"))
+    file = folder / "study.toml"
+    file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\n')
+    with asked_site(folder) as opened:
+        yield Roles(opened)
+
+
+@pytest.mark.parametrize("route", ACCESS, ids=lambda route: f"{route[0]} {route[1]}")
+def test_every_route_tells_every_role_what_the_table_says(roles: Roles, route: tuple[str, str]) -> None:
+    assert tuple(roles.ask(role, *route) for role in ROLES) == ACCESS[route]
+
+
+def test_a_door_left_open_is_found(roles: Roles, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without the guard of the researcher's page, and with links of any signature, the table no longer holds.
+    monkeypatch.setattr(Desk, "researcher", lambda *_, **__: Session("link", 0.0, 0.0))
+    monkeypatch.setattr("sfumato.elicit.fieldwork.is_signed", lambda *_: True)
+    open_doors = [("GET", "/studio/state"), ("POST", "/studio/pause"), ("GET", "/s/{token}")]
+    for route in open_doors:
+        assert tuple(roles.ask(role, *route) for role in ROLES) != ACCESS[route], route
 
 
 def test_anyone_may_use_what_is_for_anyone(asked: AskedSite) -> None:
-    for method, path in (route for route, who in ACCESS.items() if who == "anyone"):
-        target = path.format(kind="choice", file="form.js") + ("/style.css" if path == "/static" else "")
-        assert asked.client.send(method, target).status in (200, 303), path
+    for (method, path), statuses in ACCESS.items():
+        if len(set(statuses)) == 1:
+            target = path.format(kind="choice", file="form.js") + ("/style.css" if path == "/static" else "")
+            assert asked.client.send(method, target).status in (200, 303), path
 
 
 @pytest.mark.parametrize("route", PERSONAL, ids=lambda route: route[1].removeprefix("/s/{token}") or "page")
@@ -250,7 +356,7 @@ def test_replies_hold_what_the_person_may_know_and_nothing_else(asked: AskedSite
         assert reply.status < 500
         for hushed in (*HUSHED, *people, other.token):
             # Tokens and handles are random: the number of the quota may stand in one by chance.
-            text = re.sub(r"[\w-]{24,}|\"trial\":\"[\w-]{16}\"|pictures/[\w-]{16}", "", reply.text)
+            text = re.sub(r"[\w-]{24,}|\"(?:trial|answer)\":\"[\w-]{16}\"|pictures/[\w-]{16}", "", reply.text)
             assert hushed not in text, (hushed, text)
         if reply.header("content-type") == "application/json":
             body = reply.json

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.bonus_checking import check_bonus
 from sfumato.cli.options import PATH
 from sfumato.cli.showing import printable
 from sfumato.errors import MissingExtra
@@ -26,7 +28,14 @@ STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: stor
 @click.argument("study", type=PATH)
 @click.option("--port", default=8000, show_default=True, help="The port to listen on; 0 takes any free one.")
 @click.option("--host", help="The address to listen on (default: this machine only, or all with --public).")
-@click.option("--public", is_flag=True, help="Let other machines in. Put a proxy with https before it.")
+@click.option("--public", is_flag=True, help="Let other machines in, through a proxy with https: see --proxy.")
+@click.option(
+    "--proxy", multiple=True, help="The address of the proxy with https before this; it says where people come from."
+)
+@click.option("--plain-http", is_flag=True, help="With --public: do without https. Anybody on the way can read along.")
+@click.option(
+    "--pace", default=5.0, show_default=True, help="Answers a second from one person, beyond a burst; 0: no limit."
+)
 @click.option("--store", help=STORE_HELP)
 @click.option("--plan", type=PATH, help="Ask as this plan has it (sfumato plan writes one).")
 @click.option("--password", is_flag=True, help="Ask for a password to log in to /studio with. Later starts know it.")
@@ -36,6 +45,9 @@ def command(
     port: int,
     host: str | None,
     public: bool,
+    proxy: tuple[str, ...],
+    plain_http: bool,
+    pace: float,
     store: str | None,
     plan: Path | None,
     password: bool,
@@ -47,29 +59,31 @@ def command(
     again where it was.
     """
     try:
+        from sfumato.web.pace import Limits
         from sfumato.web.serving import LOOPBACK, listening, opened, serve
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.elicit.checking import check_study
 
     check_public(host, public, LOOPBACK)
-    checked = check_study(study, pictures=False)
+    check_https(public, proxy, plain_http)
+    checked = check_study(study, pictures=False, also=(check_bonus,))
     asked, items = asked_as_planned(checked, plan)
     hashed = hashed_password(asked, password, password_file)
     listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)
-    with listener, opened(asked, store, items, public=public) as site:
+    with listener, opened(asked, store, items, public=public and not plain_http) as site:
         if hashed is not None:
             set_password(site, hashed)
         name = "this machine's name or address" if public and not host else listener.getsockname()[0]
         address = f"http://{name}:{listener.getsockname()[1]}"
-        own = "https://your proxy's name" if public else address
+        own = "https://your proxy's name" if public and not plain_http else address
         click.echo(f"{printable(asked.title)}: open {address} (Ctrl-C stops)")
         site.desk.say_link = lambda path: click.echo(f"for you alone, works once: {own}{path}")
         site.desk.say_link(site.desk.new_link())
-        if public:
-            click.echo("warning: answers travel unencrypted unless a proxy with https stands before this", err=True)
+        if plain_http:
+            click.echo("warning: without https anybody on the way can read and change what people send", err=True)
         with contextlib.suppress(KeyboardInterrupt):
-            serve(site, listener, () if public else LOOPBACK)
+            serve(site, listener, () if public else LOOPBACK, Limits.usual(pace), proxy)
     click.echo("stopped; every acknowledged answer is stored")
 
 
@@ -141,6 +155,29 @@ def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> N
         fix="add --public, and put a proxy with https before it",
         code="not-public",
     )
+
+
+def check_https(public: bool, proxies: Sequence[str], plain_http: bool) -> None:
+    """Raise if others are to come in and neither a proxy with https is named nor done without on purpose."""
+    from sfumato.errors import BadSetting
+
+    if public and not proxies and not plain_http:
+        raise BadSetting(
+            "found --public without a proxy",
+            expected="a proxy with https before a study that others reach",
+            fix="name it: --proxy 127.0.0.1 if it runs on this machine; --plain-http does without, on your own network",
+            code="no-https",
+        )
+    for each in proxies:
+        try:
+            ipaddress.ip_network(each)
+        except ValueError:
+            raise BadSetting(
+                f"found --proxy {each}",
+                expected="the address the proxy asks from, or its network: 127.0.0.1, 10.0.0.0/24",
+                fix="give the address, not the name",
+                code="bad-proxy",
+            ) from None
 
 
 def missing_extra(error: ImportError) -> MissingExtra:

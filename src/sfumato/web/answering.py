@@ -22,6 +22,8 @@ from sfumato.errors import InvalidAnswer, SfumatoError
 from sfumato.web.replies import ENCODE, Json, failed, refusal
 from sfumato.web.site import Site
 
+MAX_DEPTH = 20
+"""Of an answer: how far lists and objects may lie in each other."""
 LONGEST_AGE_MS = 60 * 24 * 3600 * 1000
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[!-~]*$")]
 
@@ -121,6 +123,13 @@ class Answers:
         _check_json(headers.get(b"content-type", b"").decode("latin-1"))
         body = await _whole(receive)
         submission = decoded(SUBMISSION, body)
+        if _is_deeper(submission.answer, MAX_DEPTH):
+            raise InvalidAnswer(
+                f"found lists and objects more than {MAX_DEPTH} deep in the answer",
+                expected="an answer as the page sends it",
+                fix="reload the page and answer again",
+                code="too-deep",
+            )
         sent = Sent(
             submission.key,
             submission.trial,
@@ -187,6 +196,14 @@ def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
             fix="reload the page and answer again",
             code="bad-body",
         ) from None
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Whether lists and objects lie more than `limit` deep in each other."""
+    if not isinstance(value, (dict, list)):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return limit == 0 or any(_is_deeper(each, limit - 1) for each in inside)
 
 
 def _age(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -17,10 +18,15 @@ from starlette.types import ASGIApp, Scope
 from sfumato.errors import NotThere, SfumatoError, StoreDown
 from sfumato.web import answering, arriving, pages, studio, studio_access
 from sfumato.web.guarding import Guard
+from sfumato.web.pace import Limits
+from sfumato.web.rates import Rate, TooMany
 from sfumato.web.replies import failed, json_refusal, refusal
+from sfumato.web.sessions import NotEntered
 from sfumato.web.site import Site
 
 STATIC = Path(__file__).parent / "static"
+DENIALS_NOTED = 30
+"""A minute."""
 
 
 class Files(StaticFiles):
@@ -65,22 +71,50 @@ def routes() -> list[Route | Mount]:
     ]
 
 
-def application(site: Site, hosts: Collection[str] = ()) -> ASGIApp:
-    """The ASGI application that serves `site`; it answers to `hosts` only, or to any if there are none."""
+def application(site: Site, hosts: Collection[str] = (), limits: Limits | None = None) -> ASGIApp:
+    """The ASGI application that serves `site`; it answers to `hosts` only, or to any if there are none. Without
+    `limits` nobody is asked to wait, as simulated people need it."""
     app = Starlette(
         routes=routes(),
         exception_handlers={
+            NotEntered: _not_entered,
             SfumatoError: json_refusal,
             HTTPException: _http_error,
             sa.exc.OperationalError: _store_away,
             Exception: _failed,
         },
     )
-    app.state.site = site
+    app.state.site, app.state.limits, app.state.denials = site, limits or Limits(), Rate("denials", DENIALS_NOTED)
     # A redirect to the same address with or without a slash would name the host as the request did.
     app.router.redirect_slashes = False
     # Outside of everything, so that even a reply to our own failure carries the headers.
-    return Guard(answering.Answers(site, app), hosts, site.platform.framed_by if site.platform else ())
+    return Guard(
+        answering.Answers(site, app),
+        hosts,
+        site.platform.framed_by if site.platform else (),
+        limits=limits,
+        https=site.public,
+        denied=partial(_note_denial, app),
+    )
+
+
+async def _note_denial(app: Starlette, scope: Scope, why: str) -> None:
+    """Note that somebody was kept from the researcher's page, so many times a minute and no more: whoever is refused
+    must not fill the disk. Of the path only its first two parts, which are ours and no key."""
+    path = scope["path"]
+    if not path.startswith("/studio"):
+        return
+    try:
+        app.state.denials.count("")
+    except TooMany:
+        return
+    about = {"why": why, "path": "/".join(path.split("/")[:3]), "address": (scope.get("client") or ["unknown"])[0]}
+    await app.state.site.desk.note("somebody", "denied", about)
+
+
+async def _not_entered(request: Request, error: Exception) -> Response:
+    await _note_denial(request.app, request.scope, "not entered")
+    return await json_refusal(request, error)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -20,7 +20,8 @@ from sfumato.elicit.platforms.calling import Caller
 from sfumato.elicit.platforms.platform import Platform
 from sfumato.elicit.standing import Welcome
 from sfumato.errors import NotThere, SfumatoError
-from sfumato.web.pages import language_of
+from sfumato.web.pages import language_of, too_many
+from sfumato.web.rates import TooMany
 from sfumato.web.site import Site
 
 MOST_QUERY = 2000
@@ -40,7 +41,10 @@ async def arrive(request: Request) -> Response:
         arrival = platform.arrival(_query(request))
         if arrival is None:
             return _preview(site, language)
+        request.app.state.limits.count_arrival(request)
         token = await site.writer.ask(lambda work: arrived(work, platform, key, arrival, language))
+    except TooMany as error:
+        return too_many(request, error)
     except NotThere as error:
         return HTMLResponse(site.error_page(error, 404, language), 404, NO_STORE)
     caller = platform.caller(os.environ) if platform.checks_at_entry else None

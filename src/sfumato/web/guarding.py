@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.errors import NotNow, SfumatoError
+from sfumato.web.pace import Limits
 from sfumato.web.replies import BodyTooLarge, Json, refusal
 
 MAX_BODY = 64 * 1024
+MAX_RANGES = 5
+Denied = Callable[[Scope, str], Awaitable[None]]
+"""Told of a request that was refused for who sent it, and why."""
 HEADERS = [
     (name.lower().encode(), value.encode())
     for name, value in {
@@ -26,18 +30,32 @@ HEADERS = [
 ]
 
 
+HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 FRAMED = ("/s/", "/from/")
 """What a platform may show in a frame, where it shows studies so."""
 
 
 class Guard:
     """ASGI middleware. `hosts` are the names we answer to; an empty collection means any. `framed_by` are the origins
-    that may show a study in a frame, and take its form when it is done."""
+    that may show a study in a frame, and take its form when it is done. Where people come by https, browsers are told
+    to come in no other way."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] = (), framed_by: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: Collection[str] = (),
+        framed_by: Sequence[str] = (),
+        *,
+        limits: Limits | None = None,
+        https: bool = False,
+        denied: Denied | None = None,
+    ) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
-        self._framed = _framed(framed_by) if framed_by else HEADERS
+        self._headers = [*HEADERS, HTTPS_ONLY] if https else HEADERS
+        self._framed = _framed(self._headers, framed_by) if framed_by else self._headers
+        self._pace = limits.pace if limits else None
+        self._denied = denied
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -46,12 +64,14 @@ class Guard:
 
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = self._framed if scope["path"].startswith(FRAMED) else HEADERS
+                own = self._framed if scope["path"].startswith(FRAMED) else self._headers
                 message["headers"] = [*message["headers"], *own]
             await send(message)
 
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if reply := self._refusal(scope, headers):
+            if self._denied is not None and reply.status_code == 403:
+                await self._denied(scope, "cross-site")
             await reply(scope, receive, send_guarded)
             return
         await self._app(scope, _limited(receive), send_guarded)
@@ -77,8 +97,26 @@ class Guard:
                     code="cross-site",
                 ),
             )
+        if headers.get(b"range", b"").count(b",") >= MAX_RANGES:
+            return _told(
+                416,
+                NotNow(
+                    f"found more than {MAX_RANGES} ranges of a file",
+                    expected="the file, or a part of it",
+                    fix="ask for it whole",
+                    code="too-many-ranges",
+                ),
+            )
+        if self._pace is not None and scope["method"] == "POST" and (seconds := self._wait(scope["path"])):
+            return refusal(self._pace.refusal(seconds))
         length = headers.get(b"content-length", b"0")
         return refusal(_too_large()) if length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY) else None
+
+    def _wait(self, path: str) -> float:
+        """Seconds that the person whose path it is must wait."""
+        if self._pace is None or not path.startswith("/s/"):
+            return 0.0
+        return self._pace.take(path[3 : path.find("/", 3)])
 
     def _is_ours(self, host: bytes) -> bool:
         name, colon, port = host.decode("latin-1").rpartition(":")
@@ -96,7 +134,7 @@ def _is_from_elsewhere(path: str, headers: dict[bytes, bytes]) -> bool:
     return origin is not None and path.startswith("/studio") and origin.partition(b"://")[2] != headers[b"host"]
 
 
-def _framed(origins: Sequence[str]) -> list[tuple[bytes, bytes]]:
+def _framed(headers: list[tuple[bytes, bytes]], origins: Sequence[str]) -> list[tuple[bytes, bytes]]:
     """The headers of pages that these origins may show in a frame, and take a form from."""
     allowed = " ".join(origins).encode()
     return [
@@ -106,7 +144,7 @@ def _framed(origins: Sequence[str]) -> list[tuple[bytes, bytes]]:
                 b"form-action 'self'", b"form-action 'self' " + allowed
             ),
         )
-        for name, value in HEADERS
+        for name, value in headers
         if name != b"x-frame-options"
     ]
 

@@ -17,6 +17,7 @@ from sfumato.elicit.pictures import Picture, blended, rendered, rendered_file
 from sfumato.errors import NotNow, NotThere
 from sfumato.study import Entry
 from sfumato.web.language import chosen, texts_in
+from sfumato.web.rates import TooMany
 from sfumato.web.replies import Json
 from sfumato.web.site import Site
 
@@ -36,7 +37,10 @@ async def join(request: Request) -> Response:
     """Let somebody new in, and send them to the address that is theirs alone."""
     site: Site = request.app.state.site
     try:
+        request.app.state.limits.count_arrival(request)
         link = await site.writer.ask(Fieldwork.join)
+    except TooMany as error:
+        return too_many(request, error)
     except NotNow as error:
         return _html(site.error_page(error, 403, language_of(request)), 403)
     return RedirectResponse(f"/s/{link.token}", 303, {"Cache-Control": "no-store"})
@@ -101,6 +105,13 @@ def language_of(request: Request) -> str:
     """The language of the study that the browser likes best."""
     site: Site = request.app.state.site
     return chosen(request.headers.get("accept-language", ""), site.study.languages)
+
+
+def too_many(request: Request, error: TooMany) -> Response:
+    """The page for somebody from whose address too many came at once."""
+    reply = _html(request.app.state.site.error_page(error, 429, language_of(request)), 429)
+    reply.headers["Retry-After"] = str(error.seconds)
+    return reply
 
 
 def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:

@@ -15,10 +15,10 @@ KEYS_KEPT = 10_000
 class TooMany(NotNow):
     """A request that came too soon after others; `seconds` says when the next one will be heard."""
 
-    def __init__(self, what: str, most: int, seconds: float) -> None:
+    def __init__(self, what: str, most: int, seconds: float, within: str = "a minute") -> None:
         self.seconds = max(1, math.ceil(seconds))
         super().__init__(
-            f"found more than {most} {what} within a minute",
+            f"found more than {most} {what} within {within}",
             expected=f"at most {most}",
             fix=f"try again in {self.seconds} seconds",
             code="too-many",

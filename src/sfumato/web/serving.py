@@ -34,7 +34,9 @@ from sfumato.elicit.writer import Writer
 from sfumato.errors import BadSetting
 from sfumato.study import Assignment, Study
 from sfumato.web.app import application
+from sfumato.web.pace import Limits
 from sfumato.web.site import Site
+from sfumato.web.wire import Wire
 
 if TYPE_CHECKING:
     from sfumato.web.adaptive import AdaptiveGuide
@@ -101,8 +103,8 @@ def _guide(study: Study) -> AdaptiveGuide | None:
 
 
 def _judge(study: Study) -> RegionJudge | None:
-    """Who says whether a check was passed, where there are any."""
-    if not study.checks:
+    """Who says whether a check or a practice item was passed, where there is any to say it of."""
+    if not study.checks and all(each.region is None for each in study.practice):
         return None
     from sfumato.web.judging import RegionJudge
 
@@ -124,7 +126,7 @@ def new_links(study: Study, number: int, store: str | Path | None = None) -> lis
 def _secret(study: Study, place: StorePlace) -> str | None:
     if not is_store(place):
         return None
-    engine = reading_engine(place)
+    engine = reading_engine(place, any_version=True)
     try:
         with engine.connect() as connection:
             return secret_of(connection, study.name)
@@ -152,14 +154,19 @@ def listening(host: str, port: int) -> socket.socket:
     return listener
 
 
-def server_of(site: Site, hosts: Collection[str]) -> uvicorn.Server:
-    """The server, not yet running."""
+def server_of(
+    site: Site, hosts: Collection[str], limits: Limits | None = None, proxies: Sequence[str] = ()
+) -> uvicorn.Server:
+    """The server, not yet running. What `proxies` say of where a request came from is believed, and nobody else."""
     config = uvicorn.Config(
-        application(site, hosts),
+        application(site, hosts, limits),
+        http=Wire,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         timeout_keep_alive=75,
         timeout_graceful_shutdown=10,
         lifespan="off",
@@ -179,13 +186,19 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def serve(site: Site, listener: socket.socket, hosts: Collection[str] = LOOPBACK) -> None:
+def serve(
+    site: Site,
+    listener: socket.socket,
+    hosts: Collection[str] = LOOPBACK,
+    limits: Limits | None = None,
+    proxies: Sequence[str] = (),
+) -> None:
     """Answer requests until the process is told to stop; what was acknowledged is safe whenever that is."""
     # What is here now stays to the end: looking through it again and again for garbage would only make people wait.
     gc.collect()
     gc.freeze()
     gc.set_threshold(GARBAGE_AFTER)
-    server_of(site, hosts).run([listener])
+    server_of(site, hosts, limits, proxies).run([listener])
 
 
 @contextlib.contextmanager
