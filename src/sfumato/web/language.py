@@ -6,8 +6,9 @@ has a form for each case of the language, chosen by `n`. The page's script has t
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,6 +25,11 @@ MOST_PREFERENCES = 20
 """Languages of a browser that are looked at."""
 NO_SCRIPT = ("landing", "errors", "error", "format")
 """Parts that only the server says."""
+STICKS = re.compile(r"(?<=«) | (?=[:;?!»%…×])")
+"""Spaces at which no line ends."""
+ONE_IN: Mapping[str, Callable[[float], bool]] = {"fr": lambda n: 0 <= n < 2}
+"""When a number takes the form `one`, in languages in which that is not just 1 (Unicode's plural rules, which browsers
+have built in)."""
 
 
 class Say(Protocol):
@@ -81,25 +87,29 @@ class Texts:
 
     def error(self, error: SfumatoError) -> tuple[str, str]:
         """What somebody reads who came the wrong way: what was found, and what to do."""
-        known = self.sentences["errors"].get(error.code)
-        if known is not None:
-            return known["message"], known["fix"]
-        found = error.found.removeprefix("found ")
-        return f"{found[:1].upper()}{found[1:]}.", f"{error.fix[:1].upper()}{error.fix[1:]}."
+        errors = self.sentences["errors"]
+        known = errors.get(error.code, errors["other"])
+        return known["message"], known["fix"]
 
     def _form(self, forms: Mapping[str, str], n: float) -> str:
         if n == 0 and "zero" in forms:
             return "zero"
-        # French counts from two on, English and German everything but one.
-        is_one = 0 <= n < 2 if self.language == "fr" else n == 1
+        is_one = ONE_IN[self.language](n) if self.language in ONE_IN else n == 1
         return "one" if is_one else "other"
 
 
 @lru_cache
 def texts_in(language: str) -> Texts:
-    """The catalogue of a language, which is one of `LANGUAGES`."""
+    """The catalogue of a language, which is one of `LANGUAGES`; read once."""
     assert language in LANGUAGES
-    return Texts(language, tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8")))
+    return Texts(language, _set(tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))))
+
+
+def _set(sentences: Any) -> Any:
+    """The sentences with the spaces in them that do not break, which an editor would not show."""
+    if isinstance(sentences, str):
+        return STICKS.sub("\N{NO-BREAK SPACE}", sentences)
+    return {key: _set(value) for key, value in sentences.items()}
 
 
 def chosen(accept: str, offered: Sequence[str]) -> str:
@@ -115,5 +125,5 @@ def chosen(accept: str, offered: Sequence[str]) -> str:
         except ValueError:
             continue
         wishes.append((liked, name.strip().lower().partition("-")[0]))
-    fitting = [(liked, name) for liked, name in wishes if liked > 0 and name in offered]
+    fitting = [(liked, name) for liked, name in wishes if 0 < liked <= 1 and name in offered]
     return max(fitting, key=lambda wish: wish[0])[1] if fitting else offered[0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PrefixLoader, StrictUndefined
+from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
@@ -20,7 +21,7 @@ from sfumato.elicit.platforms.platform import Back
 from sfumato.elicit.standing import Shown, Standing, Welcome
 from sfumato.elicit.writer import Writer
 from sfumato.errors import SfumatoError
-from sfumato.study import Study
+from sfumato.study import LANGUAGES, Study
 from sfumato.web.desk import Desk
 from sfumato.web.keys import keys_for
 from sfumato.web.language import Texts, texts_in
@@ -59,18 +60,23 @@ class Site:
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
         self._feedback = {each.item: _html(each.feedback) for each in self.study.practice}
         self._fixed = {name: self._study_config(texts_in(name)) for name in self.study.languages}
+        kinds = [kind.name for kind in self.kinds]
+        self._script_texts = {
+            name: htmlsafe_json_dumps(texts_in(name).for_script(kinds), ensure_ascii=False)
+            for name in self.study.languages
+        }
         self.platform = platform_of(self.study)
         self.desk = Desk(self, public=self.public)
 
     def page(self, template: str, language: str | None = None, **values: Any) -> str:
-        """A template filled in, in the study's first language unless told otherwise."""
-        texts = texts_in(language or self.study.languages[0])
+        """A template filled in, in a language of the study; without one, in the researcher's English."""
+        texts = texts_in(language or LANGUAGES[0])
         said = {"title": self.study.title, "language": texts.language, "say": texts.say}
         return self._templates.get_template(template).render(**said, **values)
 
     def error_page(self, error: SfumatoError, status: int, language: str | None = None) -> str:
-        """What a person sees who came the wrong way."""
-        message, fix = texts_in(language or self.study.languages[0]).error(error)
+        """What somebody sees who came the wrong way; without a language, in the error's own words."""
+        message, fix = texts_in(language).error(error) if language else _own_words(error)
         return self.page("error.html", language, status=status, message=message, fix=fix)
 
     def study_page(self, token: str, welcome: Welcome) -> str:
@@ -94,7 +100,7 @@ class Site:
             config=config,
             forms=[Markup(form) for form in forms],
             kinds=kinds,
-            texts=texts.for_script(kinds),
+            texts=self._script_texts[welcome.language],
             platform=self.platform.title if self.platform else "",
         )
 
@@ -184,3 +190,9 @@ class Site:
 
 def _html(markdown: str) -> str:
     return MARKDOWN.render(markdown) if markdown else ""
+
+
+def _own_words(error: SfumatoError) -> tuple[str, str]:
+    """What was found and what to do, as sentences."""
+    found = error.found.removeprefix("found ")
+    return f"{found[:1].upper()}{found[1:]}.", f"{error.fix[:1].upper()}{error.fix[1:]}."

@@ -277,7 +277,7 @@ export class Flow {
 
   /** @param {{entry: import('./outbox.js').Entry, data: any}} detail */
   #refused({ entry, data }) {
-    this.#frame.notice(say('trial.not_taken', { found: data.found ?? data.code }));
+    this.#frame.notice(say('trial.not_taken', { code: data.code }));
     // Asked again once; a trial refused every time must not hold up the rest.
     if (this.#memory.recall(`refused:${entry.trial}`)) this.#standing.postpone(entry.trial);
     this.#memory.keep(`refused:${entry.trial}`, 'once');
