@@ -125,12 +125,13 @@ class Quality:
 
 @dataclass(frozen=True)
 class PracticeItem:
-    """An item everybody sees first; `feedback` (Markdown) is shown after the answer. It is asked about with the usual
-    form, or with the deeper one."""
+    """An item everybody sees first; `feedback` (Markdown) is shown after the answer, and with a `region` whether the
+    answer lies in it. It is asked about with the usual form, or with the deeper one."""
 
     item: str
     feedback: str = ""
     deeper: bool = False
+    region: Region | None = None
 
 
 @dataclass(frozen=True)
@@ -181,13 +182,27 @@ class Adaptive:
 
 @dataclass(frozen=True)
 class Deeper:
-    """A richer form that an adaptive study asks where that tells more a second: an answer is worth `votes` plain ones
-    and takes `seconds`. About `items` it is asked in any case."""
+    """A richer form, asked where it is worth it.
+
+    It opens after the usual one, about the same item, by one of three doors: the person says that they are not sure
+    (`unsure`); the item is still uncertain, because at least the share `disagreement` of its answers, and of two or
+    more, names another class than most do; or by chance, for the share `share` of answers. About `items` it is asked
+    in any case. An adaptive study asks it outright, too, where that tells more a second: an answer is worth `votes`
+    plain ones and takes `seconds`.
+    """
 
     question: Question
-    votes: float
-    seconds: float
+    votes: float = 1.0
+    seconds: float = 1.0
     items: tuple[str, ...] = ()
+    unsure: bool = False
+    share: float = 0.0
+    disagreement: float | None = None
+
+    @property
+    def follows(self) -> bool:
+        """Whether it opens after the usual form, by any of the doors."""
+        return self.unsure or self.share > 0 or self.disagreement is not None
 
 
 @dataclass(frozen=True)

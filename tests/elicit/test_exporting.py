@@ -74,6 +74,7 @@ def test_how_an_answer_came_about(store: str, tmp_path: Path) -> None:
     assert {name: row[name] for name in RECORDS.names[4:]} == {
         "elapsed_seconds": 9.0, "hidden_seconds": 1.5, "idle_seconds": 2.0, "pointer": "pen", "width": 800.0,
         "height": 600.0, "pixel_ratio": 2.0, "shortcuts": False, "resumed": True, "probability": None,
+        "deeper": None, "deeper_probability": None, "first": None,
         "audit": False, "order": '["dog","cat"]',
         "keys": '{"cat":"1"}', "events": '[[10.0,"keydown","class:cat","1"]]',
     }  # fmt: skip

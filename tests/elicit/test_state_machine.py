@@ -353,7 +353,7 @@ class Steps(RuleBasedStateMachine):
             }
             taken = {names[item]: n for (item, _), n in store.taken(connection, self.work.number).items()}
         assert taken == self.model.taken()
-        assert self.work._memory.leases.room == sum(max(self.model.quota - taken.get(item, 0), 0) for item in ITEMS)
+        assert self.work._memory.leases.room() == sum(max(self.model.quota - taken.get(item, 0), 0) for item in ITEMS)
 
     def teardown(self) -> None:
         if not hasattr(self, "work"):

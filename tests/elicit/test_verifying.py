@@ -119,7 +119,7 @@ def test_an_answer_put_in_is_named(tmp_path: Path) -> None:
         f"UPDATE answers SET trial = -trial WHERE trial = (SELECT trial - 1 FROM answers WHERE id = {number})",
         f"INSERT INTO answers ({names}) SELECT {values} FROM answers WHERE id = {number}",
         "INSERT INTO trials SELECT -id, annotator, item, -number, purpose, handle || 'x', leased_at, expires_at, state,"
-        " question, probability, audit FROM trials WHERE -id IN (SELECT trial FROM answers)",
+        " question, probability, audit, NULL, NULL FROM trials WHERE -id IN (SELECT trial FROM answers)",
     )
     assert (number + 1, "added") in {(fault.id, fault.what) for fault in faults(store)}
 

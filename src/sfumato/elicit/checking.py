@@ -229,13 +229,16 @@ def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: M
 
 
 def _check_judged(study: Study, mistakes: Mistakes) -> None:
-    """Note checks on a kind whose answers say of no item how likely each class is."""
-    if study.checks and study.question.kind not in ABOUT_ONE_ITEM:
+    """Note checks and practice regions on a kind whose answers say of no item how likely each class is."""
+    if study.question.kind in ABOUT_ONE_ITEM:
+        return
+    placed = [("practice", n) for n, each in enumerate(study.practice) if each.region is not None]
+    for at in ([("checks", 0)] if study.checks else []) + placed[:1]:
         mistakes.add(
-            ("checks", 0),
-            f"checks with the kind {study.question.kind}",
+            at,
+            f"{at[0]} with a region and the kind {study.question.kind}",
             expected=f"a kind that tells how likely each class is: {listing(list(ABOUT_ONE_ITEM))}",
-            fix="leave the checks out, or choose another kind",
+            fix="leave the region out, or choose another kind",
             code="wrong-kind",
         )
 

@@ -38,6 +38,9 @@ RECORDS = pa.schema(
         ("resumed", pa.bool_()),
         ("probability", pa.float64()),
         ("audit", pa.bool_()),
+        ("deeper", pa.string()),
+        ("deeper_probability", pa.float64()),
+        ("first", pa.string()),
         ("order", pa.string()),
         ("keys", pa.string()),
         ("events", pa.string()),
@@ -64,7 +67,7 @@ def export(place: StorePlace, study: str, output: Path, records: Path | None = N
         with engine.connect() as connection, connection.begin():
             row = store.study_row(connection, study)
             if row is None:
-                raise _unknown_study(place, study, store.study_names(connection))
+                raise unknown_study(place, study, store.study_names(connection))
             classes = tuple(msgspec.json.decode(row["classes"], type=list[str]))
             schema = SCHEMA.with_metadata(classes_metadata(classes))
             counted = _Counted()
@@ -115,11 +118,15 @@ def _record(row: sa.Row[Any]) -> dict[str, Any]:
         "resumed": record.resumed,
         "probability": row.probability,
         "audit": bool(row.audit),
+        "deeper": row.deeper,
+        "deeper_probability": row.deeper_probability,
+        "first": None if record.first is None else msgspec.json.encode(record.first).decode(),
         **{name: msgspec.json.encode(getattr(record, name)).decode() for name in ("order", "keys", "events")},
     }
 
 
-def _unknown_study(place: StorePlace, study: str, known: list[str]) -> BadTable:
+def unknown_study(place: StorePlace, study: str, known: list[str]) -> BadTable:
+    """The error for a study that the store does not know."""
     return BadTable(
         f"found no study {study!r} in the store, which holds {listing(known) or 'none'}",
         expected="answers of this study",

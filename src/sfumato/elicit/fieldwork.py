@@ -25,6 +25,7 @@ from sfumato.elicit.links import is_signed, new_token
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Receipt, Trial
 from sfumato.elicit.platforms.platform import Back
+from sfumato.elicit.record import Record
 from sfumato.elicit.registering import identity, register
 from sfumato.elicit.returning import way_back
 from sfumato.elicit.schema import LAPSED
@@ -228,13 +229,32 @@ class Fieldwork:
         trial = person.trials.get(sent.trial)
         if trial is None:
             return self._keep_aside(person, self._answered_trial(person, sent.trial), sent, "already-answered")
-        payload = self.kinds[trial.question].parse(sent.answer, self._memory.stimuli[trial.item], self.study)
+        question = self._question(trial, sent.record)
+        payload = self.kinds[question].parse(sent.answer, self._memory.stimuli[trial.item], self.study)
         if person.withdrawn_at is not None and self.clock.now() - sent.age_ms >= person.withdrawn_at:
             return self._keep_aside(person, trial.id, sent, "withdrawn")
         if trial.state == LAPSED and not self._turns.take_up(person, trial):
             return self._keep_aside(person, trial.id, sent, "given-to-others")
         self._store(person, trial, sent, payload)
-        return Outcome(trial.answer, False, None, self._standing(person))
+        passed = None
+        if trial.purpose == "practice" and trial.item in self._memory.regions:
+            passed = self._memory.passed(trial, msgspec.to_builtins(payload))
+        return Outcome(trial.answer, False, None, self._standing(person), passed)
+
+    def _question(self, trial: Trial, record: Record) -> int:
+        """Which question an answer is to: that of its trial, or the deeper one that opened after it."""
+        deeper = self.study.deeper
+        is_drawn = trial.question == 0 and trial.deeper is not None and deeper is not None
+        if not record.opened:
+            if is_drawn:
+                raise _not_as_asked("the choice alone", "the deeper form as well")
+            return trial.question
+        fits = is_drawn if record.opened == "asked" else deeper is not None and deeper.unsure and trial.question == 0
+        if not fits or (record.first is None) != (record.opened == "unsure"):
+            raise _not_as_asked(f"the deeper form, opened by {show(record.opened)}", "the form that was asked")
+        if record.first is not None:
+            self.kinds[0].parse(record.first, self._memory.stimuli[trial.item], self.study)
+        return 1
 
     def pause(self, paused: bool) -> None:
         """Give out nothing new until told otherwise; answers are taken all the same."""
@@ -321,10 +341,16 @@ class Fieldwork:
         # Whatever the browser's clock says, nobody answers what they have not been given.
         submitted = max(now - sent.age_ms, trial.leased_at)
         trial.answer = self.chance.handle()
+        if sent.record.opened:
+            self._turns.deepened(trial, unsure=sent.record.opened == "unsure")
         self._turns.answered(person, trial)
         person.note(sent.key, Receipt(sent.digest, trial.answer))
-        if self.guide is not None and trial.purpose == "label":
-            self.guide.heard(Heard(trial.item, trial.question, msgspec.to_builtins(payload)))
+        if trial.purpose == "label":
+            if self.guide is not None:
+                self.guide.heard(Heard(trial.item, trial.question, msgspec.to_builtins(payload)))
+            if self._memory.depth.follows and (sent.record.opened or trial.question == 0):
+                first = sent.record.first if sent.record.opened else msgspec.to_builtins(payload)
+                self._memory.depth.heard(trial.item, first["class"] if first else None)
         row = {
             "id": self._memory.new_id("answer"),
             "study": self.number,
@@ -440,7 +466,8 @@ class Fieldwork:
 
     def _shown(self, trial: Trial) -> Shown:
         stimulus = self._memory.stimuli[trial.item]
-        return Shown(trial.handle, trial.number, trial.purpose == "practice", stimulus, trial.question)
+        follows = trial.deeper is not None and trial.question == 0 and self.study.deeper is not None
+        return Shown(trial.handle, trial.number, trial.purpose == "practice", stimulus, trial.question, follows)
 
 
 def no_such_link() -> NotThere:
@@ -450,6 +477,15 @@ def no_such_link() -> NotThere:
         expected="the whole link you were given",
         fix="check that the address is complete, or ask for a new link",
         code="unknown-link",
+    )
+
+
+def _not_as_asked(found: str, expected: str) -> InvalidAnswer:
+    return InvalidAnswer(
+        f"found {found}",
+        expected=expected,
+        fix="answer the question again; if it comes back, tell the researcher",
+        code="not-as-asked",
     )
 
 

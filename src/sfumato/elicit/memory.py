@@ -17,6 +17,7 @@ from sfumato.elicit import store
 from sfumato.elicit.assignment import Guide, Heard
 from sfumato.elicit.chain import linked
 from sfumato.elicit.course import Course
+from sfumato.elicit.depth import Depth
 from sfumato.elicit.judging import Judge
 from sfumato.elicit.kind import Stimulus, label_of
 from sfumato.elicit.kinds import kinds_of
@@ -58,8 +59,10 @@ class Memory:
             {first[each.item]: each.at for each in study.checks if each.item in first},
         )
         """What people are led through."""
-        self.regions = {first[each.item]: each.region for each in study.checks if each.item in first}
-        """Where the answer to each check must lie."""
+        told = [(each.item, each.region) for each in study.checks]
+        told += [(each.item, each.region) for each in study.practice if each.region is not None]
+        self.regions = {first[item]: region for item, region in told if item in first}
+        """Where the answer to each check must lie, and to practice items that say so."""
         assert row is not None, "a study is registered before it is remembered"
         self.paused = row["paused_at"] is not None
         self.secret: str = row["secret"]
@@ -78,6 +81,11 @@ class Memory:
             names = {item: stimulus.item for item, (stimulus, _) in known.items()}
             guide.begin(openings[0], names, _heard(connection, study, number))
         self.leases = Leases(*openings, guide=guide)
+        self.depth = Depth(study.deeper, [first[each] for each in _listed(study) if each in first])
+        """When the deeper form opens."""
+        if study.deeper is not None and study.deeper.disagreement is not None:
+            for item, chosen in store.first_chosen(connection, number):
+                self.depth.heard(item, chosen)
         self._in_arms = store.people_in_arms(connection, number) if study.arms else {}
         self._n_arms = len(study.arms)
         self._lease = 60.0 * study.limits.lease_minutes
@@ -126,7 +134,7 @@ class Memory:
         return self.head
 
     def passed(self, trial: Trial, payload: Any) -> bool:
-        """Whether the answer to a check lies where it must; yes, where the study no longer has the check."""
+        """Whether an answer lies where it must; yes, where the study does not (or no longer) say where that is."""
         region = self.regions.get(trial.item)
         if region is None or self._judge is None:
             return True
@@ -177,7 +185,14 @@ class Memory:
             question=row["question"],
             probability=row["probability"],
             audit=row["audit"],
+            deeper=row["deeper"],
+            deeper_probability=row["deeper_probability"],
         )
+
+
+def _listed(study: Study) -> tuple[str, ...]:
+    """Items about which the deeper form is asked in any case."""
+    return () if study.deeper is None else study.deeper.items
 
 
 def _heard(connection: sa.Connection, study: Study, number: int) -> Iterator[Heard]:

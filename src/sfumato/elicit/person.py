@@ -34,6 +34,9 @@ class Trial:
     """Which of the study's questions it asks."""
     probability: float | None = None
     audit: int = 0
+    deeper: str | None = None
+    """Why the deeper form opens in it (`depth.py`); None where it does not."""
+    deeper_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -32,6 +32,10 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Classes (or sides) as they stood on the screen."""
     shortcuts: bool = True
     resumed: bool = False
+    opened: Literal["", "asked", "unsure"] = ""
+    """Whether the deeper form opened after the usual one: the trial asked for it, or the person was not sure."""
+    first: dict[str, Any] | None = None
+    """The answer in the usual form, where the deeper one opened after it."""
 
     def seconds(self) -> float:
         """Time on the answer: what is left when hidden and idle stretches are taken out, each moment once."""
@@ -57,5 +61,7 @@ MEANINGS = {
     "order": "the classes, or sides, in the order shown",
     "shortcuts": "whether shortcut keys were on",
     "resumed": "whether the page was loaded anew during the trial",
+    "opened": "how the deeper form opened: asked after the choice, or unsure because the person said so",
+    "first": "the choice before the deeper form opened; null for who was not sure",
 }
 """What each field means, for the codebook."""

@@ -103,6 +103,8 @@ trials = sa.Table(
     sa.Column("question", Id, nullable=False, server_default="0"),
     sa.Column("probability", Seconds),
     sa.Column("audit", Id, nullable=False, server_default="0"),
+    sa.Column("deeper", sa.Text),
+    sa.Column("deeper_probability", Seconds),
     sa.UniqueConstraint("annotator", "number"),
     sa.Index("ix_trials_item_state", "item", "state"),
     sqlite_strict=True,

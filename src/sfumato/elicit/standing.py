@@ -21,6 +21,8 @@ class Shown:
     stimulus: Stimulus
     question: int = 0
     """Which of the study's questions is asked."""
+    deeper: bool = False
+    """Whether the deeper form opens after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class Outcome:
     again: bool
     code: str | None
     standing: Standing
+    passed: bool | None = None
+    """Of a practice answer, whether it lies where it should; None where the study does not say."""
 
 
 @dataclass(frozen=True, slots=True)

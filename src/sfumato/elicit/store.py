@@ -204,6 +204,22 @@ def said(connection: sa.Connection, study: int) -> Iterator[Row]:
     yield from (dict(row._mapping) for row in result)
 
 
+def first_chosen(connection: sa.Connection, study: int) -> Iterator[tuple[int, str | None]]:
+    """The item of every answer for a label that began with a choice, and the class chosen; None where the person was
+    not sure."""
+    is_deeper = trials.c.question == 1
+    was_outright = sa.func.coalesce(trials.c.deeper, "worth") == "worth"
+    said = sa.case((is_deeper, answers.c.record), else_=answers.c.payload)
+    rows = (
+        sa.select(answers.c.item, is_deeper, said)
+        .join(trials, trials.c.id == answers.c.trial)
+        .where(answers.c.study == study, answers.c.purpose == "label", sa.not_(sa.and_(is_deeper, was_outright)))
+    )
+    for item, deeper, text in connection.execution_options(yield_per=AT_ONCE).execute(rows):
+        first = json.loads(text)["first"] if deeper else json.loads(text)
+        yield item, None if first is None else first["class"]
+
+
 # --- people ---
 
 
@@ -328,6 +344,8 @@ def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> 
         answers.c.number.label("trial"),
         trials.c.probability,
         trials.c.audit,
+        trials.c.deeper,
+        trials.c.deeper_probability,
     )
     rows = (
         sa.select(*columns)
@@ -352,6 +370,19 @@ def chained(connection: sa.Connection, study: int) -> Iterator[Row]:
     )
     result = connection.execution_options(stream_results=True, yield_per=AT_ONCE).execute(rows)
     yield from (dict(row._mapping) for row in result)
+
+
+def broken_ends(connection: sa.Connection) -> list[str]:
+    """The studies whose last answer is not the one that the store notes."""
+    found = connection.execute(sa.select(studies.c.name, studies.c.id, studies.c.n_answers, studies.c.head))
+    broken = []
+    for name, number, n_answers, head in found.all():
+        last = sa.select(answers.c.id, answers.c.chain).where(answers.c.study == number)
+        row = connection.execute(last.order_by(answers.c.id.desc()).limit(1)).one_or_none()
+        noted = (first_answer(number) + n_answers - 1, head) if n_answers else None
+        if (None if row is None else (row.id, row.chain)) != noted:
+            broken.append(str(name))
+    return broken
 
 
 def first_answer(study: int) -> int:

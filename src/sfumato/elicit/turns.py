@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sfumato.elicit.assignment import Pick
 from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
+from sfumato.elicit.depth import NOT_ASKED, PRACTICE, UNSURE, WORTH, Drawn
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Trial
 from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
@@ -22,6 +23,7 @@ LOOKAHEAD = 3
 """Trials held for a person at once: the one they look at, and the next, so that pictures are there in time."""
 COLUMNS = (
     "id", "annotator", "item", "number", "purpose", "handle", "state", "leased_at", "question", "probability", "audit",
+    "deeper", "deeper_probability",
 )  # fmt: skip
 
 
@@ -119,7 +121,27 @@ class Turns:
             return course.to_repeat(person, self.rng)
         return self.memory.leases.choose(person.seen, self.rng, person.arm) if purpose == "label" else None
 
+    def deepened(self, trial: Trial, *, unsure: bool) -> None:
+        """The deeper form has been answered in a trial that asked the usual one first."""
+        trial.question = 1
+        if unsure:
+            trial.deeper, trial.deeper_probability = UNSURE, 1.0
+        self.changes.set_trial(
+            trial.id, question=trial.question, deeper=trial.deeper, deeper_probability=trial.deeper_probability
+        )
+
+    def _drawn(self, pick: Pick, purpose: str) -> tuple[int, Drawn]:
+        """Which question a new trial asks first, and whether the deeper one follows."""
+        depth = self.memory.depth
+        if purpose == "practice" and pick.question and depth.follows:
+            return 0, Drawn(PRACTICE)
+        if pick.question:
+            is_asked = purpose == "label" and self.study.deeper is not None
+            return pick.question, Drawn(WORTH, 1.0) if is_asked else NOT_ASKED
+        return 0, depth.drawn(pick.item, purpose, self.rng)
+
     def _new(self, person: Person, pick: Pick, purpose: str) -> Trial:
+        question, drawn = self._drawn(pick, purpose)
         trial = Trial(
             id=self.memory.new_id("trial"),
             handle=self.chance.handle(),
@@ -130,9 +152,11 @@ class Turns:
             state=OPEN,
             expires=self.clock.monotonic() + self._lease,
             leased_at=self.clock.now(),
-            question=pick.question,
+            question=question,
             probability=pick.probability,
             audit=int(pick.is_audit),
+            deeper=drawn.why,
+            deeper_probability=drawn.probability,
         )
         person.add(trial)
         self.memory.leases.hold(trial)

@@ -6,6 +6,10 @@ from sfumato.study import Adaptive, Assignment, Deeper, Framing, Question
 from sfumato.study_file.fields import Fields
 
 MOST_SECONDS = 86_400
+USUAL_SHARE = 0.1
+"""The share of answers in which the deeper form opens by chance, unless the study file says another."""
+FIRST = "choice"
+"""The kind that a deeper form may follow."""
 
 
 def read_adaptive(top: Fields, assignment: Assignment, answers_per_item: int, keys: tuple[str, ...]) -> Adaptive:
@@ -27,13 +31,13 @@ def read_adaptive(top: Fields, assignment: Assignment, answers_per_item: int, ke
 
 
 def read_deeper(top: Fields, assignment: Assignment, usual: Question) -> Deeper | None:
-    """The deeper form, if there is one."""
+    """The deeper form, if there is one, and when it opens."""
     if not top.given("deeper"):
         return None
     table = top.table("deeper")
-    if assignment is not Assignment.ADAPTIVE:
-        _without_adaptive(top, "deeper")
-    for key, example in (("kind", '"top_two"'), ("votes", "1.07"), ("seconds", "44")):
+    is_adaptive = assignment is Assignment.ADAPTIVE
+    needed = (("kind", '"top_two"'), *((("votes", "1.07"), ("seconds", "44")) if is_adaptive else ()))
+    for key, example in needed:
         if key not in table.values:
             table.missing(key, "a kind of question, what an answer is worth in votes, and how long it takes", example)
     kind = table.text("kind", "tokens") or "tokens"
@@ -48,10 +52,33 @@ def read_deeper(top: Fields, assignment: Assignment, usual: Question) -> Deeper 
     votes = table.number("votes", 1, 0.001, 1000)
     seconds = table.number("seconds", 1, 0.01, MOST_SECONDS)
     items = table.texts("items", 1, 10_000) if table.given("items") else []
+    # Without the weighing of an adaptive study the doors are all there is: they stand open unless they are shut.
+    unsure = table.flag("unsure") if table.given("unsure") else not is_adaptive
+    share = table.number("share", 0 if is_adaptive else USUAL_SHARE, 0, 1)
+    disagreement = table.number("disagreement", 0.3, 0.01, 1) if table.given("disagreement") else None
     framing = table.choice("framing", Framing.OWN if "framing" in table.values else usual.framing)
     prompt = table.text("prompt", one_line=False, limit=1000)
     # Whatever else stands here are settings of the kind, which checks them itself.
-    return Deeper(Question(kind, framing, prompt, table.rest()), votes, seconds, tuple(items))
+    kept = Deeper(
+        Question(kind, framing, prompt, table.rest()), votes, seconds, tuple(items), unsure, share, disagreement
+    )
+    if not (is_adaptive or kept.follows):
+        table.add(
+            "unsure" if "unsure" in table.values else "share",
+            "a deeper form that never opens",
+            expected="unsure = true, a share above 0, or a disagreement",
+            fix="open one of the doors, or leave [deeper] out",
+            code="never-opens",
+        )
+    if kept.follows and usual.kind != FIRST:
+        table.add(
+            None,
+            f"a deeper form after the kind {usual.kind}",
+            expected=f'kind = "{FIRST}" in [question]: a single choice first',
+            fix=f'write kind = "{FIRST}" in [question]',
+            code="wrong-kind",
+        )
+    return kept
 
 
 def _without_adaptive(top: Fields, table: str) -> None:

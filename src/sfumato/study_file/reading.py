@@ -9,6 +9,7 @@ import os
 import re
 import tomllib
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from sfumato.study import (
 )
 from sfumato.study_file.adaptive import read_adaptive, read_deeper
 from sfumato.study_file.arms import read_arms
-from sfumato.study_file.checks import read_checks, read_quality
+from sfumato.study_file.checks import REGION, read_checks, read_quality, read_region
 from sfumato.study_file.classes import read_classes
 from sfumato.study_file.fields import Fields
 from sfumato.study_file.lines import lines_of
@@ -107,7 +108,7 @@ def _study(top: Fields, file: Path) -> Study:
     arms = read_arms(top, people.assignment)
     question = arms[0].question if arms else question
     classes = read_classes(top, base, question.kind)
-    practice = _practice(top.tables("practice"))
+    practice = _practice(top.tables("practice"), [each.name for each in classes])
     checks = read_checks(top, classes, practice, TOP_KEYS)
     study = Study(
         name=_name(top, slug(Path(os.path.abspath(file)).parent.name)),
@@ -188,7 +189,7 @@ def _page(pages: Fields, key: str, base: Path) -> str:
         return ""
 
 
-def _practice(entries: list[Fields]) -> tuple[PracticeItem, ...]:
+def _practice(entries: list[Fields], names: Sequence[str]) -> tuple[PracticeItem, ...]:
     kept: list[PracticeItem] = []
     for entry in entries:
         item = entry.text("item")
@@ -198,7 +199,8 @@ def _practice(entries: list[Fields]) -> tuple[PracticeItem, ...]:
             found = f"item = {show(item)} in two [[practice]]"
             entry.add("item", found, expected="each item once", fix="leave one out", code="doubled-item")
         feedback = entry.text("feedback", "", one_line=False) or ""
-        kept.append(PracticeItem(item or "", feedback, entry.flag("deeper")))
+        region = read_region(entry, names) if any(key in entry.values for key in REGION) else None
+        kept.append(PracticeItem(item or "", feedback, entry.flag("deeper"), region))
         entry.close(TOP_KEYS)
     return tuple(kept)
 
