@@ -26,6 +26,7 @@ LAYERS = (
     {"aggregate"},
     {"learn", "evaluate"},
     {"plan"},
+    {"pay"},
     {"report"},
     {"share"},
     {"papers"},

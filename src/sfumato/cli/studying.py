@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sfumato.cli.bonus_checking import check_bonus
 from sfumato.cli.options import PATH, NameList, check_not_negative
 from sfumato.cli.serving import STORE_HELP, asked_as_planned, missing_extra
 from sfumato.cli.showing import printable, say_written
 from sfumato.cli.study_comparing import compare
+from sfumato.cli.study_entering import entry, forget
+from sfumato.cli.study_paying import pay, reconcile
 from sfumato.study import Assignment, Framing
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ def check(study: Path) -> None:
     """
     from sfumato.elicit.checking import check_study
 
-    checked = check_study(study)
+    checked = check_study(study, also=(check_bonus,))
     asked_as_planned(checked, None)
     _show(checked)
 
@@ -120,4 +123,5 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
         click.echo(f"{address.rstrip('/')}/s/{token}")
 
 
-command.add_command(compare)
+for each in (compare, entry, reconcile, pay, forget):
+    command.add_command(each)

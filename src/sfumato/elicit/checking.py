@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from sfumato.elicit.items import read_items
 from sfumato.elicit.kind import Item, Kind, Stimulus
 from sfumato.elicit.pictures import check_picture
+from sfumato.elicit.platforms import check_platform
 from sfumato.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
 from sfumato.study import ABOUT_ONE_ITEM, Question, Study
 from sfumato.study_file import Draft, read_draft
@@ -41,10 +42,12 @@ class Checked:
     warnings: tuple[str, ...]
 
 
-def check_study(path: Path, *, pictures: bool = True) -> Checked:
+def check_study(
+    path: Path, *, pictures: bool = True, also: Sequence[Callable[[Study, Mistakes], None]] = ()
+) -> Checked:
     """The study in `path`, everything about it checked; raises `BadStudy` with every mistake, each with its line.
 
-    Without `pictures` everything but those: opening each of them takes a while.
+    Without `pictures` everything but those: opening each of them takes a while. `also` note further mistakes.
     """
     draft = read_draft(path)
     study, mistakes = draft.study, draft.mistakes
@@ -59,6 +62,8 @@ def check_study(path: Path, *, pictures: bool = True) -> Checked:
     for table, named in (("practice", study.practice), ("checks", study.checks)):
         _check_known(table, [each.item for each in named], list(dict.fromkeys(asked)), mistakes)
     _check_judged(study, mistakes)
+    for check in (check_platform, *also):
+        check(study, mistakes)
     if pictures:
         _check_pictures(study, items, mistakes)
     if mistakes.found:

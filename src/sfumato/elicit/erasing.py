@@ -31,7 +31,7 @@ def erased(
         raise NotThere(
             f"found nobody {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}",
             expected="somebody who takes part in this study",
-            fix="sfumato study people lists the pseudonyms; an id is forgotten once it was erased",
+            fix="sfumato study reconcile lists the pseudonyms; an id is forgotten once it was erased",
             code="unknown-person",
         )
     if row["erased_at"] is None:

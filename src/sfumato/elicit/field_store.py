@@ -104,7 +104,8 @@ def people(connection: sa.Connection, study: int) -> list[sa.Row[Any]]:
 
 
 def what_was_said(connection: sa.Connection, study: int, *, every: int = 1) -> list[sa.Row[Any]]:
-    """Answers for labels, repeats and checks in order, each with its annotator's pseudonym and the question asked.
+    """Answers for labels, repeats and checks in order, each with its annotator's pseudonym and the question asked;
+    without those of who had theirs left out.
 
     With `every` = n those about each n-th item alone, all of each.
     """
@@ -114,7 +115,7 @@ def what_was_said(connection: sa.Connection, study: int, *, every: int = 1) -> l
         .join(annotators, annotators.c.id == answers.c.annotator)
         .join(trials, trials.c.id == answers.c.trial)
         .where(answers.c.study == study, answers.c.purpose.in_(("label", "repeat", "check")))
-        .where(answers.c.item % every == 0)
+        .where(answers.c.item % every == 0, annotators.c.left_out_at.is_(None))
         .order_by(answers.c.id)
     )
     return list(connection.execute(found))
@@ -196,6 +197,9 @@ def somebody(connection: sa.Connection, study: int, pseudonym: str | None, platf
 
 def forget_platform_id(connection: sa.Connection, annotator: int) -> None:
     """Remove who somebody is elsewhere. For the writer."""
+    if connection.dialect.name == "sqlite":
+        # What is deleted is overwritten in the file, too, and not only let go of.
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
     connection.execute(sa.delete(ids).where(ids.c.annotator == annotator))
 
 

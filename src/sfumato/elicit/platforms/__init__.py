@@ -7,8 +7,10 @@ from typing import Any
 from sfumato.elicit.platforms.mturk import MTurk
 from sfumato.elicit.platforms.platform import Platform
 from sfumato.elicit.platforms.prolific import Prolific
+from sfumato.errors import BadSetting, UnknownName
 from sfumato.strategies import strategy_named
 from sfumato.study import Study
+from sfumato.study_file.mistakes import Mistakes
 
 PLATFORMS: tuple[Any, ...] = (Prolific, MTurk)
 
@@ -18,3 +20,13 @@ def platform_of(study: Study) -> Platform | None:
     if study.recruiting is None:
         return None
     return strategy_named("platform", PLATFORMS, study.recruiting.platform, study.recruiting.settings)  # type: ignore[no-any-return]
+
+
+def check_platform(study: Study, mistakes: Mistakes) -> None:
+    """Note what is wrong with `[platform]`: one we do not know, or its settings."""
+    try:
+        platform_of(study)
+    except (BadSetting, UnknownName) as error:
+        words = error.found.replace("-", "_").split()
+        settings = study.recruiting.settings if study.recruiting else {}
+        mistakes.place(("platform", next((key for key in settings if key in words), "name")), error)

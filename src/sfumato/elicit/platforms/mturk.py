@@ -14,8 +14,17 @@ from urllib.parse import urlsplit
 from sfumato.elicit.kind import check_flag
 from sfumato.elicit.platforms.calling import Caller
 from sfumato.elicit.platforms.columns import column_of
-from sfumato.elicit.platforms.mturk_api import mturk_caller
-from sfumato.elicit.platforms.platform import Arrival, Back, Ground, Submission, given, status_in
+from sfumato.elicit.platforms.mturk_api import ACCESS, SECRET, mturk_caller
+from sfumato.elicit.platforms.platform import (
+    Arrival,
+    Back,
+    Ground,
+    Submission,
+    check_fee,
+    check_ids,
+    given,
+    status_in,
+)
 from sfumato.errors import NotThere
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -29,18 +38,23 @@ CODE_COLUMNS = ("Answer.code", "Answer.surveycode")
 
 @dataclass(frozen=True)
 class MTurk:
-    """`hit`: the HIT's id, or ids separated by blanks; others are then refused. `sandbox`: the one for trying out."""
+    """`hit`: the HIT's id, or ids separated by blanks; others are then refused. `sandbox`: the one for trying out.
+    `fee`: what Amazon takes on top of what people get, as a share."""
 
     hit: str = ""
     sandbox: bool = False
+    fee: float = 0.0
 
     name: ClassVar[str] = "mturk"
     title: ClassVar[str] = "Mechanical Turk"
     asks: ClassVar[str] = ""
     checks_at_entry: ClassVar[bool] = False
+    token_names: ClassVar[str] = f"{ACCESS} and {SECRET}"
 
     def __post_init__(self) -> None:
+        check_ids(self.title, "hit", self.hit)
         check_flag(self.name, "sandbox", self.sandbox)
+        check_fee(self.title, self.fee)
 
     @property
     def study(self) -> str:

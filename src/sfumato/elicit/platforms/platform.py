@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from sfumato.errors import NotThere
+from sfumato.errors import BadSetting, NotThere, show
 
 if TYPE_CHECKING:
     from sfumato.elicit.platforms.calling import Caller
@@ -62,6 +62,10 @@ class Ground:
     holds: bool
     reason: str
 
+    @property
+    def sentence(self) -> str:
+        return f"{'perhaps' if self.holds else 'no'}: {self.reason}"
+
 
 @runtime_checkable
 class Platform(Protocol):
@@ -75,6 +79,13 @@ class Platform(Protocol):
 
     checks_at_entry: ClassVar[bool]
     """Whether its API knows of a visit while it goes on; else only once it is over."""
+    token_names: ClassVar[str]
+    """What the environment must hold for its API to be asked."""
+
+    @property
+    def fee(self) -> float:
+        """What it takes on top of what people get, as a share of it."""
+        ...
 
     @property
     def study(self) -> str:
@@ -105,6 +116,28 @@ class Platform(Protocol):
     def may_refuse(self, n_failed: int, minutes: float | None) -> Ground:
         """Whether so many failed attention checks are a ground to refuse pay, in a study of this length."""
         ...
+
+
+def check_ids(platform: str, name: str, value: object) -> None:
+    """Raise `BadSetting` unless the setting `name` is an id of the platform, or several separated by blanks."""
+    if not isinstance(value, str) or not all(ID.fullmatch(each) for each in value.split()):
+        raise BadSetting(
+            f"found {name} = {show(value)}",
+            expected=f"the id that {platform} shows: letters and digits, in quotes",
+            fix=f"copy the id from {platform}, or leave {name} out",
+            code="bad-setting",
+        )
+
+
+def check_fee(platform: str, value: object) -> None:
+    """Raise `BadSetting` unless the fee is a share from 0 to 2."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 2:
+        raise BadSetting(
+            f"found fee = {show(value)}",
+            expected="a share of the pay from 0 to 2: 0.33 for a third",
+            fix=f"write what {platform} takes on top as a share, or leave it out",
+            code="bad-setting",
+        )
 
 
 def given(query: Mapping[str, str], name: str) -> str:

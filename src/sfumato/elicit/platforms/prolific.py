@@ -13,8 +13,17 @@ from urllib.parse import quote
 
 from sfumato.elicit.platforms.calling import Caller
 from sfumato.elicit.platforms.columns import column_of
-from sfumato.elicit.platforms.platform import Arrival, Back, Ground, Submission, given, status_in
-from sfumato.elicit.platforms.prolific_api import prolific_caller
+from sfumato.elicit.platforms.platform import (
+    Arrival,
+    Back,
+    Ground,
+    Submission,
+    check_fee,
+    check_ids,
+    given,
+    status_in,
+)
+from sfumato.elicit.platforms.prolific_api import TOKEN, prolific_caller
 
 RETURN = "https://app.prolific.com/submissions/complete?cc="
 SHORT_MINUTES = 5
@@ -23,6 +32,7 @@ WORDS = {
     "active": "active",
     "awaiting review": "submitted",
     "approved": "approved",
+    "partially approved": "approved",
     "rejected": "rejected",
     "returned": "returned",
     "timed out": "timed out",
@@ -32,14 +42,21 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Prolific:
-    """`study`: the study's id on Prolific; people who come from another of your studies there are then refused."""
+    """`study`: the study's id on Prolific; people who come from another of your studies there are then refused.
+    `fee`: what Prolific takes on top of what people get, as a share."""
 
     study: str = ""
+    fee: float = 0.0
 
     name: ClassVar[str] = "prolific"
     title: ClassVar[str] = "Prolific"
     asks: ClassVar[str] = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
     checks_at_entry: ClassVar[bool] = True
+    token_names: ClassVar[str] = TOKEN
+
+    def __post_init__(self) -> None:
+        check_ids(self.title, "study", self.study)
+        check_fee(self.title, self.fee)
 
     @property
     def framed_by(self) -> tuple[str, ...]:

@@ -1,0 +1,123 @@
+"""From a study's store, and from the platform, to who is owed what: the one call behind each command."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.annotations import Annotations
+from sfumato.columns import check_columns
+from sfumato.elicit.database import StorePlace
+from sfumato.elicit.exporting import export
+from sfumato.elicit.participants import Participant, Turnout, turnout_of
+from sfumato.elicit.platforms import platform_of
+from sfumato.elicit.platforms.calling import request_key
+from sfumato.elicit.platforms.columns import read_export
+from sfumato.elicit.platforms.platform import Platform, Submission
+from sfumato.errors import BadSetting, Where
+from sfumato.files import read_rows
+from sfumato.label.screening import set_aside_in
+from sfumato.pay import rule_of
+from sfumato.pay.answers import compared, failed_checks
+from sfumato.pay.paying import Payments, payments
+from sfumato.pay.reconciling import Reconciliation, reconciled
+from sfumato.study import Study
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where to look beside the store: the platform's export as a CSV, or its API; and who was set aside."""
+
+    submissions: Path | None = None
+    ask_platform: bool = False
+    screening: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    turnout: Turnout
+    annotations: Annotations
+    set_aside: Mapping[str, str]
+    reconciliation: Reconciliation
+
+
+def reconcile(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool = False) -> Reconciliation:
+    """Everybody of a study beside what the platform says of them; the store is only read."""
+    return _known(place, study, sources, with_ids=with_ids).reconciliation
+
+
+def pay(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool = False) -> Payments:
+    """What everybody of a study is owed; nothing is paid, and the store is only read."""
+    known = _known(place, study, sources, with_ids=with_ids)
+    people = [person.annotator for person in known.turnout.people]
+    answers = compared(known.annotations, study.class_names, people, known.set_aside)
+    cases = known.reconciliation.cases
+    return payments(cases, study, known.turnout.secret, rule_of(study), answers, with_ids=with_ids)
+
+
+def _known(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool) -> _Known:
+    turnout = turnout_of(place, study)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answers.parquet"
+        export(place, study.name, file)
+        annotations = Annotations.read(file)
+    platform = platform_of(study)
+    submissions = _submissions(study, platform, turnout, sources)
+    aside = _set_aside(sources.screening) if sources.screening else {}
+    found = reconciled(
+        turnout.people,
+        study,
+        submissions=submissions,
+        platform=platform,
+        set_aside=aside,
+        n_failed=failed_checks(annotations, study),
+        with_ids=with_ids,
+    )
+    return _Known(turnout, annotations, aside, found)
+
+
+def _submissions(
+    study: Study, platform: Platform | None, turnout: Turnout, sources: Sources
+) -> list[Submission] | None:
+    if sources.submissions is None and not sources.ask_platform:
+        return None
+    if platform is None:
+        raise BadSetting(
+            "found a study without [platform]",
+            expected="the platform people came from",
+            fix="add [platform] to the study file, or leave out what the platform says",
+            code="no-platform",
+            where=Where(str(study.path) if study.path else None),
+        )
+    if sources.submissions is not None:
+        return platform.submissions(read_export(sources.submissions))
+    caller = platform.caller(os.environ)
+    if caller is None:
+        raise BadSetting(
+            f"found no token for {platform.title} in the environment",
+            expected=f"{platform.token_names} in the environment",
+            fix="set it for this command alone, or give the platform's export with --submissions",
+            code="no-token",
+        )
+    ids = platform.study or " ".join(sorted(_studies(turnout.people)))
+    return [
+        submission
+        for each in ids.split()
+        for submission in caller.submissions(each, request_key(turnout.secret, "", f"submissions {each}"))
+    ]
+
+
+def _studies(people: tuple[Participant, ...]) -> set[str]:
+    """The platform's ids for the study, as people brought them."""
+    return {person.arrival.study for person in people if person.arrival is not None and person.arrival.study}
+
+
+def _set_aside(path: Path) -> dict[str, str]:
+    """Who is set aside in a screening table, and why."""
+    rows = read_rows(path)
+    check_columns(rows, ("annotator", "set_aside", "reasons"))
+    why = {str(row["annotator"]): str(row["reasons"] or "") for chunk in rows.chunks for row in chunk.to_pylist()}
+    return {name: why.get(name) or "set aside" for name in set_aside_in(path)}
