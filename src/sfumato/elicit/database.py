@@ -56,13 +56,19 @@ class StorePlace:
 
 
 def writing_engine(place: StorePlace) -> sa.Engine:
-    """An engine with exactly one connection, the one that writes; tables are made or brought up to date."""
+    """An engine with exactly one connection, the one that writes; tables are made or brought up to date.
+
+    What a statement that fails was given stays out of its error, and so out of logs: it may be an answer.
+    """
     if place.file is None:
-        engine = sa.create_engine(place.url, pool_size=1, max_overflow=0, pool_pre_ping=True)
+        engine = sa.create_engine(place.url, pool_size=1, max_overflow=0, pool_pre_ping=True, hide_parameters=True)
     else:
         make_private(place.file)
         engine = sa.create_engine(
-            place.url, poolclass=StaticPool, connect_args={"isolation_level": None, "check_same_thread": False}
+            place.url,
+            poolclass=StaticPool,
+            connect_args={"isolation_level": None, "check_same_thread": False},
+            hide_parameters=True,
         )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -81,12 +87,19 @@ def reading_engine(place: StorePlace, *, any_version: bool = False) -> sa.Engine
     if place.file is None:
         options = {"options": "-c default_transaction_read_only=on"}
         engine = sa.create_engine(
-            place.url, connect_args=options, isolation_level="REPEATABLE READ", pool_size=2, pool_pre_ping=True
+            place.url,
+            connect_args=options,
+            isolation_level="REPEATABLE READ",
+            pool_size=2,
+            pool_pre_ping=True,
+            hide_parameters=True,
         )
     elif place.file.exists():
         name = f"file:{quote(str(place.file.absolute()))}"
         url = sa.URL.create("sqlite", database=name, query={"mode": "ro", "uri": "true"})
-        engine = sa.create_engine(url, connect_args={"isolation_level": None, "check_same_thread": False})
+        engine = sa.create_engine(
+            url, connect_args={"isolation_level": None, "check_same_thread": False}, hide_parameters=True
+        )
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
     else:
         raise _no_store(place)
