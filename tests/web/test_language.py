@@ -17,11 +17,12 @@ from markupsafe import Markup
 from picture_study import write_picture_study
 from sentences import PACKAGE, asked_for, differences, flaws, leaves, left_in, placeholders, sources
 from site_client import AskedSite, asked_site
+from sqlalchemy.exc import OperationalError
 
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.kinds.choice.kind import Choice
 from sfumato.elicit.kinds.tokens.kind import Tokens
-from sfumato.errors import BadStudy, NotNow
+from sfumato.errors import BadStudy, NotNow, StoreDown
 from sfumato.study import LANGUAGES, Framing, Pay, Study
 from sfumato.study_file import read_study
 from sfumato.web import language
@@ -355,6 +356,37 @@ def test_an_error_without_words_of_its_own_says_none_of_the_machines() -> None:
     for name in LANGUAGES:
         message, fix = texts_in(name).error(error)
         assert {"message": message, "fix": fix} == texts_in(name).sentences["errors"]["other"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        (StoreDown("found /secret/place gone", expected="a store", fix="mount it", code="store-down"), 503),
+        (OperationalError("select secret", {}, OSError()), 503),
+        (ZeroDivisionError("secret"), 500),
+    ],
+)
+def test_a_fault_of_ours_is_told_in_the_language_of_who_meets_it(
+    fault: Exception, status: int, asked: AskedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base = asked.join().base
+
+    async def broken(*_: Any) -> None:
+        raise fault
+
+    monkeypatch.setattr(asked.site.writer, "ask", broken)
+    page = asked.client.get(base, {"accept": "text/html,*/*;q=0.8", "accept-language": "de"})
+    words = texts_in("de").sentences["errors"]["other"]
+    assert page.status == status
+    assert said_in(page.text) == "de"
+    assert words["message"] in page.text
+    assert words["fix"] in page.text
+    assert page.header("retry-after") == ("1" if status == 503 else None)
+    # Scripts get what they can act on.
+    reply = asked.client.post(f"{base}/api/state")
+    assert reply.status == status
+    assert reply.json["code"] == ("store-down" if status == 503 else "server-error")
+    assert "secret" not in page.text + reply.text
 
 
 def test_the_researcher_reads_english(asked: AskedSite) -> None:

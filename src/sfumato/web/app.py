@@ -20,7 +20,7 @@ from sfumato.web import answering, arriving, pages, studio, studio_access
 from sfumato.web.guarding import Guard
 from sfumato.web.pace import Limits
 from sfumato.web.rates import Rate, TooMany
-from sfumato.web.replies import failed, json_refusal, refusal
+from sfumato.web.replies import Fault, refusal
 from sfumato.web.sessions import NotEntered
 from sfumato.web.site import Site
 
@@ -78,7 +78,7 @@ def application(site: Site, hosts: Collection[str] = (), limits: Limits | None =
         routes=routes(),
         exception_handlers={
             NotEntered: _not_entered,
-            SfumatoError: json_refusal,
+            SfumatoError: _refused,
             HTTPException: _http_error,
             sa.exc.OperationalError: _store_away,
             Exception: _failed,
@@ -114,7 +114,7 @@ async def _note_denial(app: Starlette, scope: Scope, why: str) -> None:
 
 async def _not_entered(request: Request, error: Exception) -> Response:
     await _note_denial(request.app, request.scope, "not entered")
-    return await json_refusal(request, error)
+    return await _refused(request, error)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
@@ -137,10 +137,16 @@ async def _http_error(request: Request, error: Exception) -> Response:
     return reply
 
 
-async def _failed(_request: Request, _error: Exception) -> Response:
-    return failed()
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, SfumatoError)
+    return pages.told(request, error)
 
 
-async def _store_away(_request: Request, _error: Exception) -> Response:
+async def _failed(request: Request, error: Exception) -> Response:
+    return pages.told(request, Fault(error))
+
+
+async def _store_away(request: Request, _error: Exception) -> Response:
     """Readers find the store gone as the writer does, and say the same."""
-    return refusal(StoreDown("", expected="a store that can be read", fix="try again in a moment", code="store-down"))
+    gone = StoreDown("", expected="a store that can be read", fix="try again in a moment", code="store-down")
+    return pages.told(request, gone)

@@ -14,11 +14,11 @@ from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.kind import Stimulus, folder_of
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.pictures import Picture, blended, rendered, rendered_file
-from sfumato.errors import NotNow, NotThere
+from sfumato.errors import NotNow, NotThere, SfumatoError
 from sfumato.study import Entry
 from sfumato.web.language import chosen, texts_in
 from sfumato.web.rates import TooMany
-from sfumato.web.replies import Json
+from sfumato.web.replies import Json, refusal
 from sfumato.web.site import Site
 
 KIND_FILES = {"form.js": "text/javascript", "form.css": "text/css"}
@@ -112,6 +112,17 @@ def too_many(request: Request, error: TooMany) -> Response:
     reply = _html(request.app.state.site.error_page(error, 429, language_of(request)), 429)
     reply.headers["Retry-After"] = str(error.seconds)
     return reply
+
+
+def told(request: Request, error: SfumatoError) -> Response:
+    """An error as a page in the language of whoever opened an address of ours, and as JSON for all that scripts ask."""
+    reply = refusal(error)
+    if "text/html" not in request.headers.get("accept", "") or request.scope["path"].startswith("/studio"):
+        return reply
+    page = _html(request.app.state.site.error_page(error, reply.status_code, language_of(request)), reply.status_code)
+    if "Retry-After" in reply.headers:
+        page.headers["Retry-After"] = reply.headers["Retry-After"]
+    return page
 
 
 def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import secrets
 from typing import Any
 
 import msgspec
@@ -27,6 +29,7 @@ STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
     (StoreDown, 503),
 )
 ENCODE = msgspec.json.Encoder().encode
+LOG = logging.getLogger("sfumato.web")
 
 
 class Json(Response):
@@ -52,6 +55,8 @@ def refusal(error: SfumatoError) -> Json:
     body = {"code": error.code, "found": error.found, "expected": error.expected, "fix": error.fix}
     if error.where.column:
         body["field"] = error.where.column
+    if isinstance(error, Fault):
+        body["id"] = error.id
     if status >= 500:
         # What went wrong inside is for the log alone.
         body["found"] = "found that the server could not do this now"
@@ -59,9 +64,13 @@ def refusal(error: SfumatoError) -> Json:
     return Json(body, status, {"Retry-After": str(wait)} if wait else None)
 
 
-def failed() -> Json:
-    """The reply to a request that met a fault of ours."""
-    return refusal(SfumatoError("", expected="no fault of ours", fix="try again", code="server-error"))
+class Fault(SfumatoError):
+    """A fault of ours, under an id that stands in the log as well, beside what kind of fault it was."""
+
+    def __init__(self, error: Exception) -> None:
+        self.id = secrets.token_hex(4)
+        LOG.error("fault %s: %s", self.id, type(error).__name__)
+        super().__init__("", expected="no fault of ours", fix="try again", code="server-error")
 
 
 async def json_refusal(_request: Request, error: Exception) -> Response:
