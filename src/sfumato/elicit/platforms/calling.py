@@ -131,13 +131,15 @@ class Line:
 
 
 def pages_of(ask: Callable[[int], Any], rows_in: Callable[[Any], Sequence[Any]], most: int = 1000) -> list[Any]:
-    """All rows of a reply that comes page by page, until one is empty."""
+    """All rows of a reply that comes page by page, until one is empty, or the same as the one before."""
     found: list[Any] = []
+    last: Sequence[Any] = ()
     for page in range(1, most + 1):
         rows = rows_in(ask(page))
-        found += rows
-        if not rows:
+        if not rows or rows == last:
             break
+        found += rows
+        last = rows
     return found
 
 
