@@ -199,11 +199,11 @@ def test_an_uncertain_item_is_known_again_after_a_restart(store: str) -> None:
 
 
 def test_a_repeat_asks_as_the_first_time_and_checks_are_judged_in_either_form(store: str) -> None:
-    class Judge:
-        seen: list[int] = []
+    seen: list[int] = []
 
+    class Judge:
         def passes(self, region: Region, question: int, payload: Any) -> bool:
-            self.seen.append(question)
+            seen.append(question)
             assert ("tokens" in payload) == (question == 1)
             return False
 
@@ -217,7 +217,7 @@ def test_a_repeat_asks_as_the_first_time_and_checks_are_judged_in_either_form(st
     shown = answer_all(at.new())
     assert len(shown) == 4 + 2 + 1
     assert [(each.question, each.deeper) for each in shown[-2:]] == [(1, False)] * 2
-    assert Judge.seen == [1]
+    assert seen == [1]
     at.stop()
 
 

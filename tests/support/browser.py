@@ -39,6 +39,7 @@ def write_study(
     consent: str = "Taking part is voluntary.",
     instructions: str = "Say what you see, and **how sure** you are.",
     practice: bool = False,
+    practice_region: Mapping[str, Any] | None = None,
     comprehension: bool = False,
     framing: str = "own",
     pay: bool = False,
@@ -47,6 +48,7 @@ def write_study(
     repeats: int = 0,
     lease_minutes: float = 10,
     deeper: Mapping[str, Any] | None = None,
+    languages: Sequence[str] = ("en",),
 ) -> Path:
     """A study of `kind` about `n_each` pictures of each class, or about `texts`; by default one batch has them all."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,16 +69,18 @@ def write_study(
         "limits": {"lease_minutes": lease_minutes},
     }
     if deeper is not None:
-        tables["people"]["assignment"] = "adaptive"
+        # Without what an answer is worth it only follows a choice, and nothing is to be weighed.
+        tables["people"]["assignment"] = "adaptive" if "votes" in deeper else "fewest"
         tables["deeper"] = dict(deeper)
     if pay:
         tables["pay"] = {"amount": 2.5, "currency": "EUR", "minutes": 8}
-    lines = [f"title = {_toml(title)}", f"classes = {_toml(list(classes))}"]
+    lines = [f"title = {_toml(title)}", f"classes = {_toml(list(classes))}", f"languages = {_toml(list(languages))}"]
     for name, values in tables.items():
         lines += [f"[{name}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
     if practice:
         first = "t0" if texts is not None else f"{classes[0]}/{classes[0]}-0"
         lines += ["[[practice]]", f"item = {_toml(first)}", 'feedback = "This one is **clear**."']
+        lines += [f"{key} = {_toml(value)}" for key, value in (practice_region or {}).items()]
     if comprehension:
         lines += ["[[comprehension]]", 'question = "What is asked?"', 'choices = ["a guess", "what I think"]']
         lines += ['answer = "what I think"']

@@ -31,7 +31,7 @@ RECORDS = {
     "keys": "which key stood for which class, as JSON",
     "probability": "how probable this item was to be asked about, in an adaptive study: weigh by its inverse",
     "audit": "whether the item was drawn at random, whatever an answer was worth",
-    "deeper": "why the deeper form was asked: `unsure`, `uncertain`, `random`, `listed` or `worth`; empty where it was not",
+    "deeper": "why the deeper form was asked: `unsure`, `uncertain`, `random`, `listed`, `worth`; else empty",
     "deeper_probability": "how probable that was once the choice was made: weigh by its inverse",
     "first": "the choice made before the deeper form opened, as JSON; empty for who was not sure",
     "events": "every input: milliseconds since the picture was painted, what happened, to which control, key or value",

@@ -59,10 +59,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Response:
-    """The raw answer, as the form would send it, and the seconds it took."""
+    """The raw answer, as the form would send it, the seconds it took, and how far from sure the person was (0..1)."""
 
     raw: dict[str, Any]
     seconds: float
+    doubt: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class SimulatedAnnotator:
         """What `Kind.simulate` makes of this person's beliefs."""
         beliefs = [self.belief(truth, rng) for truth in truths]
         raw = asked.kind.simulate([belief.tolist() for belief in beliefs], asked.stimulus, asked.study, rng)
-        return Response(raw, self.seconds(beliefs[0], rng))
+        return Response(raw, self.seconds(beliefs[0], rng), 1 - float(beliefs[0].max()))
 
 
 @dataclass(frozen=True)

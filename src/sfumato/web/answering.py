@@ -144,7 +144,8 @@ class Answers:
         state = self._site.state(token, outcome.standing)
         if outcome.code:
             return 409, ENCODE({"code": outcome.code, "state": state})
-        return 200 if outcome.again else 201, ENCODE({"answer": outcome.answer, "state": state})
+        told = {} if outcome.passed is None else {"passed": outcome.passed}
+        return 200 if outcome.again else 201, ENCODE({"answer": outcome.answer, "state": state, **told})
 
 
 class ClientLeft(Exception):

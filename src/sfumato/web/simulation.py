@@ -20,7 +20,7 @@ import numpy as np
 
 from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.kinds import kinds_of
-from sfumato.elicit.simulated import Annotator, Asked, Truth, number_of
+from sfumato.elicit.simulated import Annotator, Asked, Response, Truth, number_of
 from sfumato.errors import BadSetting, show
 from sfumato.settings import share
 from sfumato.study import Study
@@ -33,6 +33,8 @@ ENDS = frozenset(("finished", "excluded", "withdrawn"))
 WAITS = frozenset(("empty", "paused"))
 LARGEST_NUMBER_OF_TRIES = 2
 SHARE_ON_TELEPHONES = 0.3
+UNSURE_ABOVE = 0.4
+"""Who leaves more than this to all other classes together says that they are not sure, where the page lets them."""
 VIEWPORTS = {"mouse": (1440, 900, 1.0), "touch": (390, 844, 3.0)}
 
 StimulusOf = Callable[[str], Stimulus | None]
@@ -191,6 +193,7 @@ class _Visit:
         self.tries: Counter[str] = Counter()
         self.times_shown: Counter[int] = Counter()
         self.record: dict[str, Any] = {}
+        self.may_be_unsure = False
         self.waited_since: float | None = None
 
     async def made(self) -> None:
@@ -199,7 +202,8 @@ class _Visit:
         async with self.visitor as visitor:
             if visitor.token is None:
                 await visitor.join()
-            self.record = self._record(await visitor.config())
+            config = await visitor.config()
+            self.record, self.may_be_unsure = self._record(config), bool(config.get("unsure"))
             state = await visitor.state()
             while (ending := self._ending(state)) is None:
                 state = await self._step(state)
@@ -256,10 +260,9 @@ class _Visit:
                 code="wrong-store",
             )
         self.tries[handle] += 1
-        asked = Asked(shared.kinds[trial["question"]], stimulus, shared.study)
-        response = self.annotator.answer(shared.truth.shown(stimulus), asked, self._rng_for(stimulus))
+        response, opened = self._answered(stimulus, trial)
         await self._take(response.seconds)
-        record = self.record | {"elapsed_ms": round(1000 * response.seconds)}
+        record = self.record | {"elapsed_ms": round(1000 * response.seconds)} | opened
         pressed_at = time.perf_counter()
         reply = await self.visitor.submit(handle, response.raw, record)
         body = reply.body if isinstance(reply.body, dict) else {}
@@ -268,11 +271,28 @@ class _Visit:
         self._tell()
         return body.get("state") or await self.visitor.state()
 
-    def _rng_for(self, stimulus: Stimulus) -> np.random.Generator:
+    def _answered(self, stimulus: Stimulus, trial: dict[str, Any]) -> tuple[Response, dict[str, Any]]:
+        """What the person sends, and how the deeper form opened where it did: they see the item but once, so both
+        answers come of one belief."""
+        shared, seed = self.shared, self._seed_for(stimulus)
+
+        def answered(question: int) -> Response:
+            asked = Asked(shared.kinds[question], stimulus, shared.study)
+            return self.annotator.answer(shared.truth.shown(stimulus), asked, np.random.default_rng(seed))
+
+        first = answered(trial["question"])
+        is_unsure = self.may_be_unsure and trial["question"] == 0 and first.doubt > UNSURE_ABOVE
+        if not (is_unsure or trial.get("deeper")):
+            return first, {}
+        rich = answered(1)
+        how = {"opened": "unsure"} if is_unsure else {"opened": "asked", "first": first.raw}
+        return Response(rich.raw, first.seconds + rich.seconds, rich.doubt), how
+
+    def _seed_for(self, stimulus: Stimulus) -> tuple[int, int, int]:
         """The chance in one answer: of the person, the item, and how often they have seen it."""
         about = number_of(*stimulus.shown)
         self.times_shown[about] += 1
-        return np.random.default_rng((self.seed, about, self.times_shown[about]))
+        return self.seed, about, self.times_shown[about]
 
     async def _take(self, seconds: float) -> None:
         """Let the time pass that the person takes, telling the server now and then that they are there."""

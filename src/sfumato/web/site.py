@@ -59,6 +59,7 @@ class Site:
         loader = ChoiceLoader([FileSystemLoader(TEMPLATES), forms])
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
         self._feedback = {each.item: _html(each.feedback) for each in self.study.practice}
+        self._judged = frozenset(each.item for each in self.study.practice if each.region is not None)
         self._fixed = {name: self._study_config(texts_in(name)) for name in self.study.languages}
         kinds = [kind.name for kind in self.kinds]
         self._script_texts = {
@@ -155,7 +156,9 @@ class Site:
             "number": shown.number,
             "practice": shown.practice,
             "question": shown.question,
+            "deeper": shown.deeper,
             "feedback": self._feedback[stimulus.item] if shown.practice else "",
+            "judged": shown.practice and stimulus.item in self._judged,
             "pictures": []
             if is_text
             else [f"/s/{token}/pictures/{shown.handle}/{n}" for n in range(len(stimulus.shown))],
@@ -175,6 +178,7 @@ class Site:
                 "size": study.items.size,
                 "upscale": study.items.upscale,
             },
+            "unsure": study.deeper is not None and study.deeper.unsure,
             "questions": [
                 {
                     "kind": kind.name,

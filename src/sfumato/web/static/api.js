@@ -8,7 +8,9 @@ import { Alarm, backoff } from './waiting.js';
  * @property {number} number
  * @property {boolean} practice
  * @property {number} question which of the study's questions it asks
+ * @property {boolean} deeper whether the deeper form opens after it
  * @property {string} feedback HTML made by the server
+ * @property {boolean} judged whether the server says of the answer if it is as expected
  * @property {string[]} pictures
  * @property {string[]} texts
  * @property {Record<string, any>} told

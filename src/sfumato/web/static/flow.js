@@ -18,6 +18,7 @@ import { TrialView } from './trial.js';
  *   framing: 'own'|'others'}[]} questions
  * @property {import('./form.js').StudyClass[]} classes
  * @property {'class'|'position'} keys_by
+ * @property {boolean} unsure whether who is not sure may say so, and gets the deeper form
  * @property {import('./api.js').Back} [declined] the way back for who does not consent
  */
 
@@ -39,6 +40,8 @@ export class Flow {
   #pictures = new Pictures();
   #restedAt = 0;
   #practised = false;
+  /** The practice trial answered last: the server may say how the answer was. @type {TrialView|null} */
+  #taught = null;
   /** An answer is being put into the outbox: what comes next is not yet known. */
   #submitting = false;
   /** @type {Promise<void>|null} */
@@ -214,10 +217,11 @@ export class Flow {
     this.#standing.answer(trial.trial);
     this.#frame.notice('');
     this.#submitting = true;
+    this.#taught = trial.practice ? view : null;
     await this.#outbox.add(key, trial.trial, trial.practice, JSON.stringify({ key, trial: trial.trial, answer, record }));
     this.#submitting = false;
     if (trial.practice) this.#practised = true;
-    if (!trial.practice || !trial.feedback || !view) return this.next();
+    if (!trial.practice || !(trial.feedback || trial.judged) || !view) return this.next();
     this.view = null;
     byId('page').dataset.page = 'feedback';
     return view.feedback(() => {
@@ -263,13 +267,14 @@ export class Flow {
     this.#frame.saved(this.#outbox, this.#standing.begun);
   }
 
-  /** @param {{data: any, stamp: number}} detail */
-  #heard({ data, stamp }) {
+  /** @param {{entry: import('./outbox.js').Entry, data: any, stamp: number}} detail */
+  #heard({ entry, data, stamp }) {
+    if (data.passed !== undefined && this.#taught?.handle === entry.trial) this.#taught.judge(data.passed);
     if (data.state?.stage) this.#take(data.state, stamp);
     else this.refresh();
   }
 
-  /** @param {{data: any, stamp: number}} detail */
+  /** @param {{entry: import('./outbox.js').Entry, data: any, stamp: number}} detail */
   #setAside(detail) {
     this.#frame.notice(say('trial.not_counted'));
     this.#heard(detail);

@@ -3,7 +3,7 @@
 import { copy, element, onPress, part, setServerHtml } from './dom.js';
 import { gallery, keyList } from './legend.js';
 import { say } from './texts.js';
-import { newForm } from './trial.js';
+import { newForm, UNSURE_KEY } from './trial.js';
 
 /** @typedef {import('./flow.js').Config} Config */
 
@@ -36,7 +36,10 @@ export function instructions(config, goOn) {
  * @param {Config} config
  * @returns {Node} */
 export function keyLists(config) {
-  const lists = config.questions.map((_, n) => keyList(newForm(config, null, n).legend()));
+  const lists = config.questions.map((_, n) => {
+    const unsure = config.unsure && n === 0 ? [[[UNSURE_KEY], say('keys.unsure')]] : [];
+    return keyList([...newForm(config, null, n).legend(), .../** @type {[string[], string][]} */ (unsure)]);
+  });
   if (lists.length === 1) return lists[0];
   const all = document.createDocumentFragment();
   lists.forEach((list, n) => all.append(element('h3', config.questions[n].prompt), list));

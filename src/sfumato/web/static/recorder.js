@@ -18,6 +18,8 @@ const ACTIVITY = [...RECORDED, 'pointermove', 'wheel', 'touchmove'];
  * @property {boolean} shortcuts whether they were on
  * @property {boolean} resumed whether the trial had been shown before (reload, other device page)
  * @property {number} cut events left out beyond 500
+ * @property {''|'asked'|'unsure'} opened how the deeper form opened after the usual one
+ * @property {object|null} first the answer in the usual form, before the deeper one opened
  */
 
 export class Recorder {
@@ -47,7 +49,7 @@ export class Recorder {
   }
 
   /** Stops recording and says how it went.
-   * @param {Pick<AnswerRecord, 'keys'|'order'|'shortcuts'|'resumed'>} known
+   * @param {Pick<AnswerRecord, 'keys'|'order'|'shortcuts'|'resumed'|'opened'|'first'>} known
    * @returns {AnswerRecord} */
   finish(known) {
     this.#listening.abort();

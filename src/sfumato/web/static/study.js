@@ -63,7 +63,7 @@ function keyboard(flow) {
   shortcuts.addEventListener('change', () => memory.keep('shortcuts', shortcuts.checked ? 'on' : 'off'));
   new Keys({
     shortcuts: () => shortcuts.checked,
-    press: (key, event) => (flow.view?.open && flow.view.form?.press(key, event)) || false,
+    press: (key, event) => (flow.view?.open && (flow.view.form?.press(key, event) || flow.view.press(key))) || false,
     answering: () => flow.view?.open ?? false,
     enter: () => {
       const button = document.querySelector('main [data-enter]');

@@ -6,6 +6,8 @@ import { say } from './texts.js';
 
 const SHOW_LOADING_MS = 400;
 const OFFER_HELP_MS = 8000;
+/** The key for who is not sure, unless the study gave it to a class. */
+export const UNSURE_KEY = '.';
 
 /**
  * @typedef {object} TrialActions
@@ -31,6 +33,14 @@ export class TrialView {
   #tries = 0;
   /** @type {Recorder|null} */
   #recorder = null;
+  /** How the deeper form opened, and what was answered before it did. @type {''|'asked'|'unsure'} */
+  #opened = '';
+  /** @type {object|null} */
+  #first = null;
+  /** @type {HTMLImageElement[]} */
+  #images = [];
+  /** Whether the answer to a practice trial was as expected, once that is known. @type {boolean|null} */
+  #passed = null;
 
   /** @param {import('./flow.js').Config} config
    * @param {import('./api.js').Trial} trial
@@ -91,14 +101,43 @@ export class TrialView {
       (form.firstMissing() ?? form).focus();
       return;
     }
+    if (this.#trial.deeper && !this.#opened) return this.#deepen('asked', answer);
     this.open = false;
     delete this.#root.dataset.open;
     const record = this.#recorder.finish({
       keys: Object.fromEntries(form.shown.keys),
       order: form.order ?? this.#config.classes.map((each) => each.name),
+      opened: this.#opened,
+      first: this.#first,
       ...this.#actions.circumstances(),
     });
     this.#actions.submit(answer, record);
+  }
+
+  /** Takes a shortcut that is no form's own. @param {string} key
+   * @returns {boolean} whether it was used */
+  press(key) {
+    if (key !== UNSURE_KEY || part(this.#root, 'unsure').hidden) return false;
+    this.#deepen('unsure', null);
+    return true;
+  }
+
+  /** Opens the deeper form in place of the usual one, about what is shown already.
+   * @param {'asked'|'unsure'} opened
+   * @param {object|null} first the answer so far */
+  #deepen(opened, first) {
+    if (!this.open || this.#opened) return;
+    this.#opened = opened;
+    this.#first = first;
+    part(this.#root, 'unsure').hidden = true;
+    const more = part(this.#root, 'more');
+    more.hidden = false;
+    part(this.#root, 'prompt').textContent = this.#config.questions[1].prompt;
+    const form = this.#newForm(1);
+    form.begin();
+    this.#update();
+    form.focus({ preventScroll: true });
+    this.#frame.announce(`${more.textContent} ${this.#config.questions[1].prompt}`);
   }
 
   /** Shows what is to be learnt from a practice trial, under the answer just given.
@@ -109,9 +148,23 @@ export class TrialView {
     setServerHtml(part(panel, 'text'), this.#trial.feedback);
     onPress(part(panel, 'continue'), goOn);
     part(this.#root, 'submit-row').replaceWith(panel);
+    this.#sayJudged();
     const heading = part(this.#root, 'feedback-heading');
     heading.focus({ preventScroll: true });
     heading.closest('section')?.scrollIntoView({ block: 'nearest' });
+  }
+
+  /** The server says whether the answer to this practice trial is as expected. @param {boolean} passed */
+  judge(passed) {
+    this.#passed = passed;
+    this.#sayJudged();
+  }
+
+  #sayJudged() {
+    const line = this.#root.querySelector('[data-part="verdict"]');
+    if (!line || this.#passed === null) return;
+    line.textContent = say(this.#passed ? 'feedback.passed' : 'feedback.failed');
+    line.classList.toggle('failed', !this.#passed);
   }
 
   /** @param {HTMLImageElement[]} images */
@@ -120,17 +173,13 @@ export class TrialView {
     this.#root = /** @type {HTMLElement} */ (page.firstElementChild);
     part(page, 'prompt').textContent = this.#config.questions[this.#trial.question].prompt;
     part(page, 'practice').hidden = !this.#trial.practice;
-    const form = newForm(this.#config, this.#trial);
-    this.form = form;
-    this.#place(form, images);
+    this.#images = images;
+    const form = this.#newForm(this.#trial.question);
     // Nothing can be answered before it was seen.
     form.inert = true;
-    form.tabIndex = -1;
-    form.dataset.name ??= 'form';
-    if (!form.hasAttribute('role')) form.setAttribute('role', 'group');
-    if (!form.hasAttribute('aria-label')) form.setAttribute('aria-labelledby', 'prompt');
-    part(page, 'form').append(form);
-    form.addEventListener('change-of-answer', () => this.#changed());
+    const unsure = part(page, 'unsure');
+    unsure.hidden = !this.#config.unsure || this.#trial.question !== 0;
+    unsure.addEventListener('click', (event) => event.detail > 1 || this.#deepen('unsure', null));
     const submit = part(page, 'submit');
     // The second click of a double click belongs to the trial before.
     submit.addEventListener('click', (event) => event.detail > 1 || this.submit());
@@ -147,11 +196,28 @@ export class TrialView {
     this.#root.dataset.open = this.handle;
   }
 
+  /** Puts the form of one of the study's questions into the page, in place of any other.
+   * @param {number} question
+   * @returns {import('./form.js').Form} */
+  #newForm(question) {
+    const form = newForm(this.#config, { ...this.#trial, question });
+    this.form = form;
+    this.#place(form, this.#images);
+    form.tabIndex = -1;
+    form.dataset.name ??= 'form';
+    if (!form.hasAttribute('role')) form.setAttribute('role', 'group');
+    if (!form.hasAttribute('aria-label')) form.setAttribute('aria-labelledby', 'prompt');
+    part(this.#root, 'form').replaceChildren(form);
+    form.addEventListener('change-of-answer', () => this.#changed());
+    return form;
+  }
+
   /** Puts what is shown where the form wants it, the rest beside the form.
    * @param {import('./form.js').Form} form
    * @param {HTMLImageElement[]} images */
   #place(form, images) {
     const aside = part(this.#root, 'stimulus');
+    aside.replaceChildren();
     const texts = (this.#trial.texts ?? []).map((text) => element('span', text, { dir: 'auto' }));
     const things = images.length ? images : texts;
     things.forEach((thing, n) => {
