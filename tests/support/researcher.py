@@ -33,12 +33,7 @@ class Researcher:
 
     def figures(self) -> dict[str, Any]:
         """Every part of the page, once what people say has been looked at."""
-        feed = self.asked.site.desk.feed
-        feed._due_at.clear()
-        self.get("/studio/state")
-        if (asking := feed._asking) is not None:
-            asking.result(60)
-        feed._due_at.clear()
+        self.asked.site.desk.feed.books.made_anew()
         reply = self.get("/studio/state")
         assert reply.status == 200, reply.body
         return json.loads(reply.body)

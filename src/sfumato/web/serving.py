@@ -194,6 +194,7 @@ def serve(
     proxies: Sequence[str] = (),
 ) -> None:
     """Answer requests until the process is told to stop; what was acknowledged is safe whenever that is."""
+    site.desk.feed.keep_aside()
     # What is here now stays to the end: looking through it again and again for garbage would only make people wait.
     gc.collect()
     gc.freeze()

@@ -108,6 +108,24 @@ def people_rows(tally: Tally, people: Sequence[sa.Row[Any]], *, now: int) -> lis
     return rows
 
 
+def arms(study: Study, tally: Tally, people: Sequence[sa.Row[Any]]) -> list[dict[str, Any]]:
+    """The arms of a study that compares forms, in order: who was asked with each, what they gave, and how fast."""
+    rows = []
+    for number, arm in enumerate(study.arms):
+        mine = [tally.given[each.id] for each in people if each.arm == number and each.id in tally.given]
+        seconds = [second for given in mine for second in given.seconds]
+        rows.append(
+            {
+                "name": arm.name,
+                "kind": arm.question.kind,
+                "people": sum(each.arm == number for each in people),
+                "answers": sum(given.n_labels for given in mine),
+                "median_seconds": round(statistics.median(seconds), 2) if seconds else None,
+            }
+        )
+    return rows
+
+
 def state_of(person: sa.Row[Any], now: int) -> str:
     """One of `STATES`."""
     if person.excluded_at is not None:
