@@ -50,6 +50,8 @@ def register(
         store.add_items(connection, number, each_new, quota)
     for quota, keys in changed.items():
         store.set_quota(connection, quota, keys)
+        about = {"to": quota, "items": len(keys)}
+        field_store.note_happening(connection, number, at=now, who="study file", what="quota changed", about=about)
     return number
 
 

@@ -19,7 +19,7 @@ from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Sent, Standing
 from sfumato.errors import InvalidAnswer, SfumatoError
-from sfumato.web.replies import ENCODE, Json, failed, refusal
+from sfumato.web.replies import ENCODE, Fault, Json, refusal
 from sfumato.web.site import Site
 
 MAX_DEPTH = 20
@@ -111,8 +111,8 @@ class Answers:
         except SfumatoError as error:
             await refusal(error)(scope, receive, send)
             return
-        except Exception:
-            await failed()(scope, receive, send)
+        except Exception as error:
+            await refusal(Fault(error))(scope, receive, send)
             raise
         length = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*HEADERS, length]})

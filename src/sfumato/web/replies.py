@@ -7,7 +7,6 @@ import secrets
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 
 from sfumato.errors import InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
@@ -71,9 +70,3 @@ class Fault(SfumatoError):
         self.id = secrets.token_hex(4)
         LOG.error("fault %s: %s", self.id, type(error).__name__)
         super().__init__("", expected="no fault of ours", fix="try again", code="server-error")
-
-
-async def json_refusal(_request: Request, error: Exception) -> Response:
-    """Starlette's handler for errors of ours."""
-    assert isinstance(error, SfumatoError)
-    return refusal(error)

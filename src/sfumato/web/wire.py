@@ -80,8 +80,14 @@ class Wire(HttpToolsProtocol):
         self.transport.close()
 
     def _has_doubtful_length(self) -> bool:
-        """Whether chunks are announced by a version of HTTP that knows none."""
-        return self.parser.get_http_version() != "1.1" and any(name == b"transfer-encoding" for name, _ in self.headers)
+        """Whether a length is announced in a way that some reader would take for another.
+
+        llhttp finds most of these too, but some of them only after it has handed the head on.
+        """
+        announced = [value for name, value in self.headers if name == b"transfer-encoding"]
+        if not announced:
+            return False
+        return announced != [b"chunked"] or self.parser.get_http_version() != "1.1"
 
     def _look(self) -> None:
         """Hang up on who has not finished in time."""
