@@ -46,7 +46,7 @@ CONFIG: dict[str, Any] = {
         "symbolStrokeWidth": 2,
         "symbolOpacity": 1,
         "offset": 30,
-        "columnPadding": 18,
+        "columnPadding": 28,
     },
     "header": {
         "labelColor": "var(--ink)",

@@ -39,8 +39,8 @@ from sfumato.papers.rerun import Rerun
 from sfumato.papers.scale import Scale
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
-EPOCHS = {Scale.SMALL: 5, Scale.CPU: 15, Scale.FULL: 65}
-N_OTHERS = {Scale.SMALL: 100, Scale.CPU: 900, Scale.FULL: 6000}
+EPOCHS = {Scale.SMALL: 5, Scale.CPU: 30, Scale.FULL: 65}
+N_OTHERS = {Scale.SMALL: 100, Scale.CPU: 300, Scale.FULL: 6000}
 """How many items are learnt with their hard label, beside the 900 whose labels are compared."""
 N_TESTED = {Scale.SMALL: 500, Scale.CPU: 3000, Scale.FULL: 3000}
 """How many items of the held-out 30% are predicted."""
@@ -50,8 +50,8 @@ N_HELD_OUT = 100
 """How many of the 1,000 CIFAR-10S items are predicted and not learnt."""
 SMOOTHING = 0.05
 
-VOTES = {Scale.SMALL: (1, 2, 16), Scale.CPU: (1, 2, 4, 8, 16, 32), Scale.FULL: (1, 2, 4, 8, 16, 32)}
-BELIEFS = {Scale.SMALL: (1, 2), Scale.CPU: (1, 2, 3, 4, 5), Scale.FULL: (1, 2, 3, 4, 5)}
+VOTES = {Scale.SMALL: (1, 2, 16), Scale.CPU: (1, 2, 4, 16), Scale.FULL: (1, 2, 4, 8, 16, 32)}
+BELIEFS = {Scale.SMALL: (1, 2), Scale.CPU: (1, 2, 4), Scale.FULL: (1, 2, 3, 4, 5)}
 """Of how many annotators a pool is made, beside that of all."""
 
 

@@ -39,7 +39,7 @@ from sfumato.soft_labels import SoftLabels
 
 CE, CALIBRATION, FGSM, CORRUPTION = "CE", "Calibration", "FGSM Loss", "Corruption CE"
 SEVERITY = 3
-N_CORRUPTIONS = {Scale.SMALL: 3, Scale.CPU: len(CORRUPTIONS), Scale.FULL: len(CORRUPTIONS)}
+N_CORRUPTIONS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: len(CORRUPTIONS)}
 RESAMPLES = 100
 """Draws of items, of which nothing is read here: what varies is the training."""
 

@@ -41,7 +41,7 @@ NETWORK = "lenet"
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000, Scale.FULL: 7000}
 N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000, Scale.FULL: 3000}
 EPOCHS = {Scale.SMALL: 10, Scale.CPU: 15, Scale.FULL: 60}
-SEEDS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 10}
+SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 10}
 SEVERITIES = {Scale.SMALL: (3,), Scale.CPU: (1, 3, 5), Scale.FULL: (1, 2, 3, 4, 5)}
 TARGETS: dict[str, Target] = {
     CONTROL: Hard(),

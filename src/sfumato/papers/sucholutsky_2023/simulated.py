@@ -22,7 +22,7 @@ from sfumato.plan.kinds import Hard, Soft, Sparse
 from sfumato.records import rows_of
 
 DIMENSIONS = (5, 25, 125)
-N_SIZES = {Scale.SMALL: 10, Scale.CPU: 30, Scale.FULL: 88}
+N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}
 """How many numbers of points, and of classes, from 3 to 90."""
 SMALLEST, LARGEST = 3, 90
 KEPT = 2

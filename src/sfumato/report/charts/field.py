@@ -15,6 +15,10 @@ from sfumato.report.data import Columns
 
 HEIGHT = 300
 PANEL_SIZE = 200
+LEGEND_WIDTH = 640
+"""What the names of a legend may take, in pixels."""
+LETTER, SYMBOL = 7, 40
+"""What a letter of them takes, and the mark before a name with the room after it."""
 TEXT: Literal["nominal"] = "nominal"
 NUMBER: Literal["quantitative"] = "quantitative"
 
@@ -101,8 +105,16 @@ def series_colour(columns: Columns, column: str, *, legend: bool = True) -> alt.
     """The colour of a series by its name, the same in all charts of a page."""
     names = distinct(columns, column)
     scale = alt.Scale(domain=names, range=[f"{SERIES}{name}" for name in names])
-    shown = alt.Legend(title=None, symbolType="circle") if legend and len(names) > 1 else None
+    shown = None
+    if legend and len(names) > 1:
+        shown = alt.Legend(title=None, symbolType="circle", labelLimit=LEGEND_WIDTH, columns=_columns_of_legend(names))
     return alt.Color(field=escaped(column), type=TEXT, scale=scale, legend=shown)
+
+
+def _columns_of_legend(names: Sequence[str]) -> int:
+    """How many names of a legend stand side by side: all of them, or as many as fit the width of a chart."""
+    widths = [LETTER * len(str(name)) + SYMBOL for name in names]
+    return len(names) if sum(widths) <= LEGEND_WIDTH else max(1, int(LEGEND_WIDTH // max(widths)))
 
 
 def finished(
