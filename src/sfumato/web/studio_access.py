@@ -38,14 +38,14 @@ async def enter(request: Request) -> Response:
     desk, key = site.desk, request.path_params["key"]
     came_by = request.headers.get("sec-fetch-site", "none")
     if request.method == "HEAD" or came_by not in ("none", "same-origin") or "sec-purpose" in request.headers:
-        return _html(site.page("studio_enter.html", path=f"/studio/enter/{key}"))
+        return _html(site.page("studio_enter.html", "en", path=f"/studio/enter/{key}"))
     try:
         desk.tries_of_address.count(_address(request))
     except TooMany as error:
         return _told(site, error)
     if not desk.sessions.redeem(key):
         await desk.note("somebody", "link refused", {"address": _address(request)})
-        return _html(site.error_page(_used_up(), 404), 404)
+        return _html(site.error_page(_used_up(), 404, "en"), 404)
     reply = RedirectResponse("/studio", 303, {"Cache-Control": "no-store"})
     await _come_in(request, reply, "link")
     desk.say_link(desk.new_link())
@@ -93,7 +93,7 @@ async def door(site: Site) -> Response:
         with site.reader.connect() as connection:
             return field_store.password_of(connection, site.number) is not None
 
-    return _html(site.page("studio_login.html", has_password=await run_in_threadpool(has_password)), 401)
+    return _html(site.page("studio_login.html", "en", has_password=await run_in_threadpool(has_password)), 401)
 
 
 async def _come_in(request: Request, reply: Response, by: str) -> None:
@@ -123,7 +123,7 @@ def _used_up() -> NotThere:
 
 
 def _told(site: Site, error: TooMany) -> Response:
-    reply = _html(site.error_page(error, 429), 429)
+    reply = _html(site.error_page(error, 429, "en"), 429)
     reply.headers["Retry-After"] = str(error.seconds)
     return reply
 

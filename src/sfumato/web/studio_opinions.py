@@ -29,6 +29,8 @@ from sfumato.study import Region, Study
 from sfumato.web.believed import believed
 
 MOST_DISPUTED = 12
+MOST_STRIPES = 24
+"""Answers of a disputed item that are shown one by one; of more, the first so many."""
 RESAMPLES = 200
 SPOKEN_OF = frozenset(name for name, _ in USUAL_LABELERS)
 """The kinds whose answers speak of classes."""
@@ -131,6 +133,7 @@ def _doubt(beliefs: Beliefs) -> dict[str, Any]:
                 "n_answers": int(doubt.n_answers[row]),
                 "between": round(float(doubt.between[row]), 3),
                 "shares": [round(float(share), 4) for share in soft.mean(axis=0)],
+                "each": soft[:MOST_STRIPES].round(2).tolist(),
             }
         )
     return {

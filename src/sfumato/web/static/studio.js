@@ -4,7 +4,7 @@ import { byId } from './dom.js';
 import { control } from './studio_controls.js';
 import { showDisputed } from './studio_disputed.js';
 import {
-  alarm, showAgreement, showCost, showDoubt, showHappened, showItems, showProgress, showSaved, showState, showTimes,
+  alarm, showAgreement, showArms, showCost, showDoubt, showHappened, showItems, showProgress, showSaved, showState, showSteady, showTimes,
 } from './studio_panels.js';
 import { showPeople } from './studio_people.js';
 import { follow } from './studio_stream.js';
@@ -27,7 +27,6 @@ function show(parts) {
     showProgress(progress, study);
     showState(progress);
     showCost(cost);
-    alarm('trouble', '');
   }
   if (parts.cost !== undefined) showCost(cost);
   if (parts.items || parts.progress) showItems(items, progress, Math.max(study.arms.length, 1));
@@ -35,12 +34,16 @@ function show(parts) {
   if (parts.opinions) {
     showAgreement(opinions);
     showDoubt(opinions);
+    showSteady(opinions, study);
     showDisputed(opinions, study.classes);
   }
   if (parts.people) showPeople(people, study);
   if (parts.adaptive) showSaved(adaptive, study);
+  if (parts.arms) showArms(parts.arms);
   if (parts.happenings) showHappened(happenings);
-  if (parts.trouble) alarm('trouble', 'The store cannot be read at the moment. What you see may be old.');
+  if (parts.trouble !== undefined) {
+    alarm('trouble', parts.trouble ? 'The store cannot be read at the moment. What you see may be old.' : '');
+  }
 }
 
 if (!known.opinions) known.opinions = { state: 'none' };

@@ -14,7 +14,7 @@ const LETTER = 7;
  * @property {string} says what a pointer over it is told
  */
 
-/** @typedef {{bars: Bar[], xTitle: string, yTitle: string, says: string, mark?: {at: number, says: string}}} Chart */
+/** @typedef {{bars: Bar[], xTitle: string, yTitle: string, says: string, isScale?: boolean, mark?: {at: number, says: string}}} Chart */
 
 /** @type {Map<HTMLElement, Chart>} */
 const drawn = new Map();
@@ -71,7 +71,8 @@ function draw(place, chart) {
     rect.append(part('title', {}, bar.says));
     drawing.append(rect);
     if (i % every === 0) {
-      drawing.append(part('text', { x: x + step / 2, y: bottom + 15, class: 'tick', 'text-anchor': 'middle' }, bar.label));
+      // On a scale a bar reaches from its label to the next one.
+      drawing.append(part('text', { x: chart.isScale ? x : x + step / 2, y: bottom + 15, class: 'tick', 'text-anchor': 'middle' }, bar.label));
     }
   });
   if (chart.mark) {

@@ -1,7 +1,7 @@
 /** The items people dispute most: each with its picture or text, and how the answers lie. */
 
 import { byId, element } from './dom.js';
-import { counted, share } from './studio_words.js';
+import { counted, percent } from './studio_words.js';
 
 const MOST_CLASSES = 5;
 
@@ -10,7 +10,7 @@ const MOST_CLASSES = 5;
 export function showDisputed(said, classes) {
   const disputed = said.disputed ?? [];
   byId('disputed-note').textContent = disputed.length
-    ? 'The items where people differ most, from their answers so far; unsure is not disputed.'
+    ? 'Where people differ most so far: each stripe is one answer, below is their mean. Stripes alike but mixed are doubt that people share, and no dispute.'
     : 'Nothing is disputed so far.';
   byId('disputed').replaceChildren(...disputed.map((/** @type {any} */ each) => card(each, said.classes, classes)));
 }
@@ -32,15 +32,35 @@ function card(each, names, classes) {
   const list = element('ul', '', { class: 'shares' });
   for (const { name, n, colour } of ordered.slice(0, MOST_CLASSES)) {
     const row = element('li');
-    const bar = element('span', '', { class: 'share', 'data-colour': String(Math.max(colour, 0) % 10) });
-    bar.style.width = `${100 * n}%`;
-    const track = element('span', '', { class: 'track', 'aria-hidden': 'true' });
-    track.append(bar);
-    row.append(element('span', name, { class: 'class' }), track, element('span', share(n), { class: 'n' }));
+    const swatch = element('span', '', { class: 'swatch share', 'data-colour': String(Math.max(colour, 0) % 10) });
+    row.append(swatch, element('span', name, { class: 'class' }), element('span', percent(n), { class: 'n' }));
     list.append(row);
   }
   const rest = ordered.slice(MOST_CLASSES).reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.n, 0);
-  if (rest > 0) list.append(element('li', `others ${share(rest)}`, { class: 'small' }));
-  made.append(element('p', `${each.item} · ${counted(each.n_answers, 'answer')}`, { class: 'small caption' }), list);
+  if (rest > 0) list.append(element('li', `others ${percent(rest)}`, { class: 'small' }));
+  const caption = element('p', `${each.item} · ${counted(each.n_answers, 'answer')}`, { class: 'small caption' });
+  made.append(stripes(each, names, classes), caption, list);
   return made;
+}
+
+/** Every answer as a stripe, those that lean the same way together.
+ * @param {Record<string, any>} each
+ * @param {string[]} names
+ * @param {string[]} classes */
+function stripes(each, names, classes) {
+  const place = (/** @type {number} */ k) => each.shares.filter((/** @type {number} */ n) => n > each.shares[k]).length;
+  const most = (/** @type {number[]} */ answer) => answer.indexOf(Math.max(...answer));
+  const ordered = [...each.each].sort((a, b) => place(most(a)) - place(most(b)) || Math.max(...b) - Math.max(...a));
+  const all = element('div', '', { class: 'stripes', role: 'img', 'aria-label': `${counted(ordered.length, 'answer')}, a stripe each` });
+  for (const answer of ordered) {
+    const stripe = element('span', '', { class: 'stripe' });
+    const order = [...answer.keys()].sort((a, b) => place(a) - place(b) || a - b);
+    for (const k of order.filter((one) => answer[one] > 0)) {
+      const piece = element('span', '', { class: 'share', 'data-colour': String(Math.max(classes.indexOf(names[k]), 0) % 10) });
+      piece.style.width = `${100 * answer[k]}%`;
+      stripe.append(piece);
+    }
+    all.append(stripe);
+  }
+  return all;
 }

@@ -1,8 +1,8 @@
 /** The panels of the researcher's page: each shows one part of what the server tells. */
 
 import { byId, element } from './dom.js';
-import { between, showBars } from './studio_charts.js';
-import { count, counted, moment, money, share, span } from './studio_words.js';
+import { between as drawnBetween, showBars } from './studio_charts.js';
+import { count, counted, moment, money, percent, share, span } from './studio_words.js';
 
 const MEASURES = /** @type {Record<string, [string, string]>} */ ({
   'alpha-nominal': ['Same class, beyond chance', 'Krippendorff’s alpha; 1 is perfect, 0 is chance'],
@@ -24,20 +24,35 @@ export function showProgress(far, study) {
   bar.value = far.wanted ? far.counted / far.wanted : 0;
   bar.textContent = share(bar.value);
   const { people } = far;
-  const left = far.left_seconds;
+  const [left, why] = timeLeft(far);
   byId('figures').replaceChildren(
     figure('people', count(people.all), `${count(people.working)} at it now, ${count(people.finished)} finished`),
-    figure('pace', count(far.pace), 'answers an hour, last 15 minutes'),
-    figure('time left', left === null ? '–' : left ? `about ${span(left)}` : 'none', left === null ? 'nobody answers now' : 'if it goes on like this'),
+    figure('pace', count(far.pace), 'answers an hour, lately'),
+    figure('time left', left, why),
     figure('items done', count(far.items_done), `of ${count(far.items)}, ${counted(far.answers_per_item, 'answer')} each${study.arms.length > 1 ? ' in every arm' : ''}`),
   );
 }
+
+/** The time left, and what that rests on.
+ * @param {Part} far
+ * @returns {[string, string]} */
+function timeLeft(far) {
+  if (isWhole(far)) return ['none', 'every item has its answers'];
+  if (far.paused_at !== null) return ['–', 'the study is paused'];
+  if (far.left_seconds === null) return ['–', 'nobody has answered lately'];
+  // Nobody knows it to the minute where it takes hours.
+  const rough = far.left_seconds > 3600 ? 600 * Math.round(far.left_seconds / 600) : far.left_seconds;
+  return [span(rough), 'about, if it goes on like this'];
+}
+
+/** @param {Part} far */
+const isWhole = (far) => far.wanted > 0 && far.counted >= far.wanted;
 
 /** @param {Part} far */
 export function showState(far) {
   const paused = far.paused_at !== null;
   byId('state').dataset.state = paused ? 'paused' : 'running';
-  byId('state-text').textContent = paused ? `Paused since ${moment(far.paused_at)}` : 'Running';
+  byId('state-text').textContent = paused ? `Paused since ${moment(far.paused_at)}` : isWhole(far) ? 'All answers are in' : 'Running';
   byId('pause').hidden = paused;
   byId('resume').hidden = !paused;
   byId('answers-now').textContent = `now ${far.answers_per_item}`;
@@ -88,7 +103,7 @@ export function showTimes(times) {
   const says = times.n ? `Histogram: seconds an answer, ${of}; half take ${span(times.median)} or less.` : 'No answers yet.';
   showBars(byId('times-chart'), {
     bars: bars.map((/** @type {Part} */ bar) => ({ label: label(bar), n: bar.n, says: `${long(bar)}: ${counted(bar.n, 'answer')}` })),
-    xTitle: 'seconds', yTitle: 'answers', says,
+    xTitle: 'seconds', yTitle: 'answers', says, isScale: true,
     mark: times.n ? { at: Math.min(times.median / width, bars.length), says: `median ${span(times.median)}` } : undefined,
   });
   showTable('times-table', ['seconds', 'answers'], bars.map((/** @type {Part} */ bar) => [long(bar), count(bar.n)]));
@@ -97,21 +112,41 @@ export function showTimes(times) {
 /** @param {Part} said */
 export function showAgreement(said) {
   const place = byId('agreement');
-  if (said.state !== 'there' || !said.agreement.length) {
-    place.replaceChildren(element('p', excuse(said), { class: 'small' }));
-    return;
-  }
+  const between = (said.agreement ?? []).filter((/** @type {Part} */ each) => !isOwn(each));
+  place.replaceChildren(...(between.length ? measures(between, said) : [element('p', excuse(said), { class: 'small' })]));
+}
+
+/** How far people's own answers stay when they meet an item again, over the whole study.
+ * @param {Part} said
+ * @param {Part} study */
+export function showSteady(said, study) {
+  byId('steady-panel').hidden = !study.has_repeats;
+  const own = (said.agreement ?? []).filter(isOwn);
+  const none = 'Shown once somebody has met an item again.';
+  byId('steady').replaceChildren(...(own.length ? measures(own, said) : [element('p', none, { class: 'small' })]));
+}
+
+/** @param {Part} each */
+const isOwn = (each) => each.measure.startsWith('retest-');
+
+/** Measures with their intervals, and of how many answers they are.
+ * @param {Part[]} shown
+ * @param {Part} said
+ * @returns {HTMLElement[]} */
+function measures(shown, said) {
   const list = element('dl', '', { class: 'measures' });
-  for (const each of said.agreement) {
+  for (const each of shown) {
     const [name, meaning] = MEASURES[each.measure] ?? [each.measure, ''];
     const term = element('dt', name);
     term.append(element('span', meaning, { class: 'small' }));
     const value = element('dd');
     const limits = each.low === null ? 'no interval yet' : `${each.low.toFixed(2)} to ${each.high.toFixed(2)}`;
-    value.append(element('strong', each.value.toFixed(2)), between(each.value, each.low, each.high), element('span', limits, { class: 'small' }));
+    value.append(element('strong', each.value.toFixed(2)), drawnBetween(each.value, each.low, each.high), element('span', limits, { class: 'small' }));
     list.append(term, value);
   }
-  place.replaceChildren(list, element('p', `95% intervals over items. ${sampled(said)}`, { class: 'small' }));
+  const { n_answers: answers, n_items: items } = shown[0];
+  const of = isOwn(shown[0]) ? counted(answers, 'repeated answer') : counted(answers, 'answer');
+  return [list, element('p', `From ${of} about ${counted(items, 'item')}; 95% intervals over items. ${sampled(said)}`, { class: 'small' })];
 }
 
 /** @param {Part} said */
@@ -123,7 +158,7 @@ export function showDoubt(said) {
   }
   const { total, within, between: apart, most, n_items: items } = said.doubt;
   const sentence = total
-    ? `${share(within / total)} of it lies within people, who are unsure; ${share(apart / total)} between them, who disagree.`
+    ? `${percent(within / total)} of it lies within people, who are unsure; ${percent(apart / total)} between them, who disagree.`
     : 'There is none: everybody is sure, and says the same.';
   const about = `${total.toFixed(3)} nats an item on average, where ${most.toFixed(2)} would be no idea at all; from ${counted(items, 'item')} with two answers or more. ${sampled(said)}`;
   place.replaceChildren(
@@ -149,13 +184,23 @@ export function showSaved(saved, study) {
   );
 }
 
+/** The forms that are compared, side by side.
+ * @param {Part[]} arms */
+export function showArms(arms) {
+  byId('arms-panel').hidden = false;
+  const rows = arms.map((arm) => [
+    arm.name, arm.kind, count(arm.people), count(arm.answers), arm.median_seconds === null ? '–' : `${arm.median_seconds.toFixed(1)} s`,
+  ]);
+  showTable('arms', ['arm', 'form', 'people', 'answers', 'median time'], rows, 2);
+}
+
 /** @param {Part[]} happenings */
 export function showHappened(happenings) {
   const rows = happenings.map((each) => {
     const row = element('li');
     row.append(element('time', moment(each.at), { datetime: new Date(each.at).toISOString() }));
     const line = element('span', `${each.what[0].toUpperCase()}${each.what.slice(1)}`);
-    line.append(element('span', ` ${[each.who, aboutOf(each.about)].filter(Boolean).join('; ')}`, { class: 'small' }));
+    line.append(element('span', [each.who, aboutOf(each.about)].filter(Boolean).join('; '), { class: 'small' }));
     row.append(line);
     return row;
   });
@@ -208,14 +253,16 @@ function parts(shown, says) {
 
 /** @param {string} id
  * @param {string[]} heads
- * @param {string[][]} rows */
-function showTable(id, heads, rows) {
+ * @param {string[][]} rows
+ * @param {number} [nTexts] how many columns at the start are no numbers */
+function showTable(id, heads, rows, nTexts = 0) {
   const table = element('table', '', { class: 'numbers' });
+  const looks = (/** @type {number} */ i) => (i < nTexts ? {} : { class: 'numeric' });
   const head = element('tr');
-  head.append(...heads.map((text) => element('th', text, { scope: 'col' })));
+  head.append(...heads.map((text, i) => element('th', text, { scope: 'col', ...looks(i) })));
   const body = rows.map((row) => {
     const line = element('tr');
-    line.append(...row.map((text) => element('td', text)));
+    line.append(...row.map((text, i) => element('td', text, looks(i))));
     return line;
   });
   const top = element('thead');

@@ -1,7 +1,7 @@
 /** The table of annotators, by pseudonym, sorted by whichever column is pressed. */
 
 import { byId, element } from './dom.js';
-import { count, moment } from './studio_words.js';
+import { count, counted, moment } from './studio_words.js';
 
 const FLAGS = /** @type {Record<string, string>} */ ({
   checks: 'failed checks',
@@ -35,7 +35,7 @@ function columns(study) {
     { id: 'name', title: 'annotator', order: (p) => p.name, shown: (p) => p.name },
     { id: 'state', title: 'state', order: (p) => STATES.indexOf(p.state), shown: (p) => p.state },
     { id: 'answers', title: 'answers', order: (p) => p.answers, shown: (p) => count(p.answers), numeric: true },
-    { id: 'seconds', title: 'median s', order: (p) => p.seconds, shown: (p) => (p.seconds === null ? '–' : p.seconds.toFixed(1)), numeric: true },
+    { id: 'seconds', title: 'median time', order: (p) => p.seconds, shown: (p) => (p.seconds === null ? '–' : `${p.seconds.toFixed(1)} s`), numeric: true },
     study.has_checks && { id: 'checks', title: 'checks failed', order: (p) => p.checks?.failed ?? null, shown: (p) => (p.checks ? `${p.checks.failed} of ${p.checks.passed + p.checks.failed}` : '–'), numeric: true },
     study.has_repeats && { id: 'same', title: 'repeats alike', order: (p) => (p.repeats ? p.repeats.same / p.repeats.n : null), shown: (p) => (p.repeats ? `${p.repeats.same} of ${p.repeats.n}` : '–'), numeric: true },
     study.has_repeats && { id: 'moved', title: 'moved by', order: (p) => p.repeats?.moved ?? null, shown: (p) => (p.repeats ? p.repeats.moved.toFixed(2) : '–'), numeric: true },
@@ -49,8 +49,9 @@ function columns(study) {
 function show() {
   const shown = columns(last.study);
   const cut = last.rows.length < last.n ? ` The ${count(last.rows.length)} seen last are shown.` : '';
+  const repeats = last.study.has_repeats ? ' Repeats are alike where the class stayed; an answer moves by 0 (not at all) to 1.' : '';
   byId('people-note').textContent = last.n
-    ? `By pseudonym; press a heading to sort.${cut} Flags are reasons to look, not verdicts.`
+    ? `${counted(last.n, 'person', 'people')}, by pseudonym; press a heading to sort.${cut}${repeats} Flags are reasons to look, not verdicts.`
     : 'Nobody has come yet.';
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.sort : undefined;
   const table = byId('people');

@@ -2,7 +2,7 @@
 
 const ASK_EVERY_MS = 5000;
 const TRY_AGAIN_MS = 30_000;
-const NAMES = ['progress', 'items', 'times', 'people', 'opinions', 'cost', 'happenings', 'adaptive', 'trouble'];
+const NAMES = ['progress', 'items', 'times', 'people', 'opinions', 'cost', 'happenings', 'adaptive', 'arms', 'trouble'];
 
 /** Tells `show` of every part of the page that comes, `say` how it comes.
  * @param {(parts: Record<string, any>) => void} show

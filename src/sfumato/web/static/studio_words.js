@@ -1,7 +1,7 @@
 /** Numbers, times and spans as the researcher's page writes them. */
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
+const tenths = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
 
 /** "1,204".
  * @param {number} n */
@@ -9,7 +9,11 @@ export const count = (n) => whole.format(n);
 
 /** "60.2%".
  * @param {number} n */
-export const share = (n) => percent.format(n);
+export const share = (n) => tenths.format(n);
+
+/** "60%", where the rest of the number would be noise.
+ * @param {number} n */
+export const percent = (n) => `${Math.round(100 * n)}%`;
 
 /** "1 answer", "2,000 answers".
  * @param {number} n
