@@ -15,7 +15,7 @@ from sfumato.elicit.kind import Item, Kind, Stimulus
 from sfumato.elicit.pictures import check_picture
 from sfumato.elicit.platforms import check_platform
 from sfumato.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
-from sfumato.study import ABOUT_ONE_ITEM, Question, Study
+from sfumato.study import ABOUT_ONE_ITEM, Entry, Question, Study
 from sfumato.study_file import Draft, read_draft
 from sfumato.study_file.lines import KeyPath
 from sfumato.study_file.mistakes import Mistakes, written
@@ -291,6 +291,8 @@ def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Chec
         warnings.append("every item is for practice, so nothing is asked")
     elif people.batch_size > len(asked):
         warnings.append(f"a batch of {people.batch_size} is more than the {len(asked)} there are: batches are shorter")
+    if study.recruiting is not None and study.people.entry is Entry.OPEN:
+        warnings.append('people come from a platform, but anybody may take part: entry = "links" keeps others out')
     if study.comprehension and not study.instructions:
         warnings.append("there are comprehension questions, but no instructions")
     return Checked(

@@ -42,6 +42,8 @@ def rule_of(study: Study) -> BonusRule | None:
 def check_bonus(study: Study, mistakes: Mistakes) -> None:
     """Note what is wrong with `[pay.bonus]`: a rule we do not know, its settings, a kind it cannot look at."""
     table = ("pay", "bonus")
+    if mistakes.about(*table, "rule"):
+        return
     try:
         rule = rule_of(study)
     except (BadSetting, UnknownName) as error:

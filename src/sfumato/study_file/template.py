@@ -76,6 +76,19 @@ $adaptive
 # amount = 2.50               # for one batch
 # currency = "EUR"
 # minutes = 8                 # how long it takes, as you tell people
+
+# [pay.bonus]                 # more for good answers: computed and listed by sfumato study pay, never sent
+# rule = "brier"              # agreement, brier or correlated-agreement
+# most = 1.00                 # what the best answers earn
+# floor = 0.5                 # a score up to this earns nothing
+
+# [platform]                  # where people come from; sfumato study entry prints the address to enter there
+# name = "prolific"           # prolific or mturk
+# completed = "C1A2B3C4"      # the code for who has finished, as the platform shows it
+# screened_out = "S5D6E7F8"   # for who was not let in
+# no_consent = "N9G1H2J3"     # for who did not consent
+# study = "65f0a1b2c3d4"      # the study's id there; people from another are then refused
+# fee = 0.33                  # what it takes on top of the pay, as a share
 """)
 
 ADAPTIVE = Template("""\

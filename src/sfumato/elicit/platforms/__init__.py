@@ -24,6 +24,8 @@ def platform_of(study: Study) -> Platform | None:
 
 def check_platform(study: Study, mistakes: Mistakes) -> None:
     """Note what is wrong with `[platform]`: one we do not know, or its settings."""
+    if mistakes.about("platform", "name"):
+        return
     try:
         platform_of(study)
     except (BadSetting, UnknownName) as error:
