@@ -233,6 +233,37 @@ def test_sessions_do_not_pile_up() -> None:
     assert len(sessions._open) == 50
 
 
+def test_a_session_outlives_the_server_and_not_the_machine(tmp_path: Path) -> None:
+    clock, file = Clock(), tmp_path / "answers.sqlite.sessions"
+    here = Sessions(clock, file, lambda: "first")
+    stays, goes = here.open("link"), here.open("password")
+    here.close(goes)
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert stays not in file.read_text()
+    again = Sessions(clock, file, lambda: "first")
+    assert again.find(goes) is None
+    found = again.find(stays)
+    assert found is not None
+    assert found.who == "researcher, by link"
+    # What ended while nobody served it has ended, and what another start of the machine counted is worth nothing.
+    for boot, seconds, is_there in (
+        ("second", 0, False),
+        ("", 0, False),
+        ("first", 0, True),
+        ("first", IDLE_SECONDS + 1, False),
+    ):
+        clock.now += seconds
+        assert (Sessions(clock, file, lambda boot=boot: boot).find(stays) is not None) == is_there
+    for damaged in (b"", b"{}", b"[", b"\xff", b'{"boot": "first", "open": {"zz": ["link", 1, 2]}}'):
+        file.write_bytes(damaged)
+        assert Sessions(clock, file, lambda: "first").find(stays) is None
+
+
+def test_where_nothing_can_be_written_sessions_work_all_the_same(tmp_path: Path) -> None:
+    sessions = Sessions(file=tmp_path / "nowhere" / "sessions", boot=lambda: "first")
+    assert sessions.find(sessions.open("link")) is not None
+
+
 # --- passwords ---
 
 

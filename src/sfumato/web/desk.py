@@ -31,7 +31,8 @@ class Desk:
     def __init__(self, site: Site, *, public: bool, sessions: Sessions | None = None) -> None:
         self._site = site
         self.public = public
-        self.sessions = sessions or Sessions()
+        file = site.place.file
+        self.sessions = sessions or Sessions(file=file.with_name(f"{file.name}.sessions") if file else None)
         self.say_link: Callable[[str], None] = lambda _path: None
         self.tries = Rate("tries", 5)
         self.tries_of_address = Rate("tries", 20)

@@ -1,17 +1,23 @@
 """Sessions: who has come in as the researcher, by a link that works once or by the password.
 
-Of links and sessions only hashes are kept, in memory: a server that starts anew knows nobody.
+Of links and sessions only hashes are kept. Sessions are kept in a file, too, for a server that was killed and starts
+again; one on a machine that was started anew knows nobody.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
+import os
 import secrets
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
 
 from sfumato.errors import SfumatoError
 
@@ -20,6 +26,9 @@ IDLE_SECONDS = 8 * 3600
 WHOLE_SECONDS = 24 * 3600
 """And after so long in any case."""
 MOST_SESSIONS = 50
+KEPT_EVERY_SECONDS = 600.0
+"""When a session was last used is written down as often as this, and no oftener."""
+BOOT = Path("/proc/sys/kernel/random/boot_id")
 N_BYTES = 24
 """Random bytes of a link and of a session: 192 bits."""
 
@@ -42,6 +51,14 @@ class NotEntered(SfumatoError):
         super().__init__(found, expected=expected, fix=fix, code="not-entered")
 
 
+def this_boot() -> str:
+    """Which start of the machine this is, as a clock that begins with it is worth nothing after the next; empty where
+    the system does not say."""
+    with contextlib.suppress(OSError):
+        return BOOT.read_text().strip()
+    return ""
+
+
 @dataclass(slots=True, eq=False)
 class Session:
     """Somebody who came in, and how: `by` link or password."""
@@ -56,14 +73,24 @@ class Session:
         return f"researcher, by {self.by}"
 
 
-class Sessions:
-    """Every session there is, and the one link that still works."""
+class Kept(msgspec.Struct):
+    """Sessions as they are written down: by the hash of their token, `by, opened_at, seen_at`."""
 
-    def __init__(self, clock: Callable[[], float] = awake) -> None:
-        self._clock = clock
+    boot: str
+    open: dict[str, tuple[str, float, float]]
+
+
+class Sessions:
+    """Every session there is, and the one link that still works. In a `file` they outlive the process."""
+
+    def __init__(
+        self, clock: Callable[[], float] = awake, file: Path | None = None, boot: Callable[[], str] = this_boot
+    ) -> None:
+        self._clock, self._file, self._boot = clock, file, boot()
         self._lock = threading.Lock()
         self._link: bytes | None = None
-        self._open: dict[bytes, Session] = {}
+        self._open = self._read()
+        self._kept_at = clock()
 
     def new_link(self) -> str:
         """The key of a link that works once; the one before works no more."""
@@ -89,6 +116,7 @@ class Sessions:
             while len(self._open) >= MOST_SESSIONS:
                 del self._open[min(self._open, key=lambda each: self._open[each].seen_at)]
             self._open[_hash(token)] = Session(by, now, now)
+            self._keep()
         return token
 
     def find(self, token: str | None, *, is_person: bool = True) -> Session | None:
@@ -102,15 +130,43 @@ class Sessions:
                 return None
             if now - session.seen_at > IDLE_SECONDS or now - session.opened_at > WHOLE_SECONDS:
                 del self._open[hashed]
+                self._keep()
                 return None
             if is_person:
                 session.seen_at = now
+                if now - self._kept_at > KEPT_EVERY_SECONDS:
+                    self._keep()
             return session
 
     def close(self, token: str | None) -> None:
         """End a session, at once."""
         with self._lock:
             self._open.pop(_hash(token or ""), None)
+            self._keep()
+
+    def _read(self) -> dict[bytes, Session]:
+        """The sessions in the file, if they are of this start of the machine."""
+        if self._file is None or not self._boot:
+            return {}
+        try:
+            kept = msgspec.json.decode(self._file.read_bytes(), type=Kept)
+            found = {bytes.fromhex(hashed): Session(*each) for hashed, each in kept.open.items()}
+        except (OSError, msgspec.MsgspecError, ValueError):
+            return {}
+        return found if kept.boot == self._boot else {}
+
+    def _keep(self) -> None:
+        """Write the sessions down, for the owner's eyes; where that fails they are kept in memory all the same."""
+        self._kept_at = self._clock()
+        if self._file is None or not self._boot:
+            return
+        kept = Kept(self._boot, {hashed.hex(): (s.by, s.opened_at, s.seen_at) for hashed, s in self._open.items()})
+        part = self._file.with_name(f".{self._file.name}.part")
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+                stream.write(msgspec.json.encode(kept))
+            os.replace(part, self._file)
 
 
 def _hash(token: str) -> bytes:
