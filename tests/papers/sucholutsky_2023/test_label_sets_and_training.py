@@ -16,7 +16,8 @@ from sfumato.papers.part import Part
 from sfumato.papers.rerun import Rerun
 from sfumato.papers.scale import Scale
 from sfumato.papers.sucholutsky_2023 import (
-    cross_label,
+    compared,
+    elsewhere,
     informative,
     label_properties,
     label_sets,
@@ -127,7 +128,7 @@ def test_the_papers_own_sentence_follows_from_its_table_1_but_for_typicality() -
 
 
 def test_the_papers_own_sentence_follows_from_its_table_3() -> None:
-    table = cross_label.TABLE_3
+    table = elsewhere.TABLE_3
     assert len(table) == 20
     # More softness does not help near, and helps far: from k = 2 to k = 4.
     for place, helps in (("CIFAR10-50k", False), ("CIFAR10.1v6", False), ("CINIC10", True), ("ImageNet-Far", True)):
@@ -152,12 +153,12 @@ def test_a_u_has_its_lowest_point_at_neither_end() -> None:
     def values(*means: float) -> dict[str, dict[int, float]]:
         return {name: {0: mean, 1: mean + 0.01, 2: mean - 0.01} for name, mean in zip("abc", means, strict=True)}
 
-    assert cross_label.u_shape("", values(1.5, 1.2, 1.4), "abc").holds
-    assert not cross_label.u_shape("", values(1.5, 1.2, 1.1), "abc").holds
-    assert not cross_label.u_shape("", values(1.1, 1.2, 1.3), "abc").holds
+    assert compared.u_shape("", values(1.5, 1.2, 1.4), "abc").holds
+    assert not compared.u_shape("", values(1.5, 1.2, 1.1), "abc").holds
+    assert not compared.u_shape("", values(1.1, 1.2, 1.3), "abc").holds
     noisy = values(1.21, 1.2, 1.4)
     noisy["a"] = {0: 1.0, 1: 1.21, 2: 1.42}
-    assert not cross_label.u_shape("", noisy, "abc").holds
+    assert not compared.u_shape("", noisy, "abc").holds
 
 
 def test_table_1_from_end_to_end(rerun: Rerun, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,8 @@ SHUFFLED = "CIFAR-10H, shuffled within class"
 TEMPERED = {2.0: "CIFAR-10H, temperature 2", 4.0: "CIFAR-10H, temperature 4"}
 SMOOTHED = "CIFAR-10H, half uniform"
 """Softer than any label set of the paper, to see the other side of a U."""
+BY_SOFTNESS = (HARD, H, *TEMPERED.values(), SMOOTHED)
+"""One set of people's labels from hard to softest: the axis of a U."""
 LOW_MASS, HIGH_MASS = 0.05, 0.2
 """Mass on the nine other classes, as Section 7.1 gives it."""
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from sfumato.papers.paper import Paper
 from sfumato.papers.sucholutsky_2023.costs import cost_benefit
 from sfumato.papers.sucholutsky_2023.counting import information_ratios, triplet_constraints
-from sfumato.papers.sucholutsky_2023.cross_label import cross_label, generalization, predicted_entropy, table_3
+from sfumato.papers.sucholutsky_2023.cross_label import cross_label
 from sfumato.papers.sucholutsky_2023.dimensions import effective_dimensionality
+from sfumato.papers.sucholutsky_2023.elsewhere import generalization, table_3
 from sfumato.papers.sucholutsky_2023.informative import label_informativeness
 from sfumato.papers.sucholutsky_2023.label_properties import experimental_setup, table_2
 from sfumato.papers.sucholutsky_2023.noise import signal_and_noise
+from sfumato.papers.sucholutsky_2023.predicted import predicted_entropy
 from sfumato.papers.sucholutsky_2023.recovery import simulations
 from sfumato.papers.sucholutsky_2023.similarity import similarity_judgments
 from sfumato.papers.sucholutsky_2023.small_data import table_1
