@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +64,8 @@ def reconcile(
     from sfumato.pay.asking import reconcile as reconciled
 
     asked = _read(study, output)
-    found = reconciled(_place(asked, store), asked, _given(submissions, ask_platform, screening), with_ids=with_ids)
+    given = _given(asked, submissions, ask_platform, screening)
+    found = reconciled(_place(asked, store), asked, given, with_ids=with_ids)
     _show_people(found)
     _show_mismatches(found)
     if output is not None:
@@ -94,7 +96,8 @@ def pay(
 
     asked = _read(study, output)
     earlier = read_paid(paid)
-    whole = payments_of(_place(asked, store), asked, _given(submissions, ask_platform, screening), with_ids=with_ids)
+    given = _given(asked, submissions, ask_platform, screening)
+    whole = payments_of(_place(asked, store), asked, given, with_ids=with_ids)
     found = whole.without(earlier)
     _show_payments(found, asked, len(whole) - len(found))
     _show_changed(whole.changed(earlier), asked)
@@ -121,10 +124,10 @@ def _place(study: Study, store: str | None) -> Any:
     return StorePlace.of(store or store_beside(study))
 
 
-def _given(submissions: Path | None, ask_platform: bool, screening: Path | None) -> Sources:
-    from sfumato.pay.asking import Sources
+def _given(study: Study, submissions: Path | None, ask_platform: bool, screening: Path | None) -> Sources:
+    from sfumato.pay.asking import Sources, caller_for
 
-    return Sources(submissions, ask_platform, screening)
+    return Sources(submissions, caller_for(study, os.environ) if ask_platform else None, screening)
 
 
 def _show_people(found: Reconciliation) -> None:

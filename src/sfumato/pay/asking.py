@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from sfumato.elicit.database import StorePlace
 from sfumato.elicit.exporting import export
 from sfumato.elicit.participants import Participant, Turnout, turnout_of
 from sfumato.elicit.platforms import platform_of
-from sfumato.elicit.platforms.calling import request_key
+from sfumato.elicit.platforms.calling import Caller, request_key
 from sfumato.elicit.platforms.columns import read_export
 from sfumato.elicit.platforms.platform import Platform, Submission
 from sfumato.errors import BadSetting, Where
@@ -29,10 +28,11 @@ from sfumato.study import Study
 
 @dataclass(frozen=True)
 class Sources:
-    """Where to look beside the store: the platform's export as a CSV, or its API; and who was set aside."""
+    """Where to look beside the store: the platform's export as a CSV, or its API (`caller_for`); and a screening
+    table that says who is set aside."""
 
     submissions: Path | None = None
-    ask_platform: bool = False
+    caller: Caller | None = None
     screening: Path | None = None
 
 
@@ -64,14 +64,13 @@ def _known(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool)
         file = Path(folder) / "answers.parquet"
         export(place, study.name, file)
         annotations = Annotations.read(file)
-    platform = platform_of(study)
-    submissions = _submissions(study, platform, turnout, sources)
+    submissions = _submissions(study, turnout, sources)
     aside = _set_aside(sources.screening) if sources.screening else {}
     found = reconciled(
         turnout.people,
         study,
         submissions=submissions,
-        platform=platform,
+        platform=platform_of(study),
         set_aside=aside,
         n_failed=failed_checks(annotations, study),
         with_ids=with_ids,
@@ -79,11 +78,35 @@ def _known(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool)
     return _Known(turnout, annotations, aside, found)
 
 
-def _submissions(
-    study: Study, platform: Platform | None, turnout: Turnout, sources: Sources
-) -> list[Submission] | None:
-    if sources.submissions is None and not sources.ask_platform:
+def caller_for(study: Study, environment: Mapping[str, str]) -> Caller:
+    """Whom to ask at the study's platform, with the token of the environment; an error where there is none."""
+    platform = _needed(study)
+    caller = platform.caller(environment)
+    if caller is None:
+        raise BadSetting(
+            f"found no token for {platform.title} in the environment",
+            expected=f"{platform.token_names} in the environment",
+            fix="set it for this command alone, or give the platform's export with --submissions",
+            code="no-token",
+        )
+    return caller
+
+
+def _submissions(study: Study, turnout: Turnout, sources: Sources) -> list[Submission] | None:
+    if sources.submissions is not None:
+        return _needed(study).submissions(read_export(sources.submissions))
+    if sources.caller is None:
         return None
+    ids = _needed(study).study.split() or sorted(_studies(turnout.people))
+    return [
+        submission
+        for each in ids
+        for submission in sources.caller.submissions(each, request_key(turnout.secret, "", f"submissions {each}"))
+    ]
+
+
+def _needed(study: Study) -> Platform:
+    platform = platform_of(study)
     if platform is None:
         raise BadSetting(
             "found a study without [platform]",
@@ -92,22 +115,7 @@ def _submissions(
             code="no-platform",
             where=Where(str(study.path) if study.path else None),
         )
-    if sources.submissions is not None:
-        return platform.submissions(read_export(sources.submissions))
-    caller = platform.caller(os.environ)
-    if caller is None:
-        raise BadSetting(
-            f"found no token for {platform.title} in the environment",
-            expected=f"{platform.token_names} in the environment",
-            fix="set it for this command alone, or give the platform's export with --submissions",
-            code="no-token",
-        )
-    ids = platform.study or " ".join(sorted(_studies(turnout.people)))
-    return [
-        submission
-        for each in ids.split()
-        for submission in caller.submissions(each, request_key(turnout.secret, "", f"submissions {each}"))
-    ]
+    return platform
 
 
 def _studies(people: tuple[Participant, ...]) -> set[str]:
