@@ -12,6 +12,7 @@ import click
 
 from sfumato.cli.bonus_checking import check_bonus
 from sfumato.cli.options import PATH
+from sfumato.cli.rules_checking import check_rules
 from sfumato.cli.showing import printable
 from sfumato.errors import MissingExtra
 
@@ -67,7 +68,7 @@ def command(
 
     check_public(host, public, LOOPBACK)
     check_https(public, proxy, plain_http)
-    checked = check_study(study, pictures=False, also=(check_bonus,))
+    checked = check_study(study, pictures=False, also=(check_bonus, check_rules))
     asked, items = asked_as_planned(checked, plan)
     hashed = hashed_password(asked, password, password_file)
     listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)

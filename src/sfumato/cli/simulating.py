@@ -113,7 +113,8 @@ def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTw
     """How CIFAR-10S annotators would answer, where the study asks what they were asked."""
     from sfumato.elicit.kinds.top_two.kind import TopTwo
 
-    if study.question.kind != TopTwo.name:
+    # Such people know no other form.
+    if any(question.kind != TopTwo.name for question in study.questions):
         return None
     from sfumato.label import ClassSimilarity
     from sfumato.label.simulated import SimulatedTopTwo

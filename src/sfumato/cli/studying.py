@@ -10,9 +10,11 @@ import click
 
 from sfumato.cli.bonus_checking import check_bonus
 from sfumato.cli.options import PATH, NameList, check_not_negative
+from sfumato.cli.rules_checking import check_rules
 from sfumato.cli.serving import STORE_HELP, asked_as_planned, missing_extra
 from sfumato.cli.showing import printable, say_written
 from sfumato.cli.study_comparing import compare
+from sfumato.cli.study_depth import depth
 from sfumato.cli.study_entering import entry, forget
 from sfumato.cli.study_paying import pay, reconcile
 from sfumato.study import Assignment, Framing
@@ -56,7 +58,7 @@ def check(study: Path) -> None:
     """
     from sfumato.elicit.checking import check_study
 
-    checked = check_study(study, also=(check_bonus,))
+    checked = check_study(study, also=(check_bonus, check_rules))
     asked_as_planned(checked, None)
     _show(checked)
 
@@ -123,5 +125,5 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
         click.echo(f"{address.rstrip('/')}/s/{token}")
 
 
-for each in (compare, entry, reconcile, pay, forget):
+for each in (compare, depth, entry, reconcile, pay, forget):
     command.add_command(each)

@@ -32,4 +32,6 @@ def answers_by_arm(place: StorePlace, study: Study, folder: Path) -> tuple[Annot
             arms = store.arms_of(connection, row["id"])
     finally:
         engine.dispose()
-    return Annotations.read(file), {person: study.arms[arm].name for person, arm in arms.items()}
+    # In the order of the study file, whoever came first.
+    in_order = sorted(arms.items(), key=lambda each: each[1])
+    return Annotations.read(file), {person: study.arms[arm].name for person, arm in in_order}

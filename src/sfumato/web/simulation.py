@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.simulated import Annotator, Asked, Response, Truth, number_of
 from sfumato.errors import BadSetting, show
+from sfumato.plan.costs import DEFAULT_TIMES
 from sfumato.settings import share
 from sfumato.study import Study
 from sfumato.web.client import State, Visitor
@@ -109,7 +110,8 @@ def simulate(
             code="too-few-links",
         )
     summary = Summary(len(annotators))
-    shared = _Shared(study, kinds_of(study), truth, stimulus_of, pace, wait_seconds, summary, progress)
+    kinds = kinds_of(study)
+    shared = _Shared(study, kinds, _slower(kinds), truth, stimulus_of, pace, wait_seconds, summary, progress)
     drops_out = rng.random(len(annotators)) < dropouts
     leaves_at = np.where(drops_out, rng.random(len(annotators)), np.inf)
     seeds = rng.integers(2**63, size=len(annotators))
@@ -171,6 +173,8 @@ class _Shared:
 
     study: Study
     kinds: Sequence[Kind]
+    slower: Sequence[float]
+    """How many times as long as the first each question takes."""
     truth: Truth
     stimulus_of: StimulusOf
     pace: float
@@ -278,7 +282,8 @@ class _Visit:
 
         def answered(question: int) -> Response:
             asked = Asked(shared.kinds[question], stimulus, shared.study)
-            return self.annotator.answer(shared.truth.shown(stimulus), asked, np.random.default_rng(seed))
+            said = self.annotator.answer(shared.truth.shown(stimulus), asked, np.random.default_rng(seed))
+            return replace(said, seconds=said.seconds * shared.slower[question])
 
         first = answered(trial["question"])
         is_unsure = self.may_be_unsure and trial["question"] == 0 and first.doubt > UNSURE_ABOVE
@@ -333,6 +338,12 @@ class _Visit:
         summary = self.shared.summary
         if self.shared.progress is not None:
             self.shared.progress(summary.ended.total(), summary.n_annotators, summary.n_acknowledged)
+
+
+def _slower(kinds: Sequence[Kind]) -> list[float]:
+    """How many times as long as the first each kind takes, by the times that are known of people."""
+    known = [DEFAULT_TIMES[kind.name].seconds if kind.name in DEFAULT_TIMES else None for kind in kinds]
+    return [each / known[0] if each and known[0] else 1.0 for each in known]
 
 
 def _not_negative(name: str, value: float) -> None:

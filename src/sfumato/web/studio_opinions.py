@@ -17,7 +17,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from sfumato.agreement import agreement
-from sfumato.agreement.answers import Answers, leading
+from sfumato.agreement.by_person import retest_by_person
 from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
 from sfumato.elicit.kinds import kinds_of
@@ -145,20 +145,9 @@ def _doubt(beliefs: Beliefs) -> dict[str, Any]:
 
 def _repeats(beliefs: Beliefs) -> dict[str, dict[str, Any]]:
     """Of everybody who answered about an item again: how often the class stayed, and how far the belief moved."""
-    pairs = Answers.of(beliefs).repeats
-    before, after = pairs.before.probs(), pairs.after.probs()
-    same = (leading(before) & leading(after)).any(axis=1) if len(before) else np.zeros(0, bool)
-    moved = np.abs(before - after).sum(axis=1) / 2
-    who, names = pairs.before.annotator, beliefs.annotator.names.to_pylist()
-    n_pairs = np.bincount(who, minlength=len(names))
-    n_same, far = (np.bincount(who, weights=each, minlength=len(names)) for each in (same, moved))
     return {
-        names[person]: {
-            "n": int(n_pairs[person]),
-            "same": int(n_same[person]),
-            "moved": round(float(far[person] / n_pairs[person]), 3),
-        }
-        for person in np.flatnonzero(n_pairs)
+        each.annotator: {"n": each.n_repeats, "same": each.n_same_class, "moved": round(each.total_variation, 3)}
+        for each in retest_by_person(beliefs).people
     }
 
 
