@@ -26,6 +26,7 @@ sys.path.insert(0, str(HERE.parent / "support"))
 from crowd import write_crowd_study  # noqa: E402
 from database_kill_trial import backend_kill_trial, postmaster_kill_trial  # noqa: E402
 from kill_trial import KillReport, kill_trial  # noqa: E402
+from platform_trial import platform_trial, summed  # noqa: E402
 from postgres_cluster import Cluster, cluster  # noqa: E402
 from quota_trial import LEASE_SECONDS, QuotaReport, quota_trial, write_quota_study  # noqa: E402
 from resume_trial import resume_trial  # noqa: E402
@@ -148,6 +149,22 @@ class Trials:
             all(report.clean and report.during_a_save for report in reports) and found_out == len(forgetful),
         )
 
+    def platforms(self, until: float) -> Row:
+        """Each platform's API failing, repeating itself and answering out of order; and one without keys."""
+        reports = []
+        for seed in range(self._n_seeds):
+            if reports and time.monotonic() > until:
+                break
+            reports.append(platform_trial(("prolific", "mturk")[seed % 2], n_people=48, seed=seed))
+        found = summed(reports)
+        without_keys = platform_trial("prolific", n_people=8, keys=False)
+        return Row(
+            "",
+            f"{self._n_seeds} seeds, 48 people: every request once a person and reason, every mismatch told",
+            f"{_found(found, len(reports), self._n_seeds)}; without keys {without_keys.paid_twice} paid twice",
+            found.passed and without_keys.paid_twice > 0,
+        )
+
     def controls(self, until: float) -> Row:
         """Servers with a fault put in: each trial must find its own."""
         found = {
@@ -230,6 +247,7 @@ SHARES = {
     "quota_3_postgresql": 5,
     "quota_3_kills": 4,
     "resume": 3,
+    "platforms": 2,
     "controls": 1,
     "state_machine": 10,
 }
