@@ -37,9 +37,8 @@ def main() -> None:
         seconds, cpu_seconds = seconds + taken, cpu_seconds + used
         print(f"{name:<18} {taken:7.0f} s {used:7.0f} CPU-s   {tally_in_words(tally)}")
     allowed = ALLOWED[asked.scale]
-    print(
-        f"{'together':<18} {seconds:7.0f} s {cpu_seconds:7.0f} CPU-s   {seconds / allowed:.2f} of {allowed / 60:.0f} min"
-    )
+    share = f"{seconds / allowed:.2f} of {allowed / 60:.0f} minutes"
+    print(f"{'together':<18} {seconds:7.0f} s {cpu_seconds:7.0f} CPU-s   {share}")
 
 
 def run(name: str, scale: str, folder: Path) -> tuple[float, float]:
