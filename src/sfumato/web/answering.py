@@ -123,7 +123,7 @@ class Answers:
         _check_json(headers.get(b"content-type", b"").decode("latin-1"))
         body = await _whole(receive)
         submission = decoded(SUBMISSION, body)
-        if _is_deeper(submission.answer, MAX_DEPTH):
+        if _is_deeper(submission.answer, MAX_DEPTH) or _is_deeper(submission.record.first, MAX_DEPTH):
             raise InvalidAnswer(
                 f"found lists and objects more than {MAX_DEPTH} deep in the answer",
                 expected="an answer as the page sends it",
