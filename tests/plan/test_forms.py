@@ -118,3 +118,42 @@ def test_forms_asked_about_different_items_cannot_be_compared() -> None:
     with pytest.raises(BadTable, match="0 items with two answers") as caught:
         compare_forms(table(rows), rng=np.random.default_rng(0))
     assert caught.value.code == "nothing-to-compare"
+
+
+def drawn(n_items: int, rng: np.random.Generator) -> Annotations:
+    """New items each time, four answers in each of two forms; choices are votes, tokens a belief with noise."""
+    rows: list[tuple[str, str, str, dict[str, object], float]] = []
+    for i, p in enumerate(rng.beta(1, 1, n_items)):
+        for person in range(4):
+            vote, belief = CLASSES[int(rng.random() > p)], int(np.clip(round(10 * (p + rng.normal(0, 0.2))), 0, 10))
+            rows.append((f"i{i}", f"a{person}", "choice/1", {"class": vote}, float(rng.lognormal(1, 0.4))))
+            rows.append((f"i{i}", f"b{person}", "tokens/1", tokens(belief), float(rng.lognormal(2, 0.4))))
+    return table(rows)
+
+
+def test_intervals_cover_what_other_items_would_say() -> None:
+    rng = np.random.default_rng(11)
+    whole = compare_forms(drawn(1500, rng), rng=rng, resamples=1)
+    figures = {"divergence": ("low", "high"), "per_second": ("per_second_low", "per_second_high"),
+               "more": ("more_low", "more_high")}  # fmt: skip
+    n_times, covered = 24, {0.95: 0, 0.3: 0}
+    for level in covered:
+        for _ in range(n_times):
+            found = of(compare_forms(drawn(25, rng), rng=rng, resamples=200, level=level), "tokens/1", KL)
+            truth = of(whole, "tokens/1", KL)
+            covered[level] += sum(
+                getattr(found, low) <= getattr(truth, name) <= getattr(found, high)
+                for name, (low, high) in figures.items()
+            )
+    n = n_times * len(figures)
+    assert covered[0.95] >= 0.84 * n  # 25 items are few: a little below what is said
+    assert covered[0.3] <= 0.6 * n  # the negative control: intervals that are too narrow are seen to be
+
+
+def test_the_first_form_is_the_one_that_others_are_held_against() -> None:
+    rows = [("i", who, "tokens/1", tokens(cat), 1.0) for who, cat in (("a", 9), ("b", 7), ("c", 1), ("d", 2))]
+    for arms in ({"a": "x", "b": "x", "c": "y", "d": "y"}, {"c": "y", "d": "y", "a": "x", "b": "x"}):
+        found = compare_forms(table(rows), arms, rng=np.random.default_rng(0))
+        first = next(iter(arms.values()))
+        assert found.scores[0].form == first
+        assert of(found, first, KL).more == 0.0

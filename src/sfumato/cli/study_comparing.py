@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from sfumato.cli.options import PATH
 from sfumato.cli.serving import STORE_HELP, missing_extra
 from sfumato.cli.showing import printable, say_written
+from sfumato.errors import BadSetting, CannotWrite, Where
+
+if TYPE_CHECKING:
+    from sfumato.plan.forms import FormScores
 
 NAME = 24
+PICTURES = (".svg", ".png")
 
 
 @click.command("compare")
 @click.argument("study", type=PATH)
 @click.option("--store", help=STORE_HELP)
 @click.option("-o", "--output", type=PATH, help="Every figure as a table: .csv or .parquet.")
+@click.option("--chart", type=PATH, help="Divergence by seconds spent, as a picture: .svg or .png.")
 @click.option("--seed", default=0, show_default=True, help="What groups of answers and items are drawn by.")
-def compare(study: Path, store: str | None, output: Path | None, seed: int) -> None:
+def compare(study: Path, store: str | None, output: Path | None, chart: Path | None, seed: int) -> None:
     """Compare the forms of STUDY, which has [[arms]]: how far answers in each lie from the pooled label, and what each
     annotator-second takes off, with intervals.
 
@@ -33,6 +40,13 @@ def compare(study: Path, store: str | None, output: Path | None, seed: int) -> N
         raise missing_extra(error) from error
     import numpy as np
 
+    if chart is not None and chart.suffix not in PICTURES:
+        raise BadSetting(
+            f"found --chart {str(chart)!r}",
+            expected=f"a file that ends in {' or '.join(PICTURES)}",
+            fix="name the picture so",
+            code="bad-setting",
+        )
     from sfumato.plan.forms import compare_forms
     from sfumato.study_file import read_study
 
@@ -57,6 +71,25 @@ def compare(study: Path, store: str | None, output: Path | None, seed: int) -> N
     if output is not None:
         found.write(output)
         say_written(output, f"{len(found)} figures")
+    if chart is not None:
+        _draw(found, chart)
+        say_written(chart, "a chart")
+
+
+def _draw(found: FormScores, path: Path) -> None:
+    from sfumato.report.form_curves import form_curves
+
+    drawn = form_curves(found)
+    try:
+        path.write_bytes(drawn.png() if path.suffix == ".png" else drawn.svg().encode())
+    except OSError as error:
+        raise CannotWrite(
+            f"writing failed ({error.strerror})",
+            expected="a place to write",
+            fix="check the folder and its permissions",
+            code="cannot-write",
+            where=Where(str(path)),
+        ) from error
 
 
 def _between(value: float, low: float, high: float, places: int) -> str:
