@@ -75,8 +75,9 @@ def test_a_reader_finds_their_table_from_the_top(page: str) -> None:
 
 
 def test_the_head_counts_what_came_out(page: str) -> None:
-    assert "**1 reproduced, 2 of the same direction, 1 need data that is not public.**" in page
+    assert "**1 reproduced, 2 of the same direction, 1 needs data that is not public.**" in page
     assert tally_in_words({Verdict.NOT_REPRODUCED: 2}) == "2 not reproduced"
+    assert tally_in_words({Verdict.NEEDS_DATA: 2}) == "2 need data that is not public"
 
 
 def test_a_figure_is_a_picture_with_words_beside_it(page: str) -> None:

@@ -38,7 +38,7 @@ def tally_in_words(tally: Mapping[Verdict, int]) -> str:
         Verdict.REPRODUCED: "{n} reproduced",
         Verdict.SAME_DIRECTION: "{n} of the same direction",
         Verdict.NOT_REPRODUCED: "{n} not reproduced",
-        Verdict.NEEDS_DATA: "{n} need data that is not public",
+        Verdict.NEEDS_DATA: f"{{n}} need{'s' * (tally.get(Verdict.NEEDS_DATA) == 1)} data that is not public",
     }
     return ", ".join(text.format(n=tally[verdict]) for verdict, text in words.items() if tally.get(verdict))
 
