@@ -68,11 +68,12 @@ class Books:
 
     def made_anew(self) -> Sections:
         """Every part as it is now, whatever that costs."""
+        self._wait()
         self._due_at.clear()
         self.made()
-        if (asking := self._asking) is not None:
-            asking.result()
-        self._due_at.clear()
+        self._wait()
+        for name in ("all", "people"):
+            self._due_at.pop(name, None)
         return self.made()
 
     def close(self) -> None:
@@ -80,6 +81,10 @@ class Books:
         self._aside.shutdown(wait=True, cancel_futures=True)
         if "_reader" in vars(self):
             self._reader.dispose()
+
+    def _wait(self) -> None:
+        if (asking := self._asking) is not None:
+            asking.result()
 
     @cached_property
     def _reader(self) -> sa.Engine:

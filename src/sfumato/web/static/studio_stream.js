@@ -1,49 +1,50 @@
 /** Keeps the page fresh: by a stream of events, and by asking now and then while that is broken. */
 
 const ASK_EVERY_MS = 5000;
-const TRY_AGAIN_MS = 30_000;
 const NAMES = ['progress', 'items', 'times', 'people', 'opinions', 'cost', 'happenings', 'adaptive', 'arms', 'trouble'];
 
 /** Tells `show` of every part of the page that comes, `say` how it comes.
  * @param {(parts: Record<string, any>) => void} show
  * @param {(how: 'live'|'asking'|'cut off') => void} say */
 export function follow(show, say) {
-  let asking = 0;
-  open();
+  let stream = opened();
+  let waiting = 0;
 
-  function open() {
-    const stream = new EventSource('/studio/events');
-    stream.addEventListener('open', () => {
-      clearInterval(asking);
-      asking = 0;
-      say('live');
-    });
+  function opened() {
+    const made = new EventSource('/studio/events');
+    made.addEventListener('open', () => say('live'));
     for (const name of NAMES) {
-      stream.addEventListener(name, (event) => show({ [name]: JSON.parse(/** @type {MessageEvent} */ (event).data) }));
+      made.addEventListener(name, (event) => show({ [name]: JSON.parse(/** @type {MessageEvent} */ (event).data) }));
     }
-    stream.addEventListener('ended', () => {
-      stream.close();
-      void ask();
-      instead();
+    made.addEventListener('ended', () => {
+      made.close();
+      again(0);
     });
-    stream.addEventListener('error', () => {
+    made.addEventListener('error', () => {
       // A browser tries again by itself after most faults, but not after a reply that says no.
-      if (stream.readyState === EventSource.CLOSED) instead();
-      else say('cut off');
-      void ask();
+      if (made.readyState === EventSource.CLOSED) again(ASK_EVERY_MS);
+      else void ask();
     });
+    return made;
   }
 
-  function instead() {
-    if (!asking) asking = window.setInterval(ask, ASK_EVERY_MS);
-    window.setTimeout(open, TRY_AGAIN_MS);
+  /** Asks after a while, and opens another stream once there is a reply.
+   * @param {number} afterMs */
+  function again(afterMs) {
+    clearTimeout(waiting);
+    waiting = window.setTimeout(async () => {
+      if (await ask()) stream = opened();
+      else again(ASK_EVERY_MS);
+    }, afterMs);
   }
 
+  /** Asks for all figures at once; who is known no longer sees the door instead.
+   * @returns {Promise<boolean>} */
   async function ask() {
     const reply = await fetch('/studio/state', { cache: 'no-store' }).catch(() => null);
     if (reply?.status === 401) location.reload();
-    if (!reply?.ok) return say('cut off');
-    show(await reply.json());
-    say('asking');
+    if (reply?.ok) show(await reply.json());
+    if (stream.readyState !== EventSource.OPEN) say(reply?.ok ? 'asking' : 'cut off');
+    return Boolean(reply?.ok);
   }
 }
