@@ -59,13 +59,14 @@ $practice
 # question = "What do you do when you cannot tell?"
 # choices = ["I guess one class", "I say how likely each class is"]
 # answer = "I say how likely each class is"
-
+$checks
 [people]
 # entry = "open"              # open: anyone with the address; links: only who was given a link
 answers_per_item = 5          # so many different people answer about each item
 batch_size = $batch_size               # items one person sees in a row
 # batches = 1                 # so many batches one person may do
 # repeats = 0                 # items of each batch shown once more at its end, to see how steady people are
+# repeat_distance = 8         # ... or so many items after the first time
 $adaptive
 # [limits]
 # lease_minutes = 10          # so long an item is held for someone who does nothing
@@ -103,10 +104,33 @@ ADAPTIVE = Template("""\
 # audit = 0.05                # the share of choices drawn at random, whatever they are worth
 # seconds = 2                 # what an answer takes, for weighing it against a deeper form
 
-# [deeper]                    # a richer form, asked where it tells more a second
+# [deeper]                    # a richer form; an adaptive study asks it where it tells more a second
 # kind = $deeper
-# votes = 1.07                # what an answer is worth in plain votes (sfumato plan compare measures it)
+# votes = 1.07                # what its answer is then worth in plain votes (sfumato plan compare measures it)
 # seconds = 44
+$doors""")
+
+DOORS = """\
+# unsure = true               # it opens for who says "I am not sure"
+# share = 0.1                 # ... and in this share of other answers, by chance (sfumato study depth weighs by it)
+# disagreement = 0.4          # ... and where this share of an item's answers names another class than most do
+"""
+
+CHECKS = Template("""
+# Items whose answer is known, shown in between without a word, after `at` answers or at a place of their own.
+# [[checks]]
+# item = "second"
+# at = 10
+# classes = [$first]           # the answer must lie here: so much of it on these classes together,
+# at_least = 0.6
+# none_on = [$last]           # none of it on these,
+# near = { $first = 0.7, $last = 0.3 }
+# within = 0.5                # and within this of that distribution (total variation)
+
+# [quality]
+# most_failed = 2             # who fails so many checks is marked
+# stop = false                # ... and with true thanked, and asked nothing more; answers and pay stay
+# rules = "standard"          # the screening rules whose flags the researcher's page shows (sfumato screen)
 """)
 
 INSTRUCTIONS = """\
@@ -139,6 +163,7 @@ def template(
         or '# [[practice]]\n# item = "first"\n# feedback = "This one is hard to tell for everybody."\n',
         batch_size=batch_size,
         adaptive=_adaptive(kind.name),
+        checks=_checks(kind.name, classes),
     )
 
 
@@ -146,7 +171,15 @@ def _adaptive(kind: str) -> str:
     """The keys of an adaptive study, where answers of this kind can guide one."""
     if kind not in ABOUT_ONE_ITEM:
         return ""
-    return ADAPTIVE.substitute(deeper=_quoted("tokens" if kind == "top_two" else "top_two"))
+    doors = DOORS if kind == "choice" else ""
+    return ADAPTIVE.substitute(deeper=_quoted("tokens" if kind == "top_two" else "top_two"), doors=doors)
+
+
+def _checks(kind: str, classes: Sequence[str]) -> str:
+    """The keys of checks, where answers of this kind say how likely each class is."""
+    if kind not in ABOUT_ONE_ITEM or len(classes) < 2:
+        return ""
+    return CHECKS.substitute(first=_quoted(classes[0]), last=_quoted(classes[-1]))
 
 
 def _settings(kind: Any, chosen: Mapping[str, int]) -> list[str]:
