@@ -15,6 +15,7 @@ from sfumato.elicit.beginning import begin_study
 from sfumato.elicit.checking import check_study
 from sfumato.elicit.kinds import KINDS
 from sfumato.errors import BadSetting, CannotWrite, UnknownName
+from sfumato.study import ABOUT_ONE_ITEM
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
 NAMES = [kind.name for kind in KINDS]
@@ -104,6 +105,8 @@ def test_all_that_is_commented_out_may_be_taken_in(name: str, tmp_path: Path) ->
     assert study.pay is not None
     assert study.comprehension
     assert study.practice[0].item == "first"
+    assert [check.item for check in study.checks] == ["second"] * (name in ABOUT_ONE_ITEM)
+    assert (study.deeper is not None and study.deeper.follows) is (name == "choice")
     assert study.name == "birds-2"
     assert (study.people.batches, study.limits.lease_minutes, study.items.size) == (1, 10, 160)
 
