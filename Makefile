@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: demo test docs bench faults clean system
+.PHONY: demo test docs bench faults clean system fault-tools
 
 demo: $(VENV)/.installed
 	@$(BIN)/sfumato demo
@@ -20,7 +20,8 @@ docs: $(VENV)/.documented
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
-faults: system $(VENV)/.tested
+# Every fault trial in its full form, one table at the end; what it needs beyond `make test` is installed for it alone.
+faults: system fault-tools $(VENV)/.tested
 	@$(BIN)/python -m pytest -n 2 -m slow
 	@$(BIN)/python tests/faults/run.py
 
@@ -36,6 +37,16 @@ system:
 	  run=""; [ "$$(id -u)" = 0 ] || run="sudo"; \
 	  $$run apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$run apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
 	    || { echo "could not install $$missing; on Debian or Ubuntu: apt-get install $$missing"; exit 1; }; \
+	fi
+
+# What some fault trials need besides; without it they are not run, and say so.
+fault-tools:
+	@missing=""; for each in strace faketime; do command -v $$each >/dev/null || missing="$$missing $$each"; done; \
+	if [ -n "$$missing" ]; then \
+	  echo "installing$$missing ..."; \
+	  run=""; [ "$$(id -u)" = 0 ] || run="sudo"; \
+	  $$run apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$run apt-get install -y -qq --no-install-recommends $$missing >/dev/null \
+	    || echo "could not install$$missing: some trials are not run"; \
 	fi
 
 # One stamp a set of packages, made anew when what is asked for changes.

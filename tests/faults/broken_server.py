@@ -5,6 +5,7 @@ python broken_server.py FAULT serve STUDY ...
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -13,10 +14,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from sfumato.cli import main
-from sfumato.elicit import writer
+from sfumato.elicit import database, writer
+from sfumato.elicit.clock import Clock
 from sfumato.elicit.leases import Leases
 from sfumato.elicit.person import Person, Trial
 from sfumato.errors import SfumatoError
+from sfumato.web import serving
 
 LATE_SECONDS = 0.1
 
@@ -70,7 +73,7 @@ def hold_nothing() -> None:
 
     def answered(self: Leases, trial: Trial) -> None:
         if self._held.pop(trial.id, None) is not None:
-            self._openings.take(trial.item)
+            self._of(trial).take(trial.item)
 
     def give_back(self: Leases, trial: Trial) -> None:
         self._held.pop(trial.id, None)
@@ -78,10 +81,60 @@ def hold_nothing() -> None:
     Leases.hold, Leases.answered, Leases.give_back = hold, answered, give_back  # type: ignore[method-assign]
 
 
+def sync_seldom() -> None:
+    """Commits are not waited for: the disk may have them, or not."""
+    prepare = database._prepare_sqlite
+
+    def hasty(connection: Any, record: object) -> None:
+        prepare(connection, record)
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    database._prepare_sqlite = hasty
+
+
+def ignore_commit_errors() -> None:
+    """Whatever the disk says to a commit, people hear of success."""
+    careful = writer.Writer._group
+
+    def careless(self: writer.Writer, group: list[writer.Request], alone: bool = False) -> None:
+        if alone:
+            careful(self, group, alone)
+            return
+        try:
+            with self._engine.begin() as connection:
+                self._fieldwork.begin(connection)
+                for request in group:
+                    try:
+                        request.result = request.do(self._fieldwork)
+                    except SfumatoError as error:
+                        request.error = error
+                self._fieldwork.end()
+        except sa.exc.DBAPIError:
+            pass
+        self._fieldwork.committed()
+
+    writer.Writer._group = careless  # type: ignore[method-assign]
+
+
+def lease_by_wall_clock() -> None:
+    """Leases end by the time of day, which somebody may set."""
+    Clock.monotonic = lambda self: self.now() / 1000  # type: ignore[method-assign]
+    Clock.steady = Clock.now  # type: ignore[method-assign]
+
+
+def lock_nothing() -> None:
+    """A second server may open the same file."""
+    serving.only_server = lambda _place: contextlib.nullcontext()
+
+
 FAULTS: dict[str, Callable[[], Any]] = {
     "acknowledge-early": acknowledge_early,
     "forget-keys": forget_keys,
     "hold-nothing": hold_nothing,
+    "sync-seldom": sync_seldom,
+    "ignore-commit-errors": ignore_commit_errors,
+    "lease-by-wall-clock": lease_by_wall_clock,
+    "lock-nothing": lock_nothing,
 }
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A disk that fails for a while: writes that find no room, writes and syncs that fail, a file system gone read-only.
 
-A sync that fails forgets what it should have made safe, as systems do: their cache shows the pages as they were written,
-counts them as clean, and never writes them again. A second sync then succeeds, and proves nothing.
+A sync that fails forgets what it should have made safe, as systems do: their cache shows the pages as they were
+written, counts them as clean, and never writes them again. A second sync then succeeds, and proves nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The trial: people answer while the disk fails for a while, send again what was not acknowledged, then the power goes."""
+"""The trial: people answer while the disk fails for a while, send again what was refused, and then the power goes."""
 
 from __future__ import annotations
 

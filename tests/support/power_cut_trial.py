@@ -13,23 +13,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import apsw
 import sqlalchemy as sa
 from power_cut import Disk, engine_on
 from study_at_work import items_named, plain_study, sent
 
 from sfumato.elicit import database
+from sfumato.elicit.backing_up import copy_file
 from sfumato.elicit.database import StorePlace, writing_engine
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.verifying import verify
 from sfumato.elicit.writer import Writer
 from sfumato.errors import SfumatoError, StoreDown
+from sfumato.files.replacing import replacing
 from sfumato.study import People
 
 N_ANSWERS = 12
 """Answers that are sent before a run ends without a cut."""
-MADE, BROUGHT_UP = 64, 27
-"""So often something reaches the disk when tables are made, and when an older store is brought up to date."""
 OLDER = "0002"
 """The version of a store whose migration is cut."""
 CHECKPOINTS = (1000, 20, 4)
@@ -76,11 +77,32 @@ def migration_cut_trial(n_cuts: int, *, seed: int, until: float | None = None) -
     with in_memory() as place:
         older = place / "older.sqlite"
         known = older_store(older)
+        n_operations = {each: _migrated(each, place / "whole").n_operations for each in (None, older)}
         for number in range(n_cuts):
             if until is not None and time.monotonic() > until:
                 break
-            fresh = number % 2 == 0
-            _cut_migration(None if fresh else older, place / "cut", rng, report, known)
+            store = None if number % 2 == 0 else older
+            _cut_migration(store, place / "cut", rng.randrange(1, n_operations[store]), rng, report, known)
+    return report
+
+
+def backup_cut_trial(n_cuts: int, *, seed: int, in_place: bool = False, until: float | None = None) -> CutReport:
+    """So many cuts while a store is backed up over an older backup: store and backup are whole, the old one or the new.
+
+    One that is written `in_place` is to be found out.
+    """
+    report, rng = CutReport(), random.Random(seed)
+    with in_memory() as place:
+        first = place / "first.sqlite"
+        begun(first)
+        known = _answers_of(first)
+        whole = Disk(uuid.uuid4().hex)
+        _backed_up(whole, copied(first, place / "whole"), in_place)
+        for _ in range(n_cuts):
+            if until is not None and time.monotonic() > until:
+                break
+            cut = rng.randrange(1, whole.n_operations + 2)
+            _cut_backup(copied(first, place / "cut"), cut, in_place, rng, report, known)
     return report
 
 
@@ -173,6 +195,13 @@ def handles_of(file: Path) -> set[str] | None:
 def older_store(file: Path) -> set[str]:
     """A store of the release before, with answers; returns their handles."""
     begun(file)
+    handles = _answers_of(file)
+    _made_older(file)
+    return handles
+
+
+def _answers_of(file: Path) -> set[str]:
+    """Answer in a store on a disk that does not fail; the handles of the answers."""
     disk_free = writing_engine(StorePlace.of(str(file)))
     writer = Writer(disk_free, fieldwork())
     writer.start()
@@ -185,7 +214,6 @@ def older_store(file: Path) -> set[str]:
         handles.add(str(outcome.answer))
         standing = outcome.standing
     writer.stop()
-    _made_older(file)
     return handles
 
 
@@ -220,7 +248,16 @@ def _columns(file: Path) -> dict[str, set[str]]:
     return found
 
 
-def _cut_migration(older: Path | None, folder: Path, rng: random.Random, report: CutReport, known: set[str]) -> None:
+def _cut_migration(
+    older: Path | None, folder: Path, cut: int, rng: random.Random, report: CutReport, known: set[str]
+) -> None:
+    disk = _migrated(older, folder, cut, rng.choice(CHECKPOINTS))
+    report.cuts += 1
+    _look(disk, folder / "answers.sqlite", rng, report, known if older is not None else set())
+
+
+def _migrated(older: Path | None, folder: Path, cut: int | None = None, every: int = 1000) -> Disk:
+    """The disk on which tables were made, or those of `older` brought up to date, as far as the power lasted."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     file = folder / "answers.sqlite"
@@ -228,23 +265,64 @@ def _cut_migration(older: Path | None, folder: Path, rng: random.Random, report:
         shutil.copy(older, file)
     else:
         file.touch()
-    disk = Disk(uuid.uuid4().hex, cut_before=rng.randrange(1, MADE if older is None else BROUGHT_UP))
+    disk = Disk(uuid.uuid4().hex, cut_before=cut)
     with contextlib.suppress(Exception):
-        engine = engine_on(disk, file, checkpoint_every=rng.choice(CHECKPOINTS))
+        engine = engine_on(disk, file, checkpoint_every=every)
         disk.is_over = True
         engine.dispose()
     disk.is_over = True
-    found = folder / "found"
-    found.mkdir()
+    return disk
+
+
+def _look(disk: Disk, file: Path, rng: random.Random, report: CutReport, expected: set[str]) -> None:
+    """Count what is not as it should be in the store `file` when the power is back."""
+    found = file.parent / "found"
+    found.mkdir(exist_ok=True)
     disk.found(rng, found)
-    report.cuts += 1
-    expected = known if older is not None else set()
     report.acknowledged += len(expected)
     handles = handles_of(found / file.name)
     if handles is None:
         report.corrupt += 1
     else:
         report.lost += len(expected - handles)
+
+
+def _backed_up(disk: Disk, file: Path, in_place: bool) -> Path:
+    """Back the store up as `backup` does, over a backup of before; returns where the new one is, if there is one."""
+    output = file.with_name("backup.sqlite")
+    shutil.copy(file, output)
+    engine = engine_on(disk, file)
+    try:
+        if in_place:
+            output.unlink()
+            copy_file(engine, output)
+            return output
+        with replacing(output) as part:
+            copy_file(engine, part)
+            # What `replacing` syncs before the new one takes its name.
+            disk.files[str(part)].synced()
+        return part
+    finally:
+        disk.is_over = True
+        engine.dispose()
+
+
+def _cut_backup(file: Path, cut: int, in_place: bool, rng: random.Random, report: CutReport, known: set[str]) -> None:
+    disk = Disk(uuid.uuid4().hex, cut_before=cut)
+    output = file.with_name("backup.sqlite")
+    written = output
+    with contextlib.suppress(apsw.Error, Exception):
+        written = _backed_up(disk, file, in_place)
+    disk.is_over = True
+    report.cuts += 1
+    _look(disk, file, rng, report, known)
+    # A backup that was not finished never took its name: the one of before is there, which no cut has touched.
+    copy = file.parent / "found" / written.name
+    if written == output and not in_place:
+        shutil.copy(output, copy)
+    handles = handles_of(copy)
+    report.corrupt += handles is None
+    report.lost += len(known - (handles or set())) if handles is not None else 0
 
 
 @contextlib.contextmanager

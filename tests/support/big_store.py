@@ -1,0 +1,87 @@
+"""A store with as many answers as wanted, made by SQL in seconds: as an older release left it, or as ours has it."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from study_server import write_texts_study
+
+from sfumato.elicit import database
+from sfumato.elicit.database import StorePlace, writing_engine
+
+OLDER = "0002"
+"""The version of a store before answers were chained."""
+ANSWERS_A_PERSON = 500
+N_ITEMS = 5_000
+FIRST = 2**40
+"""Ids of the first study's rows come after this."""
+STUDY = """
+INSERT INTO studies (id, name, kind, classes, secret, created_at, version)
+VALUES (1, 'texts', 'tokens', '["cat", "dog", "ship"]', 'not-a-secret', 1, 0)
+"""
+NUMBERS = "WITH RECURSIVE n(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM n WHERE k + 1 < :n) "
+ITEMS = f"""
+INSERT INTO items (id, study, item, others, told, quota)
+{NUMBERS} SELECT :first + 1 + k, 1, 't' || k, '[]', '{{}}', 10000 FROM n
+"""
+PEOPLE = f"""
+INSERT INTO annotators (id, study, pseudonym, token_hash, seed, created_at, instructed_at, attempts)
+{NUMBERS} SELECT :first + 1 + k, 1, 'A' || k, 'hash' || k, k, 1, 1, 0 FROM n
+"""
+# Everybody answers about items that follow one another, each beginning where another left off.
+TRIALS = f"""
+INSERT INTO trials (id, annotator, item, number, purpose, handle, leased_at, expires_at, state)
+{NUMBERS} SELECT :first + 1 + k, :first + 1 + k / :each, :first + 1 + (k % :items), k % :each + 1, 'label', 't' || k,
+ k, k + 600000, 1 FROM n
+"""
+ANSWERS = f"""
+INSERT INTO answers (id, study, annotator, item, trial, number, purpose, kind, payload, started_at, submitted_at,
+ received_at, seconds, key, digest, handle, record)
+{NUMBERS} SELECT :first + 1 + k, 1, :first + 1 + k / :each, :first + 1 + (k % :items), :first + 1 + k, k % :each + 1,
+ 'label', 'tokens', '{{"tokens":{{"cat":' || (k % 11) || ',"dog":' || (10 - k % 11) || '}},"others":false}}',
+ k, k + 2500, k + 2500, 2.5, 'key-' || k, printf('%064x', k), 'a' || k,
+ '{{"elapsed_ms":2500,"pointer":"mouse","order":["cat","dog","ship"],"viewport":[1280.0,720.0,1.0]}}' FROM n
+"""
+
+
+def write_older_store(file: Path, n_answers: int) -> None:
+    """A store of version `OLDER` with a study of texts, and `n_answers` answers to it."""
+    with older_release():
+        writing_engine(StorePlace.of(file)).dispose()
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA synchronous = OFF")
+    settings = {"first": FIRST, "each": ANSWERS_A_PERSON, "items": N_ITEMS}
+    connection.execute(STUDY)
+    for statement, n in (
+        (ITEMS, N_ITEMS),
+        (PEOPLE, -(-n_answers // ANSWERS_A_PERSON)),
+        (TRIALS, n_answers),
+        (ANSWERS, n_answers),
+    ):
+        connection.execute(statement, settings | {"n": n})
+    connection.commit()
+    connection.close()
+
+
+def write_big_store(file: Path, n_answers: int) -> None:
+    """The same as this release has it, its answers chained."""
+    write_older_store(file, n_answers)
+    writing_engine(StorePlace.of(file)).dispose()
+
+
+def write_big_study(folder: Path) -> Path:
+    """The study that such a store is of."""
+    return write_texts_study(folder, N_ITEMS, answers_per_item=10_000, batch_size=N_ITEMS)
+
+
+@contextlib.contextmanager
+def older_release(version: str = OLDER) -> Iterator[None]:
+    """Stores made meanwhile are as an older release made them."""
+    latest, database.LATEST = database.LATEST, version
+    try:
+        yield
+    finally:
+        database.LATEST = latest

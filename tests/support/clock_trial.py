@@ -1,0 +1,144 @@
+"""The trial: clocks are set forward and back under people at work. No lease ends early, and order is by number."""
+
+from __future__ import annotations
+
+import glob
+import itertools
+import os
+import random
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from quota_trial import QuotaReport, quota_trial, write_quota_study
+from study_at_work import DAY, LEASE, AtWork, HandClock, items_named, plain_study, sent
+from study_server import StudyServer
+
+from sfumato.study import People
+
+YEAR = 365 * DAY
+JUMPS = {
+    "a day forward": DAY,
+    "a day back": -DAY,
+    "an hour back": -3600,
+    "an hour forward (summer)": 3600,
+    "a year back": -YEAR,
+    "a year forward": YEAR,
+}
+LEAP_DAY = int(datetime(2028, 2, 28, 23, 59, 59, tzinfo=UTC).timestamp() * 1000)
+
+
+class WallClock(HandClock):
+    """A clock whose leases go by the time of day, to be found out."""
+
+    def monotonic(self) -> float:
+        return self.now() / 1000
+
+    def steady(self) -> int:
+        return self.now()
+
+
+@dataclass
+class ClockReport:
+    """What came of so many jumps, each while two people hold trials."""
+
+    jumps: int = 0
+    lost_early: int = 0
+    """Trials that were no longer held for who was answering them."""
+    kept_long: int = 0
+    """Trials of somebody who was gone that did not come back when their time was up."""
+    refused: int = 0
+    disordered: int = 0
+    """Answers whose numbers are not in the order they came in."""
+
+    @property
+    def clean(self) -> bool:
+        return not any((self.lost_early, self.kept_long, self.refused, self.disordered)) and self.jumps > 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.jumps} jumps, {self.lost_early} leases lost early, {self.kept_long} kept too long, "
+            f"{self.refused} answers refused, {self.disordered} out of order"
+        )
+
+
+def clock_trial(folder: Path, clock: type[HandClock] = HandClock, *, rounds: int = 2) -> ClockReport:
+    """Each jump `rounds` times, from an ordinary day and from the second before a 29 February."""
+    report = ClockReport()
+    for number, (jump, is_leap) in enumerate(itertools.product([*JUMPS.values()] * rounds, (False, True))):
+        ours = clock()
+        if is_leap:
+            ours.jump((LEAP_DAY - ours.now()) / 1000)
+        study = plain_study(people=People(answers_per_item=1, batch_size=2))
+        at = AtWork(str(folder / f"{clock.__name__}{number}.sqlite"), study, items_named(3), ours).start()
+        try:
+            _jumped(at, jump, report)
+        finally:
+            at.stop()
+    return report
+
+
+def _jumped(at: AtWork, jump: float, report: ClockReport) -> None:
+    """Somebody answers, the clock jumps, they answer on; somebody else leaves, and comes to nothing."""
+    report.jumps += 1
+    person, leaver = at.new(), at.new()
+    person.answer()
+    held, left = person.first().handle, leaver.first()
+    at.clock.jump(jump)
+    at.clock.advance(1)
+    other = at.new()
+    mine = [shown.handle for shown in person.standing().trials]
+    taken = {shown.stimulus.item for shown in other.standing().trials}
+    report.lost_early += held not in mine or left.stimulus.item in taken
+    report.refused += person.submit(sent(held)).code is not None
+    at.clock.advance(LEASE + 1)
+    report.kept_long += left.stimulus.item not in {shown.stimulus.item for shown in at.new().standing().trials}
+    numbers = [row[0] for row in at.rows("SELECT number FROM answers ORDER BY id")]
+    report.disordered += numbers != sorted(numbers)
+
+
+# --- a server whose clock is set from outside ---
+
+
+def faketime() -> Path | None:
+    """The library that lets a process see another time; None where it is not installed."""
+    found = sorted(glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1"))
+    return Path(found[-1]) if found else None
+
+
+def why_not() -> str | None:
+    return None if faketime() else "faketime is not installed"
+
+
+def faketime_trial(
+    folder: Path, *, seed: int, program: Sequence[str] = ("-m", "sfumato"), n_people: int = 200, n_items: int = 500
+) -> QuotaReport:
+    """The quota trial with a server whose clock jumps all the while: forward, back, across days and a year."""
+    study = write_quota_study(folder / "study", 3, n_people=n_people, n_items=n_items)
+    offset, store = folder / "offset", str(folder / "answers.sqlite")
+    offset.write_text("+0")
+    environment = [
+        f"LD_PRELOAD={faketime()}",
+        f"FAKETIME_TIMESTAMP_FILE={offset}",
+        "FAKETIME_NO_CACHE=1",
+        "FAKETIME_DONT_FAKE_MONOTONIC=1",
+    ]
+    with StudyServer(study, store=store, python="env", program=(*environment, sys.executable, *program)) as server:
+        over = threading.Event()
+        jumping = threading.Thread(target=_jump, args=(offset, random.Random(seed), over))
+        jumping.start()
+        try:
+            return quota_trial(server, store, seed=seed, n_people=n_people, patience=60)
+        finally:
+            over.set()
+            jumping.join()
+
+
+def _jump(offset: Path, rng: random.Random, over: threading.Event) -> None:
+    while not over.wait(rng.uniform(0.3, 0.9)):
+        part = offset.with_name("part")
+        part.write_text(f"{rng.choice([*JUMPS.values(), 0]):+d}")
+        os.replace(part, offset)

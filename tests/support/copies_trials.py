@@ -1,0 +1,202 @@
+"""Trials of copies: exports and backups made while a crowd answers, and what is in them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+from crowd import Crowd
+from study_server import StudyServer
+
+from sfumato.elicit.backing_up import backup
+from sfumato.elicit.database import StorePlace
+from sfumato.elicit.verifying import verify
+from sfumato.errors import SfumatoError
+
+WAIT_SECONDS = 60.0
+IN_ORDER = sa.text(
+    "SELECT i.item, p.pseudonym FROM answers a JOIN items i ON i.id = a.item JOIN annotators p ON p.id = a.annotator"
+    " ORDER BY a.id"
+)
+Copy = Callable[[str, Path], None]
+
+
+@dataclass
+class CopiesReport:
+    """What was found in so many copies."""
+
+    copies: int = 0
+    answers: int = 0
+    """In the largest of them."""
+    lacking: int = 0
+    """Answers acknowledged before a copy was begun, and not in it."""
+    damaged: int = 0
+    """Copies that cannot be opened, or are not whole; exports that are not the answers up to one moment."""
+    seconds: float = 0.0
+    """The longest that one took."""
+    megabytes: float = 0.0
+    """The most memory that one took, where it was a process of its own."""
+
+    @property
+    def clean(self) -> bool:
+        return self.lacking == self.damaged == 0 and self.answers > 0
+
+    def __str__(self) -> str:
+        memory = f", {self.megabytes:.0f} MB of memory" if self.megabytes else ""
+        return (
+            f"{self.copies} copies of up to {self.answers:,} answers, {self.lacking} answers lacking, "
+            f"{self.damaged} damaged, slowest {self.seconds:.1f} s{memory}"
+        )
+
+
+# --- backups ---
+
+
+def backup_trial(
+    server: StudyServer,
+    store: str,
+    folder: Path,
+    n_copies: int,
+    *,
+    seed: int,
+    copy: Copy | None = None,
+    n_clients: int = 16,
+) -> CopiesReport:
+    """So many backups of the running `server`'s store under load; each is opened and looked through."""
+    report = CopiesReport()
+    asyncio.run(_backups(server, store, folder, n_copies, seed, copy or _backup, n_clients, report))
+    return report
+
+
+def _backup(store: str, output: Path) -> None:
+    backup(StorePlace.of(store), output)
+
+
+def copy_of_the_file(store: str, output: Path) -> None:
+    """A copy of the database file alone, as people make them; to be found out."""
+    # By a process of its own: a file that is opened and closed here would lose its locks.
+    subprocess.run(["cp", store, str(output)], check=True)
+
+
+async def _backups(
+    server: StudyServer,
+    store: str,
+    folder: Path,
+    n_copies: int,
+    seed: int,
+    copy: Copy,
+    n_clients: int,
+    report: CopiesReport,
+) -> None:
+    crowd = Crowd(server.url, n_clients, seed)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(crowd.run())
+        try:
+            for number in range(n_copies):
+                await crowd.hears_more(WAIT_SECONDS)
+                known = {id for answer in list(crowd.sent) for id in answer.ids}
+                output, begun = folder / f"copy{number}.sqlite", time.monotonic()
+                await asyncio.to_thread(copy, store, output)
+                report.seconds = max(report.seconds, time.monotonic() - begun)
+                await asyncio.to_thread(_look, output, known, report)
+                output.unlink()
+        finally:
+            crowd.stop()
+
+
+def _look(output: Path, known: set[str], report: CopiesReport) -> None:
+    report.copies += 1
+    try:
+        connection = sqlite3.connect(output)
+        try:
+            (said,) = connection.execute("PRAGMA integrity_check").fetchone()
+            handles = {row[0] for row in connection.execute("SELECT handle FROM answers")}
+        finally:
+            connection.close()
+        faults = [fault for study in verify(StorePlace.of(output)) for fault in study.faults]
+    except (sqlite3.Error, SfumatoError):
+        report.damaged += 1
+        report.lacking += len(known)
+        return
+    report.damaged += said != "ok" or bool(faults)
+    report.lacking += len(known - handles)
+    report.answers = max(report.answers, len(handles))
+
+
+# --- exports ---
+
+
+def export_trial(
+    server: StudyServer, study: Path, store: str, folder: Path, n_exports: int, *, seed: int, at_once: bool = True
+) -> CopiesReport:
+    """So many exports under load, each a process of its own: annotations and records must be of one moment, and be the
+    first answers in the order they came. Unless `at_once` the two files are exported one after the other."""
+    report = CopiesReport()
+    lengths: list[tuple[int, int]] = []
+    keys: list[list[tuple[str, str]]] = []
+    asyncio.run(_exports(server, study, store, folder, n_exports, seed, at_once, report, lengths, keys))
+    server.kill()
+    engine = sa.create_engine(StorePlace.of(store).url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        in_order = [(row.item, row.pseudonym) for row in connection.execute(IN_ORDER)]
+    for (n_annotations, n_records), found in zip(lengths, keys, strict=True):
+        report.damaged += n_annotations != n_records or found != in_order[: len(found)]
+    report.answers = max((n for n, _ in lengths), default=0)
+    return report
+
+
+async def _exports(
+    server: StudyServer,
+    study: Path,
+    store: str,
+    folder: Path,
+    n_exports: int,
+    seed: int,
+    at_once: bool,
+    report: CopiesReport,
+    lengths: list[tuple[int, int]],
+    keys: list[list[tuple[str, str]]],
+) -> None:
+    crowd = Crowd(server.url, 8, seed)
+    table, records = folder / "answers.parquet", folder / "records.parquet"
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(crowd.run())
+        try:
+            for _ in range(n_exports):
+                await crowd.hears_more(WAIT_SECONDS)
+                acknowledged, begun = crowd.n_acknowledged, time.monotonic()
+                arguments = [str(study), "--store", store, "-o", str(table)]
+                if at_once:
+                    await asyncio.to_thread(_exported, [*arguments, "--records", str(records)], report)
+                else:
+                    await asyncio.to_thread(_exported, arguments, report)
+                    await crowd.hears_more(WAIT_SECONDS)
+                    other = [*arguments[:-1], str(folder / "other.parquet"), "--records", str(records)]
+                    await asyncio.to_thread(_exported, other, report)
+                report.copies += 1
+                report.seconds = max(report.seconds, time.monotonic() - begun)
+                rows = pq.read_table(table, columns=["item", "annotator"])
+                found = list(zip(*(rows[name].to_pylist() for name in ("item", "annotator")), strict=True))
+                report.lacking += max(acknowledged - len(found), 0)
+                lengths.append((len(found), pq.read_metadata(records).num_rows))
+                keys.append(found)
+        finally:
+            crowd.stop()
+
+
+def _exported(arguments: list[str], report: CopiesReport) -> None:
+    """`sfumato export` in a process of its own, and the most memory that it took."""
+    process = subprocess.Popen([sys.executable, "-m", "sfumato", "export", *arguments], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, arguments
+    report.megabytes = max(report.megabytes, used.ru_maxrss / 1024)

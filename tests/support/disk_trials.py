@@ -1,0 +1,199 @@
+"""Trials with a server on a small disk: filled up under load, its power cut under load, read-only from the start."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crowd import Crowd
+from kill_trial import FIRST_KILL_SECONDS, LAST_KILL_SECONDS
+from small_disk import SmallDisk, small_disk
+from store_check import Findings, check_store
+from study_server import StudyServer
+from witness import Reply, Witness
+
+OURS = ("-m", "sfumato")
+N_CLIENTS = 8
+WAIT_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class FullReport:
+    """What came of filling the disk `times` times."""
+
+    times: int
+    found: Findings
+    acknowledged: int
+    refused: int
+    """Replies 503 storage-full with Retry-After."""
+    other: list[Reply] = field(repr=False)
+    """Replies that were neither that nor what was asked for."""
+    unread: int
+    """Pages that only read and could not be had while the disk was full."""
+    warned: bool
+    """Whether the researcher's page said that room was short."""
+    recovery_seconds: float
+
+    @property
+    def clean(self) -> bool:
+        wrong = (self.found.lost, self.found.doubled, self.found.missing, self.found.unknown, self.unread, self.other)
+        return not any(wrong) and self.found.integrity == "ok" and self.warned and self.refused >= self.times > 0
+
+    def __str__(self) -> str:
+        return (
+            f"full {self.times} times, {self.acknowledged:,} acknowledged, {self.found.lost} lost, "
+            f"{self.found.doubled} doubled, integrity {self.found.integrity}, {self.refused} times 503 storage-full, "
+            f"{len(self.other)} other replies, {self.unread} pages unread, "
+            f"{'warned' if self.warned else 'not warned'}, went on within {self.recovery_seconds:.1f} s"
+        )
+
+
+def disk_full_trial(study: Path, n_times: int, *, seed: int, program: Sequence[str] = OURS) -> FullReport:
+    """Fill the disk under a crowd, look at what is said, make room, and see that the crowd goes on."""
+    with small_disk() as disk:
+        store = str(disk.folder / "answers.sqlite")
+        with StudyServer(study, store=store, program=program) as server:
+            crowd, witness = Crowd(server.url, N_CLIENTS, seed), Witness(server.port)
+            run = _Filled(disk, server, crowd, witness)
+            asyncio.run(run.run(n_times))
+            server.kill()
+        found = check_store(store, [*crowd.sent, *witness.sent])
+    return FullReport(
+        run.times,
+        found,
+        crowd.n_acknowledged,
+        run.refused,
+        run.other,
+        run.unread,
+        run.warned,
+        max(run.recoveries, default=0.0),
+    )
+
+
+@dataclass
+class _Filled:
+    disk: SmallDisk
+    server: StudyServer
+    crowd: Crowd
+    witness: Witness
+    times: int = 0
+    refused: int = 0
+    unread: int = 0
+    warned: bool = True
+    other: list[Reply] = field(default_factory=list)
+    recoveries: list[float] = field(default_factory=list)
+
+    async def run(self, n_times: int) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.crowd.run())
+            try:
+                cookie = await asyncio.to_thread(_entered, self.witness, self.server.log)
+                for _ in range(n_times):
+                    await self.crowd.hears_more(WAIT_SECONDS)
+                    await asyncio.to_thread(self.disk.fill)
+                    await asyncio.to_thread(self._look, cookie)
+                    self.disk.free()
+                    self.times += 1
+                    self.recoveries.append(await self._goes_on())
+            finally:
+                self.crowd.stop()
+                self.disk.free()
+
+    def _look(self, cookie: str) -> None:
+        """Answer until it is refused, and then a little more."""
+        ends_at = time.monotonic() + WAIT_SECONDS
+        n_before = self.refused
+        while self.refused < n_before + 3 and time.monotonic() < ends_at:
+            reply = self.witness.answer()
+            if reply.status == 503 and reply.code == "storage-full" and (reply.retry_after or "").isdigit():
+                self.refused += 1
+            elif reply.status not in (200, 201):
+                self.other.append(reply)
+        self.unread += sum(status != 200 for status in self.witness.looks_around())
+        state = self.witness.ask("GET", "/studio/state", headers={"Cookie": cookie})
+        self.warned &= state.status == 200 and bool(state.body["progress"]["disk"]["is_low"])
+
+    async def _goes_on(self) -> float:
+        begun = time.monotonic()
+        with contextlib.suppress(TimeoutError):
+            await self.crowd.hears_more(WAIT_SECONDS)
+        seconds = time.monotonic() - begun
+        await asyncio.to_thread(self.witness.settle)
+        return seconds
+
+
+def _entered(witness: Witness, log: Path) -> str:
+    """The researcher's cookie, by the link that the server printed."""
+    ends_at = time.monotonic() + WAIT_SECONDS
+    while not (found := re.search(r"http://[^/\s]+(/studio/enter/\S+)", log.read_text())):
+        assert time.monotonic() < ends_at, log.read_text()
+    return witness.ask("GET", found[1]).cookie
+
+
+@dataclass(frozen=True)
+class CutReport:
+    """What came of cutting the power of a real file system under load."""
+
+    cuts: int
+    acknowledged: int
+    lost: int
+    doubled: int
+    corrupt: int
+    stayed_up: int
+    """Servers that said 503, or nothing, and were there still when the disk was gone."""
+
+    @property
+    def clean(self) -> bool:
+        return self.lost == self.doubled == self.corrupt == 0 and self.stayed_up == self.cuts and self.acknowledged > 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cuts} cuts of an ext4, {self.acknowledged:,} acknowledged, {self.lost} lost, "
+            f"{self.doubled} doubled, {self.corrupt} corrupt, {self.stayed_up} servers stayed up and said 503"
+        )
+
+
+def ext4_cut_trial(
+    new_study: Callable[[], Path], n_cuts: int, *, seed: int, program: Sequence[str] = OURS, until: float = float("inf")
+) -> CutReport:
+    """Cut the power of a real file system while a crowd answers, and look at what is there when it is back."""
+    rng = random.Random(seed)
+    cuts = acknowledged = lost = doubled = corrupt = stayed_up = 0
+    while cuts < n_cuts and (cuts == 0 or time.monotonic() < until):
+        with small_disk(48) as disk:
+            store = str(disk.folder / "answers.sqlite")
+            with StudyServer(new_study(), store=store, program=program) as server:
+                crowd = Crowd(server.url, N_CLIENTS, rng.randrange(10**9), patience=1.0)
+                stayed_up += asyncio.run(_cut(disk, server, crowd, rng))
+                server.kill()
+            disk.unmount()
+            disk.mount()
+            found = check_store(store, crowd.sent)
+        cuts += 1
+        acknowledged += crowd.n_acknowledged
+        lost += found.lost
+        doubled += found.doubled
+        corrupt += found.integrity != "ok"
+    return CutReport(cuts, acknowledged, lost, doubled, corrupt, stayed_up)
+
+
+async def _cut(disk: SmallDisk, server: StudyServer, crowd: Crowd, rng: random.Random) -> bool:
+    """Cut; whether the server was there still, and had nothing to say but 503."""
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(crowd.run())
+        await crowd.hears_more(WAIT_SECONDS)
+        witness = await asyncio.to_thread(Witness, server.port)
+        await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
+        disk.cut()
+        statuses = set()
+        for _ in range(3):
+            statuses.add((await asyncio.to_thread(witness.answer)).status)
+        crowd.stop()
+        await running
+    return statuses == {503}

@@ -1,0 +1,156 @@
+"""The trial: rows are changed, deleted and put in by hand, one at a time, and `verify` must name each, and no other."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from study_at_work import at_work, items_named, plain_study
+
+from sfumato.elicit import chain
+from sfumato.elicit.database import StorePlace, writing_engine
+from sfumato.elicit.schema import annotators, answers, trials
+from sfumato.elicit.verifying import verify
+from sfumato.study import People
+
+N_PEOPLE, N_EACH = 3, 8
+CHANGES: dict[str, Any] = {
+    "payload": '{"class":"bird"}',
+    "seconds": 99.5,
+    "started_at": 7,
+    "submitted_at": 7,
+    "received_at": 7,
+    "record": "{}",
+    "kind": "tokens",
+    "key": "another key",
+    "digest": "another digest",
+    "handle": "another handle",
+    "chain": "0" * 64,
+}
+
+
+@dataclass
+class TamperReport:
+    """How many rows were tampered with, and how many of these were named, and nothing else."""
+
+    changed: int = 0
+    deleted: int = 0
+    inserted: int = 0
+    named: int = 0
+
+    @property
+    def n(self) -> int:
+        return self.changed + self.deleted + self.inserted
+
+    @property
+    def clean(self) -> bool:
+        return self.named == self.n > 0
+
+    def __str__(self) -> str:
+        rows = f"{self.changed} rows changed, {self.deleted} deleted, {self.inserted} put in"
+        return f"{rows}: {self.named} of {self.n} named"
+
+
+def tamper_trial(store: str, n: int, *, seed: int, unseen: Sequence[str] = ()) -> TamperReport:
+    """Tamper with one row at a time, look, and put it back. Columns `unseen` are not in the chain: to be found out."""
+    rng, report = random.Random(seed), TamperReport()
+    with _without(unseen):
+        _answered(store)
+        engine = writing_engine(StorePlace.of(store))
+        try:
+            _drop_the_guards(engine)
+            assert not _named(store)
+            for number in range(n):
+                (_changed, _deleted, _inserted)[0 if unseen else number % 3](engine, store, rng, report, unseen)
+            assert not _named(store), "what was tampered with was not put back"
+        finally:
+            engine.dispose()
+    return report
+
+
+def _answered(store: str) -> None:
+    study = plain_study(people=People(answers_per_item=N_PEOPLE, batch_size=N_EACH))
+    with at_work(store, study, items_named(N_EACH)) as at:
+        for _ in range(N_PEOPLE):
+            person = at.new()
+            for _ in range(N_EACH):
+                person.answer()
+
+
+def _named(store: str) -> set[tuple[int, str]]:
+    return {(fault.id, fault.what) for study in verify(StorePlace.of(store)) for fault in study.faults}
+
+
+def _row(engine: sa.Engine, rng: random.Random) -> dict[str, Any]:
+    with engine.connect() as connection:
+        rows = connection.execute(sa.select(answers).order_by(answers.c.id)).mappings().all()
+    return dict(rng.choice(rows))
+
+
+def _changed(engine: sa.Engine, store: str, rng: random.Random, report: TamperReport, unseen: Sequence[str]) -> None:
+    row, column = _row(engine, rng), rng.choice(unseen or [*CHANGES])
+    by_id = sa.update(answers).where(answers.c.id == row["id"])
+    _do(engine, by_id.values({column: CHANGES[column]}))
+    found = _named(store)
+    _do(engine, by_id.values({column: row[column]}))
+    report.changed += 1
+    # A link that was changed does not fit the row after it, either.
+    allowed = {(row["id"], "changed"), (row["id"] + 1, "changed")} if column == "chain" else {(row["id"], "changed")}
+    report.named += (row["id"], "changed") in found and found <= allowed
+
+
+def _deleted(engine: sa.Engine, store: str, rng: random.Random, report: TamperReport, _: Sequence[str]) -> None:
+    row = _row(engine, rng)
+    _do(engine, sa.delete(answers).where(answers.c.id == row["id"]))
+    found = _named(store)
+    _do(engine, sa.insert(answers).values(row))
+    report.deleted += 1
+    report.named += found == {(row["id"], "missing")}
+
+
+def _inserted(engine: sa.Engine, store: str, rng: random.Random, report: TamperReport, _: Sequence[str]) -> None:
+    """An answer that nobody gave, with a trial of its own: behind the last, or in the place of another."""
+    with engine.connect() as connection:
+        last = connection.execute(sa.select(sa.func.max(answers.c.id))).scalar_one()
+        trial = dict(connection.execute(sa.select(trials).order_by(trials.c.id).limit(1)).mappings().one())
+        person = dict(connection.execute(sa.select(annotators).limit(1)).mappings().one())
+    row = _row(engine, rng)
+    ours = {"id": 5, "annotator": 5}
+    new = row | ours | {"id": last + 1, "trial": 5, "key": "made up", "handle": "made up"}
+    _do(engine, sa.insert(annotators).values(person | {"id": 5, "pseudonym": "made up", "token_hash": "made up"}))
+    _do(engine, sa.insert(trials).values(trial | ours | {"handle": "made up", "item": row["item"]}))
+    _do(engine, sa.insert(answers).values(new))
+    found = _named(store)
+    _do(engine, sa.delete(answers).where(answers.c.id == last + 1))
+    _do(engine, sa.delete(trials).where(trials.c.id == 5))
+    _do(engine, sa.delete(annotators).where(annotators.c.id == 5))
+    report.inserted += 1
+    report.named += found == {(last + 1, "added")}
+
+
+def _do(engine: sa.Engine, statement: sa.Executable) -> None:
+    with engine.begin() as connection:
+        connection.execute(statement)
+
+
+def _drop_the_guards(engine: sa.Engine) -> None:
+    """What a person with access to the database can do."""
+    with engine.begin() as connection:
+        if connection.dialect.name == "sqlite":
+            for verb in ("update", "delete"):
+                connection.exec_driver_sql(f"DROP TRIGGER answers_no_{verb}")
+        else:
+            connection.exec_driver_sql("ALTER TABLE answers DISABLE TRIGGER answers_append_only")
+
+
+@contextlib.contextmanager
+def _without(unseen: Sequence[str]) -> Iterator[None]:
+    columns, chain.COLUMNS = chain.COLUMNS, tuple(name for name in chain.COLUMNS if name not in unseen)
+    try:
+        yield
+    finally:
+        chain.COLUMNS = columns
