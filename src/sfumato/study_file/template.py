@@ -16,6 +16,7 @@ TEMPLATE = Template("""\
 
 title = $title
 # name = "birds-2"            # its short name in the store; otherwise the name of the folder
+# language = "en"             # of its pages: en, fr or de; several to choose from: languages = ["en", "fr"]
 
 # What people choose from. Each class gets a key (1, 2, 3, ...) on the form.
 classes = $classes

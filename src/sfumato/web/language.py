@@ -27,15 +27,15 @@ NO_SCRIPT = ("landing", "errors", "error", "format")
 """Parts that only the server says."""
 STICKS = re.compile(r"(?<=«) | (?=[:;?!»%…×])")
 """Spaces at which no line ends."""
-ONE_IN: Mapping[str, Callable[[float], bool]] = {"fr": lambda n: 0 <= n < 2}
-"""When a number takes the form `one`, in languages in which that is not just 1 (Unicode's plural rules, which browsers
-have built in)."""
+FORM_IN: Mapping[str, Callable[[float], str]] = {"fr": lambda n: "one" if 0 <= n < 2 else "other"}
+"""The form for a number, in languages in which it is not `one` for 1 and `other` for the rest (Unicode's plural rules,
+which browsers have built in)."""
 
 
 class Say(Protocol):
     """What templates call."""
 
-    def __call__(self, key: str, **values: Any) -> str: ...
+    def __call__(self, key: str, /, **values: Any) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Texts:
     language: str
     sentences: Mapping[str, Any] = field(repr=False)
 
-    def say(self, key: str, **values: Any) -> str:
+    def say(self, key: str, /, **values: Any) -> str:
         """The sentence at `key` with `values` filled in; HTML among them (`Markup`) makes the whole of it HTML."""
         found: Any = self.sentences
         for part in key.split("."):
@@ -58,7 +58,7 @@ class Texts:
 
     def within(self, table: str) -> Say:
         """`say` for the keys of one table."""
-        return lambda key, **values: self.say(f"{table}.{key}", **values)
+        return lambda key, /, **values: self.say(f"{table}.{key}", **values)
 
     def for_script(self, kinds: Sequence[str]) -> dict[str, Any]:
         """What the script of the page may have to say in a study with these kinds."""
@@ -94,8 +94,8 @@ class Texts:
     def _form(self, forms: Mapping[str, str], n: float) -> str:
         if n == 0 and "zero" in forms:
             return "zero"
-        is_one = ONE_IN[self.language](n) if self.language in ONE_IN else n == 1
-        return "one" if is_one else "other"
+        form = FORM_IN[self.language](n) if self.language in FORM_IN else "one" if n == 1 else "other"
+        return form if form in forms else "other"
 
 
 @lru_cache
