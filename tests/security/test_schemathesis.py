@@ -1,0 +1,181 @@
+"""T6: every operation of the API is sent what its document allows and what it forbids, by schemathesis.
+
+100 cases an operation here, `SFUMATO_CASES` of them in `make faults`. No failure of ours, no reply that is not in the
+document, nothing accepted that the document forbids, nothing of the researcher's without a session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from picture_study import write_picture_study
+from researcher import Researcher
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    ignored_auth,
+    negative_data_rejection,
+    response_schema_conformance,
+    status_code_conformance,
+)
+from site_client import AskedSite, asked_site
+
+from sfumato.elicit.arriving import entry_key
+from sfumato.elicit.steering import paused
+from sfumato.web import openapi, studio_access
+from sfumato.web.rates import Rate
+from sfumato.web.serving import LOOPBACK, listening, server_of
+
+N_CASES = int(os.environ.get("SFUMATO_CASES", "100"))
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    negative_data_rejection,
+    content_type_conformance,
+    response_schema_conformance,
+]
+LINES = [f"{method} {path}" for method, path in openapi.OPERATIONS]
+Case = Any
+
+
+class Fuzzed:
+    """A study on a socket, with somebody who takes part and a researcher, and what both know."""
+
+    def __init__(self, asked: AskedSite, url: str) -> None:
+        self.asked, self.url = asked, url
+        self._http = requests.Session()
+
+    def document(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
+        """The document with what can be known put in, and the headers of who asks."""
+        asked = self.asked
+        asked.site.writer.run(lambda work: paused(work, False, "test"))
+        people = [asked.ready() for _ in range(3)]
+        trials = [person.trial()["trial"] for person in people]
+        known = {
+            "token": [person.token for person in people],
+            "trial": trials,
+            "n": ["0"],
+            "index": ["0"],
+            "kind": ["choice"],
+            "file": ["form.js"],
+            "path": ["style.css"],
+            "platform": ["prolific"],
+            "number": [str(row["id"]) for row in asked.stored("items")],
+        }
+        if path.startswith("/from/"):
+            known["key"] = [asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))]
+        # A stream would not end: only who is not let in asks for it here.
+        cookie = {"Cookie": Researcher.by_link(asked).cookie} if path != "/studio/events" else {}
+        document = openapi.document(known)
+        properties = document["components"]["schemas"]["Submission"]["properties"]
+        properties["trial"] = {"type": "string", "enum": trials}
+        return document, cookie
+
+    def check(self, case: Case, headers: dict[str, str], checks: list[Any]) -> None:
+        response = case.call(base_url=self.url, session=self._http, headers=headers, allow_redirects=False)
+        case.validate_response(response, checks=checks, headers=headers)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
+    folder = write_picture_study(tmp_path_factory.mktemp("fuzzed"))
+    file = folder / "study.toml"
+    file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\n')
+    with asked_site(folder) as asked, contextlib.closing(listening("127.0.0.1", 0)) as listener:
+        asked.site.desk.tries = asked.site.desk.tries_of_address = Rate("tries", 10**6)
+        server = server_of(asked.site, LOOPBACK)
+        thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
+        thread.start()
+        try:
+            yield Fuzzed(asked, f"http://127.0.0.1:{listener.getsockname()[1]}")
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def test_the_document_has_every_route_and_no_other() -> None:
+    assert openapi.listed_routes() == set(openapi.OPERATIONS)
+
+
+def operation_of(document: dict[str, Any], line: str) -> Any:
+    method, path = line.split(" ")
+    return schemathesis.openapi.from_dict(document)[path][method]
+
+
+def run(fuzzed: Fuzzed, line: str, n_cases: int, checks: list[Any]) -> None:
+    document, headers = fuzzed.document(line.split(" ")[1])
+    operation = operation_of(document, line)
+
+    @seed(1)
+    @settings(
+        max_examples=n_cases,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.POSITIVE))
+    def allowed(case: Case) -> None:
+        fuzzed.check(case, headers, checks)
+
+    @seed(2)
+    @settings(
+        max_examples=n_cases,
+        deadline=None,
+        database=None,
+        phases=[Phase.explicit, Phase.generate, Phase.shrink],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(generation_mode=schemathesis.GenerationMode.NEGATIVE))
+    def forbidden(case: Case) -> None:
+        fuzzed.check(case, headers, checks)
+
+    allowed()
+    if "{" in line or document["paths"][line.split(" ")[1]][line.split(" ")[0].lower()].get("requestBody"):
+        forbidden()
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_operation(fuzzed: Fuzzed, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Guessing would be slow by design.
+    monkeypatch.setattr(studio_access, "is_password", lambda *_: False)
+    run(fuzzed, line, N_CASES // 2, CHECKS)
+
+
+@pytest.mark.parametrize(
+    "line", [line for line, each in zip(LINES, openapi.OPERATIONS.values(), strict=True) if each.session]
+)
+def test_nothing_of_the_researchers_without_a_session(fuzzed: Fuzzed, line: str) -> None:
+    if line.endswith("/events"):
+        pytest.skip("a stream does not end; tests/web/test_access.py asks for its head")
+    document, headers = fuzzed.document(line.split(" ")[1])
+
+    @settings(max_examples=3, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(case=operation_of(document, line).as_strategy(generation_mode=schemathesis.GenerationMode.POSITIVE))
+    def kept_out(case: Case) -> None:
+        fuzzed.check(case, headers, [ignored_auth])
+
+    kept_out()
+
+
+def test_a_server_that_accepts_anything_is_found_out(fuzzed: Fuzzed, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.web import answering
+
+    monkeypatch.setattr(answering, "decoded", lambda *_: answering.Choices(["yes", "2"]))
+    with pytest.raises((Exception, BaseExceptionGroup), match=r"[Aa]ccepted|[Nn]egative|schema"):
+        run(fuzzed, "POST /s/{token}/api/comprehension", 30, [negative_data_rejection])
+
+
+def test_a_server_that_fails_is_found_out(fuzzed: Fuzzed, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.web.pages._whole", lambda text: 1 // (len(text) - len(text)))
+    with pytest.raises((Exception, BaseExceptionGroup), match=r"[Ss]erver error"):
+        run(fuzzed, "GET /s/{token}/examples/{index}", 5, [not_a_server_error])
