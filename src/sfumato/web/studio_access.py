@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sfumato.elicit import field_store
-from sfumato.errors import NotThere
+from sfumato.errors import NotThere, SfumatoError
 from sfumato.web.answering import NOTHING, body_of, decoded
 from sfumato.web.passwords import LONGEST, is_password
 from sfumato.web.rates import TooMany
@@ -42,10 +42,12 @@ async def enter(request: Request) -> Response:
     try:
         desk.tries_of_address.count(_address(request))
     except TooMany as error:
-        return _told(site, error)
+        reply = _told(site, error, 429)
+        reply.headers["Retry-After"] = str(error.seconds)
+        return reply
     if not desk.sessions.redeem(key):
         await desk.note("somebody", "link refused", {"address": _address(request)})
-        return _html(site.error_page(_used_up(), 404, "en"), 404)
+        return _told(site, _used_up(), 404)
     reply = RedirectResponse("/studio", 303, {"Cache-Control": "no-store"})
     await _come_in(request, reply, "link")
     desk.say_link(desk.new_link())
@@ -115,17 +117,17 @@ def _address(request: Request) -> str:
 
 def _used_up() -> NotThere:
     return NotThere(
-        "found a link that does not work, or no longer",
+        "found a link that does not work, or works no more",
         expected="the link that the server printed last",
         fix="look at the terminal where the server runs: after each use it prints a new link",
         code="unknown-link",
     )
 
 
-def _told(site: Site, error: TooMany) -> Response:
-    reply = _html(site.error_page(error, 429, "en"), 429)
-    reply.headers["Retry-After"] = str(error.seconds)
-    return reply
+def _told(site: Site, error: SfumatoError, status: int) -> Response:
+    """An error as a page, in the words it has: what annotators read in their language is of no use here."""
+    message, fix = (f"{text[0].upper()}{text[1:]}." for text in (error.found.removeprefix("found "), error.fix))
+    return _html(site.page("error.html", "en", status=status, message=message, fix=fix), status)
 
 
 def _html(text: str, status: int = 200) -> Response:

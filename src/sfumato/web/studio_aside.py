@@ -22,7 +22,7 @@ from sfumato.web.studio_books import Books, Sections
 
 IDLE_SECONDS = 300.0
 PATIENCE_SECONDS = 60.0
-NICENESS = 10
+NICENESS = 5
 
 
 class Aside:

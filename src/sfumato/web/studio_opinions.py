@@ -55,7 +55,8 @@ def opinions_of(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, 
         people.setdefault(name, {})["checks"] = counts
     for name, flags in _flags(table, study, is_sample=every > 1).items():
         people.setdefault(name, {})["flags"] = flags
-    said: dict[str, Any] = {"n_answers": len(table), "every": every, "state": "none"}
+    is_hard = {each.kind for each in study.questions} == {"choice"}
+    said: dict[str, Any] = {"n_answers": len(table), "every": every, "is_hard": is_hard, "state": "none"}
     if not any(each.kind in SPOKEN_OF for each in study.questions):
         return Opinions(said | {"state": "no-classes"}, people)
     if not len(table):

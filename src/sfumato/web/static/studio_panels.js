@@ -142,11 +142,21 @@ function measures(shown, said) {
     const value = element('dd');
     const limits = each.low === null ? 'no interval yet' : `${each.low.toFixed(2)} to ${each.high.toFixed(2)}`;
     value.append(element('strong', each.value.toFixed(2)), drawnBetween(each.value, each.low, each.high), element('span', limits, { class: 'small' }));
-    list.append(term, value);
+    const both = element('div');
+    both.append(term, value);
+    list.append(both);
   }
   const { n_answers: answers, n_items: items } = shown[0];
   const of = isOwn(shown[0]) ? counted(answers, 'repeated answer') : counted(answers, 'answer');
   return [list, element('p', `From ${of} about ${counted(items, 'item')}; 95% intervals over items. ${sampled(said)}`, { class: 'small' })];
+}
+
+/** @param {Part} said */
+function whereDoubtLies(said) {
+  const { total, within, between: apart } = said.doubt;
+  if (!total) return 'There is none: everybody says the same, and is sure.';
+  if (said.is_hard) return 'Everybody names one class, and is not asked how sure they are: all doubt shows between people, who disagree.';
+  return `${percent(within / total)} of it lies within people, who are unsure; ${percent(apart / total)} between them, who disagree.`;
 }
 
 /** @param {Part} said */
@@ -157,9 +167,7 @@ export function showDoubt(said) {
     return;
   }
   const { total, within, between: apart, most, n_items: items } = said.doubt;
-  const sentence = total
-    ? `${percent(within / total)} of it lies within people, who are unsure; ${percent(apart / total)} between them, who disagree.`
-    : 'There is none: everybody is sure, and says the same.';
+  const sentence = whereDoubtLies(said);
   const about = `${total.toFixed(3)} nats an item on average, where ${most.toFixed(2)} would be no idea at all; from ${counted(items, 'item')} with two answers or more. ${sampled(said)}`;
   place.replaceChildren(
     element('p', sentence),

@@ -6,7 +6,7 @@ import { count, counted, moment } from './studio_words.js';
 const FLAGS = /** @type {Record<string, string>} */ ({
   checks: 'failed checks',
   repeats_changed: 'repeats change',
-  median_seconds: 'fast',
+  median_seconds: 'hasty',
   longest_run: 'same answer in a row',
   contradictions: 'contradictions',
 });
