@@ -25,6 +25,8 @@ from sfumato.learn.networks import NAMED
 from sfumato.learn.optimisers import OPTIMISERS
 from sfumato.learn.schedules import SCHEDULES
 from sfumato.learn.targets import TARGETS
+from sfumato.pay import BONUS_RULES
+from sfumato.pay.reconciling import MISMATCHES
 from sfumato.payloads import PAYLOAD_KINDS
 from sfumato.plan.indices import INDICES
 from sfumato.transform import TRANSFORMS
@@ -106,6 +108,8 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
         ("learn.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMISERS, *SCHEDULES)]),
         ("learn.md", list(NAMED)),
         ("plan.md", [each.name for each in INDICES]),
+        ("platforms.md", [each.name for each in BONUS_RULES]),
+        ("platforms.md", list(MISMATCHES)),
     ],
 )
 def test_pages_name_every_member(page: str, names: list[str]) -> None:
