@@ -326,8 +326,8 @@ class Fieldwork:
         return self._standing(person)
 
     def _see(self, person: Person) -> None:
-        """Note that the person is here; after a long gap the instructions come again."""
-        now = self.clock.now()
+        """Note that the person is here; after a long gap the instructions come again, and not when a clock is set."""
+        now = self.clock.steady()
         since = now - (person.seen_at or now)
         if since > 60_000 * self.study.limits.remind_after_minutes and person.instructed_at and not person.finished_at:
             self._set(person, instructed_at=None)
