@@ -6,7 +6,6 @@ import time
 
 from database_kill_trial import backend_kill_trial, postmaster_kill_trial
 from kill_trial import KillReport, kill_trial
-from resume_trial import resume_trial
 from trial import Bench, Control, Measured, Sizes, Trial
 
 RECOVERY_SECONDS = 10
@@ -94,6 +93,8 @@ def _not_durable(bench: Bench) -> Control:
 
 def _resume(bench: Bench, until: float) -> Measured:
     """Trainings killed and taken up, each job at one thread and at two."""
+    from resume_trial import resume_trial  # PyTorch, which no other trial needs
+
     cases = [(job, threads) for job in ("conv", "ffn") for threads in (1, 2)]
     reports = []
     for i, (job, threads) in enumerate(cases):
@@ -106,6 +107,8 @@ def _resume(bench: Bench, until: float) -> Measured:
 
 
 def _forgetful(bench: Bench) -> Control:
+    from resume_trial import resume_trial
+
     faults = ("restart-draws", "forget-optimiser")
     found = sum(bool(resume_trial("conv", bench.folder(), 2, seed=9, fault=fault).different) for fault in faults)
     return Control(f"{found} of {len(faults)} trainings that forget found out", found == len(faults))

@@ -55,8 +55,11 @@ class Row:
         return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
-def run(trials: list[Trial], minutes: float, sizes: Sizes) -> list[Row]:
-    """Run the trials, one after the other; what one leaves over of its time goes to those after it."""
+def run(trials: list[Trial], minutes: float, sizes: Sizes, document: Path | None = None) -> list[Row]:
+    """Run the trials, one after the other; what one leaves over of its time goes to those after it.
+
+    Each row is written into the `document` as soon as it is there.
+    """
     ends_at = time.monotonic() + 60 * minutes
     rows = []
     with tempfile.TemporaryDirectory(prefix="sfumato-faults-") as folder, cluster() as postgres:
@@ -70,6 +73,8 @@ def run(trials: list[Trial], minutes: float, sizes: Sizes) -> list[Row]:
                 flush=True,
             )
             rows.append(row)
+            if document is not None:
+                document.write_text(written(document.read_text("utf-8"), [row]), "utf-8")
     return rows
 
 
@@ -132,10 +137,8 @@ def main() -> int:
     asked = parser.parse_args()
     # Whoever is told to end ends what was started, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    rows = run(chosen(asked.only), asked.minutes, Sizes(asked.kills, asked.seeds, asked.cuts, asked.rows))
+    rows = run(chosen(asked.only), asked.minutes, Sizes(asked.kills, asked.seeds, asked.cuts, asked.rows), asked.write)
     print("\n" + table([str(row) for row in rows]))
-    if asked.write is not None:
-        asked.write.write_text(written(asked.write.read_text("utf-8"), rows), "utf-8")
     return 1 if any(row.passed == "**no**" for row in rows) else 0
 
 

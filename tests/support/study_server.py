@@ -81,7 +81,7 @@ class StudyServer:
         assert self._process is not None
         return self._process.pid
 
-    def start(self, timeout: float = 30.0) -> float:
+    def start(self, timeout: float = 120.0) -> float:
         """Start and wait until it answers; returns the seconds that took."""
         begun = time.monotonic()
         with self.log.open("wb") as log:
@@ -91,6 +91,7 @@ class StudyServer:
             )
         while b"http://" not in (text := self.log.read_bytes()):
             if self._process.poll() is not None or time.monotonic() - begun > timeout:
+                self.kill()
                 raise RuntimeError(f"the server did not start: {text.decode()}")
             time.sleep(0.01)
         self.port = int(text.split(b"http://")[1].split()[0].rsplit(b":", 1)[1])
