@@ -21,7 +21,7 @@ docs: $(VENV)/.documented
 	@echo "build/site/index.html"
 
 # Every fault trial in its full form, one table at the end; what it needs beyond `make test` is installed for it alone.
-faults: system fault-tools $(VENV)/.tested
+faults: system fault-tools $(VENV)/.fuzzed
 	@$(BIN)/python -m pytest -n 2 -m slow
 	@$(BIN)/python tests/faults/run.py
 
@@ -62,6 +62,10 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/.tested: $(VENV)/.installed
 	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,report,postgres,test,scale,bench,docs]'
+	@touch $@
+
+$(VENV)/.fuzzed: $(VENV)/.tested
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[fuzz]'
 	@touch $@
 
 $(VENV)/.documented: $(VENV)/bin/python pyproject.toml constraints.txt

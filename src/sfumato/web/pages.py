@@ -10,10 +10,11 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
 from sfumato.elicit import store
+from sfumato.elicit.decoding import DECODER
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.kind import Stimulus, folder_of
 from sfumato.elicit.kinds import KINDS
-from sfumato.elicit.pictures import Picture, blended, rendered, rendered_file
+from sfumato.elicit.pictures import Picture, blended, rendered
 from sfumato.errors import NotNow, NotThere, SfumatoError
 from sfumato.study import Entry
 from sfumato.web.language import chosen, texts_in
@@ -144,7 +145,9 @@ def _rendered(site: Site, item: str) -> Picture:
     found = site.items.get(item)
     if found is None or found.text is not None:
         raise _no_picture()
-    return rendered(found, site.study.items)
+    if found.picture is None:
+        return rendered(found, site.study.items)
+    return DECODER.rendered_file(found.picture, site.study.items.upscale, site.study.items.size)
 
 
 @lru_cache(PICTURES_KEPT)
@@ -154,7 +157,7 @@ def _mixed(site: Site, first: str, second: str, share: float) -> Picture:
 
 @lru_cache(PICTURES_KEPT)
 def _example(path: Path, site: Site) -> Picture:
-    return rendered_file(path, site.study.items.upscale, site.study.items.size)
+    return DECODER.rendered_file(path, site.study.items.upscale, site.study.items.size)
 
 
 def _whole(text: str) -> int:
