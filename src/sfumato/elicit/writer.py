@@ -28,7 +28,9 @@ T = TypeVar("T")
 GROUP = 512
 """Requests committed together at most."""
 PAUSE_SECONDS = 1.0
-"""How long a store that failed is left alone, and how long requests of a group that failed are tried one by one."""
+"""How long a store whose disk failed is left alone."""
+ONE_BY_ONE_SECONDS = 5.0
+"""How long requests of a group that failed are tried one by one: those that write nothing succeed on a full disk."""
 
 
 @dataclass(slots=True, eq=False)
@@ -125,7 +127,7 @@ class Writer:
 
     def _one_by_one(self, group: list[Request], error: Exception) -> None:
         """Do each request of a group that failed by itself, for as long as others can be asked to wait."""
-        ends_at = time.monotonic() + PAUSE_SECONDS
+        ends_at = time.monotonic() + ONE_BY_ONE_SECONDS
         for number, request in enumerate(group):
             if time.monotonic() > ends_at or not self._is_sure:
                 _refuse(group[number:], error)
