@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 # Raw HTML stays text: whatever a study file says, a page of ours shows it and runs none of it.
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+CUT = Markup("\0")
+"""Where a page is filled in later."""
 
 
 @dataclass(eq=False)
@@ -61,12 +63,8 @@ class Site:
         self._feedback = {each.item: _html(each.feedback) for each in self.study.practice}
         self._judged = frozenset(each.item for each in self.study.practice if each.region is not None)
         self._fixed = {name: self._study_config(texts_in(name)) for name in self.study.languages}
-        kinds = [kind.name for kind in self.kinds]
-        self._script_texts = {
-            name: htmlsafe_json_dumps(texts_in(name).for_script(kinds), ensure_ascii=False)
-            for name in self.study.languages
-        }
         self.platform = platform_of(self.study)
+        self._around = {name: self._around_person(texts_in(name)) for name in self.study.languages}
         self.desk = Desk(self, public=self.public)
 
     def page(self, template: str, language: str | None = None, **values: Any) -> str:
@@ -83,7 +81,8 @@ class Site:
     def study_page(self, token: str, welcome: Welcome) -> str:
         """The page on which a person takes the study, in their language, classes in their own order."""
         config, texts = self.config(token, welcome), texts_in(welcome.language)
-        forms = [
+        own = [str(htmlsafe_json_dumps(config))]
+        own += [
             self._templates.get_template(f"{kind.name}/form.html").render(
                 kind=kind,
                 classes=config["classes"],
@@ -94,16 +93,22 @@ class Site:
             )
             for kind, question in zip(self.kinds, config["questions"], strict=True)
         ]
+        before, *after = self._around[welcome.language]
+        return before + "".join(mine + rest for mine, rest in zip(own, after, strict=True))
+
+    def _around_person(self, texts: Texts) -> list[str]:
+        """The study page but for what is a person's own: the parts before, between and after it, made once."""
         kinds = [kind.name for kind in self.kinds]
-        return self.page(
+        page = self.page(
             "study.html",
-            welcome.language,
-            config=config,
-            forms=[Markup(form) for form in forms],
+            texts.language,
+            config=CUT,
+            forms=[CUT] * len(kinds),
             kinds=kinds,
-            texts=self._script_texts[welcome.language],
+            texts=htmlsafe_json_dumps(texts.for_script(kinds), ensure_ascii=False),
             platform=self.platform.title if self.platform else "",
         )
+        return page.split(CUT)
 
     def config(self, token: str, welcome: Welcome) -> dict[str, Any]:
         """What the page needs to know before it asks for anything."""
