@@ -32,14 +32,15 @@ from sfumato.elicit import store
 from sfumato.elicit.database import StorePlace, writing_engine
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.kind import Stimulus
-from sfumato.elicit.kinds.choice.kind import Choice
+from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.leases import Leases
-from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN, answers, items, refused
+from sfumato.elicit.record import Record
+from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN, answers, items, refused, trials
 from sfumato.elicit.standing import Outcome, Sent, Standing
 from sfumato.elicit.turns import Turns
 from sfumato.elicit.writer import Request, Writer
 from sfumato.errors import InvalidAnswer, NotThere, StoreDown
-from sfumato.study import Limits, People, PracticeItem
+from sfumato.study import Deeper, Limits, People, PracticeItem, Question, Study
 
 LEASE = 60
 MOST_AT_ONCE = 3
@@ -190,6 +191,7 @@ class Steps(RuleBasedStateMachine):
     """Random steps. `engine` is a store that many runs share, each with a study of its own."""
 
     engine: sa.Engine
+    study: Study = STUDY
     fieldwork: type[Fieldwork] = Fieldwork
     numbers = itertools.count(1)
 
@@ -202,9 +204,9 @@ class Steps(RuleBasedStateMachine):
         self.register()
 
     def start(self) -> None:
-        study = replace(STUDY, name=self.name, people=replace(self.people, answers_per_item=self.model.quota))
+        study = replace(self.study, name=self.name, people=replace(self.people, answers_per_item=self.model.quota))
         stimuli = [Stimulus(item) for item in ("practice", *ITEMS)]
-        self.work = self.fieldwork(study, [Choice()], stimuli, None, self.clock, random.Random(self.seed))
+        self.work = self.fieldwork(study, kinds_of(study), stimuli, None, self.clock, random.Random(self.seed))
         self.writer = Writer(self.engine, self.work)
         self.ask(lambda work: None)
 
@@ -219,6 +221,10 @@ class Steps(RuleBasedStateMachine):
 
     def someone(self, who: int) -> Taker:
         return self.model.people[who % len(self.model.people)]
+
+    def given(self, handle: str, chosen: str = "cat", key: str | None = None) -> Sent:
+        """An answer as the page would send it."""
+        return sent(handle, chosen, key)
 
     def submit(self, person: Taker, answer: Sent) -> Outcome:
         return self.ask(lambda work: work.submit(person.token_hash, answer))
@@ -243,7 +249,7 @@ class Steps(RuleBasedStateMachine):
         if person.withdrawn or not person.asked:
             return
         handle, asked = list(person.asked.items())[which % len(person.asked)]
-        answer = sent(handle, chosen)
+        answer = self.given(handle, chosen)
         outcome = self.submit(person, answer)
         if asked.state == ANSWERED:
             code = "already-answered"
@@ -275,8 +281,9 @@ class Steps(RuleBasedStateMachine):
         person = self.someone(who)
         if person.sent:
             answer, *_ = list(person.sent.values())[which % len(person.sent)]
+            other = "dog" if answer.answer.get("class") == "cat" else "cat"
             with pytest.raises(InvalidAnswer) as caught:
-                self.submit(person, sent(answer.trial, "dog" if answer.answer["class"] == "cat" else "cat", answer.key))
+                self.submit(person, sent(answer.trial, other, answer.key))
             assert caught.value.code == "key-reused"
 
     @rule(who=WHO, other=WHO, which=WHICH)
@@ -284,7 +291,7 @@ class Steps(RuleBasedStateMachine):
         person, other_person = self.someone(who), self.someone(other)
         if person is not other_person and other_person.asked:
             with pytest.raises(NotThere):
-                self.submit(person, sent(list(other_person.asked)[which % len(other_person.asked)]))
+                self.submit(person, self.given(list(other_person.asked)[which % len(other_person.asked)]))
 
     @rule(who=WHO, which=WHICH)
     def no_answer(self, who: int, which: int) -> None:
@@ -292,7 +299,7 @@ class Steps(RuleBasedStateMachine):
         if (open_ := [handle for handle, each in person.asked.items() if each.state == OPEN]) and not person.withdrawn:
             self.model.lapse()
             with pytest.raises(InvalidAnswer):
-                self.submit(person, sent(open_[which % len(open_)], "bird"))
+                self.submit(person, self.given(open_[which % len(open_)], "bird"))
 
     @rule(seconds=st.sampled_from([1, LEASE // 2 + 1, LEASE - 1, LEASE, 5 * LEASE]))
     def expire(self, seconds: int) -> None:
@@ -333,10 +340,12 @@ class Steps(RuleBasedStateMachine):
         self.next(who, False)
         person = self.someone(who)
 
+        given = [self.given(handle) for handle in list(person.asked)[which:]]
+
         def breaks(work: Fieldwork) -> None:
             work.standing(person.token_hash)
-            for handle in list(person.asked)[which:]:
-                work.submit(person.token_hash, sent(handle))
+            for answer in given:
+                work.submit(person.token_hash, answer)
             raise ZeroDivisionError
 
         with pytest.raises(StoreDown):
@@ -351,7 +360,9 @@ class Steps(RuleBasedStateMachine):
             names = {
                 number: stimulus.item for number, (stimulus, _) in store.stimuli(connection, self.work.number).items()
             }
-            taken = {names[item]: n for (item, _), n in store.taken(connection, self.work.number).items()}
+            taken: Counter[str] = Counter()
+            for (item, _), n in store.taken(connection, self.work.number).items():
+                taken[names[item]] += n
         assert taken == self.model.taken()
         assert self.work._memory.leases.room() == sum(max(self.model.quota - taken.get(item, 0), 0) for item in ITEMS)
 
@@ -364,14 +375,42 @@ class Steps(RuleBasedStateMachine):
             found = {tuple(row) for row in connection.execute(stored.where(answers.c.study == self.work.number))}
             kept = {tuple(row) for row in connection.execute(aside.where(refused.c.study == self.work.number))}
         sent_ = [(person, *each) for person in self.model.people for each in person.sent.values()]
-        trials = [(answer, id_, person.asked[answer.trial]) for person, answer, id_, code in sent_ if code is None]
-        assert found == {(answer.key, id_, asked.item, asked.purpose) for answer, id_, asked in trials}
+        taken = [(answer, id_, person.asked[answer.trial]) for person, answer, id_, code in sent_ if code is None]
+        assert found == {(answer.key, id_, asked.item, asked.purpose) for answer, id_, asked in taken}
         assert kept == {(answer.key, code) for _, answer, _, code in sent_ if code is not None}
 
 
-class KeepingTurns(Turns):
-    def give_back(self, trial: object) -> None:
-        pass
+class DeeperSteps(Steps):
+    """The same steps where a deeper form opens after the choice, by each of its doors."""
+
+    study = replace(STUDY, deeper=Deeper(Question("tokens"), unsure=True, share=0.4, disagreement=0.5))
+
+    def given(self, handle: str, chosen: str = "cat", key: str | None = None) -> Sent:
+        asked = sa.select(trials.c.question, trials.c.deeper, trials.c.number).where(trials.c.handle == handle)
+        with self.engine.connect() as connection:
+            question, deeper, number = connection.execute(asked).one()
+        plain = sent(handle, chosen, key)
+        if question == 1:
+            record = plain.record
+        elif deeper is not None:
+            record = Record(elapsed_ms=1500, opened="asked", first={"class": chosen})
+        elif number % 3 == 0:
+            record = Record(elapsed_ms=1500, opened="unsure")
+        else:
+            return plain
+        answer = {"tokens": {chosen: 10}, "others": False}
+        # Another body than that of the choice alone, and so another digest.
+        return replace(plain, answer=answer, record=record, digest=plain.digest[::-1])
+
+    def teardown(self) -> None:
+        super().teardown()
+        if hasattr(self, "work"):
+            said = sa.select(answers.c.kind, trials.c.question, trials.c.deeper).join(trials)
+            with self.engine.begin() as connection:
+                for kind, question, why in connection.execute(said.where(answers.c.study == self.work.number)):
+                    # One answer a trial, in the form that the trial says was answered last.
+                    assert (kind, question == 1) in (("tokens/1", True), ("choice/1", False))
+                    assert question == 1 or why is None
 
 
 class LapsesUnwritten(Fieldwork):
@@ -413,8 +452,8 @@ def engine() -> Iterator[sa.Engine]:
         engine.dispose()
 
 
-def run(engine: sa.Engine, fieldwork: type[Fieldwork], budget: settings) -> None:
-    run_state_machine_as_test(type("Run", (Steps,), {"engine": engine, "fieldwork": fieldwork}), settings=budget)
+def run(engine: sa.Engine, fieldwork: type[Fieldwork], budget: settings, steps: type[Steps] = Steps) -> None:
+    run_state_machine_as_test(type("Run", (steps,), {"engine": engine, "fieldwork": fieldwork}), settings=budget)
 
 
 def test_the_study_does_as_the_model(engine: sa.Engine) -> None:
@@ -422,6 +461,16 @@ def test_the_study_does_as_the_model(engine: sa.Engine) -> None:
 
 
 FEW = settings(BUDGET, max_examples=60, phases=[Phase.generate])
+
+
+def test_a_study_with_a_deeper_form_does_as_the_same_model(engine: sa.Engine) -> None:
+    run(engine, Fieldwork, settings(BUDGET, max_examples=max(BUDGET.max_examples // 3, 1)), DeeperSteps)
+
+
+def test_a_form_that_is_not_noted_is_found(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Turns, "deepened", lambda self, trial, *, unsure: setattr(trial, "question", 1))
+    with pytest.raises(AssertionError):
+        run(engine, Fieldwork, FEW, DeeperSteps)
 
 
 @pytest.mark.parametrize("broken", [LapsesUnwritten, ForgetsKeys])
