@@ -49,8 +49,12 @@ def write_study(
     lease_minutes: float = 10,
     deeper: Mapping[str, Any] | None = None,
     languages: Sequence[str] = ("en",),
+    tail: str = "",
 ) -> Path:
-    """A study of `kind` about `n_each` pictures of each class, or about `texts`; by default one batch has them all."""
+    """A study of `kind` about `n_each` pictures of each class, or about `texts`; by default one batch has them all.
+
+    `tail` is put at the end of its file: further tables.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if texts is None:
         _draw(folder / "images", classes, n_each)
@@ -84,7 +88,7 @@ def write_study(
     if comprehension:
         lines += ["[[comprehension]]", 'question = "What is asked?"', 'choices = ["a guess", "what I think"]']
         lines += ['answer = "what I think"']
-    (folder / "study.toml").write_text("\n".join(lines) + "\n")
+    (folder / "study.toml").write_text("\n".join(lines) + "\n" + tail)
     return folder
 
 
