@@ -443,6 +443,15 @@ def test_the_stream_sends_what_changed_and_ends_with_the_session(crowd: Crowd) -
     assert feed.n_listeners == 0
 
 
+def test_the_page_does_not_wait_for_its_figures(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.web.studio_feed.PROMPT_SECONDS", 0.0)
+    page = Researcher.by_link(crowd.asked).get("/studio")
+    assert page.status == 200
+    config = page.text.partition('id="config">')[2].partition("</script>")[0]
+    assert json.loads(config)["sections"] == {}
+    assert json.loads(config)["study"]["classes"] == list(CLASSES)
+
+
 # --- aside ---
 
 

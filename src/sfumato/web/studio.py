@@ -51,7 +51,7 @@ async def page(request: Request) -> Response:
         site.desk.researcher(request)
     except NotEntered:
         return await studio_access.door(site)
-    sections = {name: msgspec.Raw(text) for name, text in (await site.desk.feed.fresh()).items()}
+    sections = {name: msgspec.Raw(text) for name, text in (await site.desk.feed.at_once()).items()}
     config = msgspec.json.encode({"study": _study(site), "sections": sections}).decode()
     # Within a script nothing else could end it, or begin another.
     safe = config.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")

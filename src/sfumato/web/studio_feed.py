@@ -21,6 +21,7 @@ from sfumato.web.studio_saving import saved
 if TYPE_CHECKING:
     from sfumato.web.site import Site
 
+PROMPT_SECONDS = 2.0
 QUIET_SECONDS = 15.0
 SAVED_EVERY_SECONDS = 3.0
 
@@ -48,6 +49,12 @@ class Feed:
     async def fresh(self) -> Sections:
         """Every part of the page, not older than a second."""
         return await asyncio.wrap_future(self._thread.submit(self.made))
+
+    async def at_once(self) -> Sections:
+        """The same, or nothing where that takes longer than a moment: whoever opens the page then sees it fill."""
+        made = asyncio.ensure_future(self.fresh())
+        done, _ = await asyncio.wait({made}, timeout=PROMPT_SECONDS)
+        return made.result() if done else {}
 
     async def follow(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
         """Server-sent events: a part of the page whenever it has changed, and a word now and then if none has."""

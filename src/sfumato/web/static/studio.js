@@ -4,7 +4,7 @@ import { byId } from './dom.js';
 import { control } from './studio_controls.js';
 import { showDisputed } from './studio_disputed.js';
 import {
-  alarm, showAgreement, showArms, showCost, showDoubt, showHappened, showItems, showProgress, showSaved, showState, showSteady, showTimes,
+  alarm, showAgreement, showArms, showCost, showDoubt, showHappened, showItems, showProgress, showSaved, showState, showSteady, showTimes, withSavings,
 } from './studio_panels.js';
 import { showPeople } from './studio_people.js';
 import { follow } from './studio_stream.js';
@@ -22,14 +22,19 @@ const { study, sections: known } = JSON.parse(byId('config').textContent ?? '');
  * @param {Record<string, any>} parts */
 function show(parts) {
   Object.assign(known, parts);
+  if (parts.trouble !== undefined) {
+    alarm('trouble', parts.trouble ? 'The store cannot be read at the moment. What you see may be old.' : '');
+  }
   const { progress, items, times, people, opinions, cost, happenings, adaptive } = known;
-  if (parts.progress) {
-    showProgress(progress, study);
-    showState(progress);
+  // On a busy machine the page comes first, and its parts one after the other.
+  const far = progress && withSavings(progress, adaptive);
+  if (far && (parts.progress || parts.adaptive)) {
+    showProgress(far, study);
+    showState(far);
     showCost(cost);
   }
+  if (far && items && (parts.items || parts.progress || parts.adaptive)) showItems(items, far, study);
   if (parts.cost !== undefined) showCost(cost);
-  if (parts.items || parts.progress) showItems(items, progress, Math.max(study.arms.length, 1));
   if (parts.times) showTimes(times);
   if (parts.opinions) {
     showAgreement(opinions);
@@ -41,9 +46,6 @@ function show(parts) {
   if (parts.adaptive) showSaved(adaptive, study);
   if (parts.arms) showArms(parts.arms);
   if (parts.happenings) showHappened(happenings);
-  if (parts.trouble !== undefined) {
-    alarm('trouble', parts.trouble ? 'The store cannot be read at the moment. What you see may be old.' : '');
-  }
 }
 
 if (!known.opinions) known.opinions = { state: 'none' };

@@ -15,38 +15,50 @@ const MEASURES = /** @type {Record<string, [string, string]>} */ ({
 
 /** @typedef {Record<string, any>} Part */
 
+/** How far an adaptive study is: what it need not ask for any more is done, too.
+ * @param {Part} far
+ * @param {Part|undefined} saved
+ * @returns {Part} */
+export function withSavings(far, saved) {
+  if (!saved) return { ...far, saved: 0 };
+  const open = Math.max(far.wanted - far.counted, 1);
+  const left = far.left_seconds === null ? null : (far.left_seconds * Math.max(open - saved.saved, 0)) / open;
+  return { ...far, saved: saved.saved, items_done: saved.finished, left_seconds: left };
+}
+
 /** @param {Part} far
  * @param {Part} study */
 export function showProgress(far, study) {
   byId('answers').textContent = count(far.answers);
   byId('of-wanted').textContent = `${study.is_adaptive ? 'of at most' : 'of'} ${counted(far.wanted, 'answer')} wanted`;
   const bar = /** @type {HTMLProgressElement} */ (byId('progress'));
-  bar.value = far.wanted ? far.counted / far.wanted : 0;
+  bar.value = far.wanted ? (far.counted + far.saved) / far.wanted : 0;
   bar.textContent = share(bar.value);
   const { people } = far;
-  const [left, why] = timeLeft(far);
+  const [left, why] = timeLeft(far, study);
   byId('figures').replaceChildren(
     figure('people', count(people.all), `${count(people.working)} at it now, ${count(people.finished)} finished`),
     figure('pace', count(far.pace), 'answers an hour, lately'),
     figure('time left', left, why),
-    figure('items done', count(far.items_done), `of ${count(far.items)}, ${counted(far.answers_per_item, 'answer')} each${study.arms.length > 1 ? ' in every arm' : ''}`),
+    figure('items done', count(far.items_done), `of ${count(far.items)}, ${study.is_adaptive ? 'at most ' : ''}${counted(far.answers_per_item, 'answer')} each${study.arms.length > 1 ? ' in every arm' : ''}`),
   );
 }
 
 /** The time left, and what that rests on.
  * @param {Part} far
+ * @param {Part} study
  * @returns {[string, string]} */
-function timeLeft(far) {
+function timeLeft(far, study) {
   if (isWhole(far)) return ['none', 'every item has its answers'];
   if (far.paused_at !== null) return ['–', 'the study is paused'];
   if (far.left_seconds === null) return ['–', 'nobody has answered lately'];
   // Nobody knows it to the minute where it takes hours.
   const rough = far.left_seconds > 3600 ? 600 * Math.round(far.left_seconds / 600) : far.left_seconds;
-  return [span(rough), 'about, if it goes on like this'];
+  return [span(rough), `${study.is_adaptive ? 'at most' : 'about'}, if it goes on like this`];
 }
 
 /** @param {Part} far */
-const isWhole = (far) => far.wanted > 0 && far.counted >= far.wanted;
+const isWhole = (far) => far.wanted > 0 && far.counted + far.saved >= far.wanted;
 
 /** @param {Part} far */
 export function showState(far) {
@@ -75,20 +87,20 @@ export function showCost(cost) {
 
 /** @param {Part[]} bars
  * @param {Part} far
- * @param {number} nArms */
-export function showItems(bars, far, nArms) {
+ * @param {Part} study */
+export function showItems(bars, far, study) {
   const total = bars.reduce((sum, bar) => sum + bar.n, 0);
-  const wanted = far.answers_per_item * nArms;
+  const wanted = far.answers_per_item * Math.max(study.arms.length, 1);
   const width = bars.length ? bars[0].last - bars[0].first + 1 : 1;
   const label = (/** @type {Part} */ bar) => (width === 1 ? `${bar.first}` : `${bar.first}–${bar.last}`);
   const says = total
-    ? `Histogram: ${counted(total, 'item')} by their number of answers; ${count(far.items_done)} have all ${wanted}.`
+    ? `Histogram: ${counted(total, 'item')} by their number of answers; ${count(far.items_done)} done.`
     : 'No items are asked about.';
   const within = bars.length && wanted <= bars[bars.length - 1].last;
   showBars(byId('items-chart'), {
     bars: bars.map((bar) => ({ label: label(bar), n: bar.n, says: `${label(bar)} answers: ${counted(bar.n, 'item')}` })),
     xTitle: 'answers', yTitle: 'items', says,
-    mark: within ? { at: (wanted + 0.5) / width, says: 'wanted' } : undefined,
+    mark: within ? { at: (wanted + 0.5) / width, says: study.is_adaptive ? 'most' : 'wanted' } : undefined,
   });
   showTable('items-table', ['answers', 'items'], bars.map((bar) => [label(bar), count(bar.n)]));
 }
