@@ -166,8 +166,11 @@ def main() -> None:
     # Whatever a decoder might be made to write or open: no new files, nothing of a crash on disk.
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    stdin, stdout = sys.stdin.buffer.raw, sys.stdout.buffer  # type: ignore[attr-defined]
-    with contextlib.suppress(EOFError, OSError, KeyboardInterrupt):
+    stdout = sys.stdout.buffer
+    with (
+        os.fdopen(sys.stdin.fileno(), "rb", 0, closefd=False) as stdin,
+        contextlib.suppress(EOFError, OSError, KeyboardInterrupt),
+    ):
         while True:
             n_bytes, _ = LENGTH.unpack(_exactly(stdin, LENGTH.size, time.monotonic() + IDLE_SECONDS))
             asked = msgspec.json.decode(_exactly(stdin, n_bytes, time.monotonic() + SECONDS), type=Asked)
