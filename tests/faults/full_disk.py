@@ -18,7 +18,7 @@ from trial import Bench, Control, Measured, Sizes, Trial, program
 N_ORDERED = 1_000
 N_FULL = 5
 N_EXT4_CUTS = 20
-N_SPELLS = 400
+N_SPELLS = 200
 STARVED_OF = ("files", "memory", "processor")
 
 
