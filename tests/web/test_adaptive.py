@@ -346,3 +346,26 @@ def test_kinds_that_do_not_speak_of_one_item_are_refused() -> None:
     other = Study(study.name, "T", study.classes, study.items, Question("triplet"), people=study.people)
     with pytest.raises(BadSetting, match="the kind triplet"):
         rule_of(other)
+
+
+def test_the_doors_of_a_deeper_form_stand_open_beside_any_index() -> None:
+    rule = Adaptive(index="entropy", lead=3)
+    with pytest.raises(BadSetting, match="cannot say when"):
+        rule_of(adaptive_study(rule, deeper=Deeper(Question("tokens"), 1.0, 1.0)))
+    rule_of(adaptive_study(rule, deeper=Deeper(Question("tokens"), 1.0, 1.0, unsure=True, share=0.1)))
+
+
+def test_a_choice_of_an_adaptive_study_may_open_the_deeper_form(served: Callable[..., AtWork]) -> None:
+    dear = Deeper(Question("tokens"), votes=1.07, seconds=400, share=1.0)
+    at = served(adaptive_study(deeper=dear))
+    person = at.new()
+    shown = person.first()
+    assert (shown.question, shown.deeper) == (0, True)
+    raw = {"tokens": {"cat": 6, "dog": 4}, "others": False}
+    record = Record(elapsed_ms=900, opened="asked", first={"class": "cat"})
+    assert person.submit(Sent("k", shown.handle, raw, record, "", "d")).code is None
+    assert at.rows("SELECT question, deeper, deeper_probability FROM trials WHERE state = 1") == [(1, "random", 1.0)]
+    # The guide heard it as votes of the deeper form, and a new process hears the same.
+    counts = at.guide._told_all().counts.sum(axis=0)
+    np.testing.assert_allclose(counts, [1.07 * 0.6, 1.07 * 0.4])
+    np.testing.assert_allclose(anew(at).guide._told_all().counts.sum(axis=0), counts)

@@ -54,11 +54,12 @@ def rule_of(study: Study) -> tuple[Index, Stopping]:
             fix="choose one of these, or stop by lead",
             code="no-risk",
         )
-    if study.deeper is not None and index.name not in RISKS and not study.deeper.items:
+    deeper = study.deeper
+    if deeper is not None and index.name not in RISKS and not deeper.items and not deeper.follows:
         raise BadSetting(
             f"found [deeper] with index = {index.name!r}, which cannot say when it is worth its time",
-            expected=f"{listing(list(RISKS))}, or the items that are to be asked about with it",
-            fix="choose one of these, or list the items in [deeper]",
+            expected=f"{listing(list(RISKS))}, or the items that are to be asked about with it, or a door to it",
+            fix="choose one of these, list the items in [deeper], or write unsure = true or a share there",
             code="no-risk",
         )
     wrong = [each.name for each in kinds_of(study) if each.name not in ABOUT_ONE_ITEM]
