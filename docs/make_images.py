@@ -1,9 +1,11 @@
 """The pictures in the documents, taken in a real Chromium from a study that is served and a report that was made.
 
-    python docs/make_images.py [study] [report]          (both if none is named)
+    python docs/make_images.py [study] [report] [studio]          (study and report if none is named)
 
 study    images/study.png: `sfumato study new --demo`, served, and a trial in which somebody in doubt placed ten tokens.
 report   images/report.png: the report of `sfumato demo`, in demo-out; what an earlier demo left there is used.
+studio   images/studio.png and studio-disputed.png: the researcher's page of a study with simulated people, about
+         pictures of CIFAR-10 that people doubt most and others; needs SFUMATO_DATA.
 
 Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colours, to stay under 200 kB each.
 """
@@ -11,6 +13,7 @@ Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few c
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,7 @@ from playwright.sync_api import Page, ViewportSize, sync_playwright
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS.parent / "tests" / "support"))
 
+from cifar_study import write_cifar_study  # noqa: E402
 from study_server import StudyServer  # noqa: E402
 
 from browser import Person  # noqa: E402
@@ -47,6 +51,23 @@ def study(folder: Path) -> Path:
             for _ in range(times):
                 page.keyboard.press(person.key_of(name))
         return _kept(page.screenshot(), "study")
+
+
+def studio(folder: Path) -> list[Path]:
+    """Pictures of the researcher's page: its first panels, and the items disputed most."""
+    write_cifar_study(folder / "study")
+    truth = ["--truth", str(folder / "study" / "truth.parquet"), "--seed", "1"]
+    with StudyServer(folder / "study") as server, _chromium(height=1180) as page:
+        _sfumato(folder, "simulate", "study", "--url", server.url, "--annotators", "42", "--dropouts", "0.1", *truth)
+        page.goto(re.findall(r"works once: (\S+)", server.log.read_text())[-1])
+        page.locator("#disputed img").last.wait_for(state="attached", timeout=120_000)
+        page.locator("#disputed img").evaluate_all(
+            "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"
+        )
+        whole = _kept(page.screenshot(), "studio")
+        # Four are enough to see what is shown, and small enough.
+        page.locator("#disputed > li:nth-child(n + 5)").evaluate_all("all => all.forEach((each) => each.remove())")
+        return [whole, _kept(page.locator("section:has(> #disputed)").screenshot(), "studio-disputed")]
 
 
 def report(folder: Path) -> Path:
@@ -94,3 +115,6 @@ if __name__ == "__main__":
             print(study(Path(place)))
     if "report" in wanted:
         print(report(DOCS.parent))
+    if "studio" in wanted:
+        with tempfile.TemporaryDirectory() as place:
+            print(*studio(Path(place)))
