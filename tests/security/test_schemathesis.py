@@ -155,12 +155,13 @@ def test_operation(fuzzed: Fuzzed, line: str, monkeypatch: pytest.MonkeyPatch) -
     run(fuzzed, line, N_CASES // 2, CHECKS)
 
 
-@pytest.mark.parametrize(
-    "line", [line for line, each in zip(LINES, openapi.OPERATIONS.values(), strict=True) if each.session]
-)
+# A stream does not end; tests/web/test_access.py asks for its head.
+BEHIND = [f"{method} {path}" for (method, path), each in openapi.OPERATIONS.items() if each.session]
+BEHIND.remove("GET /studio/events")
+
+
+@pytest.mark.parametrize("line", BEHIND)
 def test_nothing_of_the_researchers_without_a_session(fuzzed: Fuzzed, line: str) -> None:
-    if line.endswith("/events"):
-        pytest.skip("a stream does not end; tests/web/test_access.py asks for its head")
     document, headers = fuzzed.document(line.split(" ")[1])
 
     @settings(max_examples=3, deadline=None, database=None, suppress_health_check=list(HealthCheck))
