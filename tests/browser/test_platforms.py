@@ -61,7 +61,7 @@ def test_from_prolific_and_back(prolific: StudyServer, visitor: Callable[..., Pa
     answers(person)
     assert "DONE-1" not in page.content()
     answers(person)
-    assert person.at_page() == "finished"
+    page.locator('#page[data-page="finished"]').wait_for(state="attached")
     back = page.locator('[data-name="back"]:visible')
     assert back.get_attribute("href") == "https://app.prolific.com/submissions/complete?cc=DONE-1"
     assert "Prolific" in back.inner_text()
