@@ -141,7 +141,7 @@ TRIALS = (
     Trial(
         "T9b",
         "failing-disk",
-        1,
+        2,
         lambda _: f"{N_SPELLS} spells of full, read-only, failing writes and syncs, then a cut: lost 0, goes on",
         _failing,
         _try_again,
