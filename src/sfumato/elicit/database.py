@@ -193,7 +193,8 @@ def check_whole(engine: sa.Engine) -> None:
     try:
         cursor = raw.cursor()
         cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        is_busy = cursor.fetchone()[0]
+        row = cursor.fetchone()
+        is_busy = row is None or bool(row[0])
         cursor.close()
     finally:
         raw.close()
