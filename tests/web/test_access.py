@@ -68,7 +68,7 @@ BODIES = {
 }
 PASSWORD = "four geese on a lake"
 STATE = {"stage", "answered", "wanted", "batch_size", "trials", "wrong", "attempts_left", "code"}
-TRIAL = {"trial", "number", "practice", "question", "feedback", "pictures", "texts", "told"}
+TRIAL = {"trial", "number", "practice", "question", "deeper", "feedback", "judged", "pictures", "texts", "told"}
 
 
 @pytest.fixture(scope="module")
@@ -316,7 +316,8 @@ def check_state(state: dict[str, Any], token: str) -> None:
         assert set(trial) == TRIAL
         assert re.fullmatch(r"[\w-]{16}", trial["trial"])
         assert type(trial["number"]) is int
-        assert type(trial["practice"]) is bool
+        assert all(type(trial[name]) is bool for name in ("practice", "deeper", "judged"))
+        assert trial["practice"] or not trial["judged"]  # nobody learns which items are checks
         assert set(trial["told"]) <= {"class", "classes"}
         for n, picture in enumerate(trial["pictures"]):
             assert picture == f"/s/{token}/pictures/{trial['trial']}/{n}"
