@@ -8,7 +8,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
+
+# How long an example takes says more of what else the machine does than of the test.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 # Compiled functions must stay as they are written: Numba cannot compile what a check is wrapped around.
 AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregate"
