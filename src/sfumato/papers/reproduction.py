@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 import time
 from collections.abc import Iterator, Sequence
@@ -53,7 +54,7 @@ class Reproduction:
             for chart in part.charts:
                 for mode, dark in (("", False), ("-dark", True)):
                     with replacing(folder / IMAGES / f"{self.paper.name}-{chart.name}{mode}.svg") as file:
-                        file.write_text(chart.svg(dark=dark) + "\n", "utf-8")
+                        file.write_text(_as_picture(chart.svg(dark=dark)) + "\n", "utf-8")
         self.outcomes().write(folder / f"{self.paper.name}.csv")
         path = folder / f"{self.paper.name}.md"
         with replacing(path) as file:
@@ -85,6 +86,11 @@ def reproduce(
     parts = tuple(paper.parts(rerun, steps))
     cost = _cost(rerun, time.perf_counter() - began, _cpu_seconds() - used)
     return Reproduction(paper, scale, parts, data.described(paper.data), command or _asked(name, scale), cost)
+
+
+def _as_picture(svg: str) -> str:
+    """The drawing without what it says mark by mark: a page shows it as a picture, whose words stand beside it."""
+    return re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
 
 
 def _asked(name: str, scale: Scale) -> str:
