@@ -56,7 +56,7 @@ def test_the_published_protocol(full: Rerun, sets: LabelSets) -> None:
     assert protocol.NETWORKS[Scale.FULL] == ("resnet-34a", "vgg-11", "resnet-50")
     assert grid(sets, Scale.FULL, "resnet-34a").networks["resnet-34a"] == ResNet(depth=44, bias=True)
     assert scaled_down(Scale.FULL) == ""
-    assert "15 epochs in one cycle for 65" in scaled_down(Scale.CPU)
+    assert f"{protocol.EPOCHS[Scale.CPU]} epochs in one cycle for 65" in scaled_down(Scale.CPU)
 
 
 def test_every_label_set_can_be_learnt(full: Rerun, sets: LabelSets) -> None:

@@ -53,7 +53,7 @@ def test_the_published_protocol(published: Path, tmp_path: Path) -> None:
     assert (recipe.epochs, recipe.schedule, recipe.optimiser.rate) == (200, Steps((100, 150), 0.1), 0.1)
     assert (recipe.augmentation, len(asked.seeds)) == (None, 5)
     assert scaled_down(Scale.FULL, 18) == ""
-    assert "20 epochs in one cycle for 200" in scaled_down(Scale.CPU, 34)
+    assert f"{training.EPOCHS[Scale.CPU]} epochs in one cycle for 200" in scaled_down(Scale.CPU, 34)
     # A mixed image is no test item, and what is learnt of it is what people said.
     assert not any(data.lesson.items[i].startswith("mixed") for i in fold.test)
     labels = targets["averaged"].labels(data.lesson.take(fold.train), np.random.default_rng(0)).mean()
