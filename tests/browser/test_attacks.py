@@ -377,6 +377,7 @@ def test_a_page_that_is_told_to_wait_loses_nothing(tmp_path: Path, visitor: Visi
         person = Person(page, page.url)
         person.begins()
         for _ in range(n_answers):
+            person.trial()
             DRIVERS["choice"].simplest(person)
             person.submits_by_key()
         while len(stored := rows(site)["answers"]) < n_answers:
