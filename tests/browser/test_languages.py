@@ -149,6 +149,7 @@ def answered(person: Person, kind: str, server: StudyServer) -> list[dict[str, A
     return stored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS if kind.name not in WHOLE])
 def test_the_form_in_german(kind: str, visitor: Visitor, served: Served) -> None:
     server = served(kind, classes=CLASSES["de"], n_each=3, languages=("de",), framing="others")

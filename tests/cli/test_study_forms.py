@@ -94,6 +94,7 @@ def test_before_anybody_came_it_says_so(tmp_path: Path) -> None:
     assert sfumato("study", "compare", folder, code=2).stderr.startswith("error[no-store] ")
 
 
+@pytest.mark.slow
 def test_depth_is_weighed(tmp_path: Path) -> None:
     folder = write(tmp_path / "deeper", DEEPER, answers=12)
     sfumato("simulate", folder, "--annotators", 12, "--truth", folder / "truth.parquet", "--seed", 3)
