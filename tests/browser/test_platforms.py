@@ -133,7 +133,7 @@ def test_within_amazons_frame_and_handed_in_there(mturk: StudyServer, visitor: C
 
     def taken(route: Route) -> None:
         handed_in.append(route.request)
-        route.fulfill(body="<p>thank you</p>", content_type="text/html")
+        route.fulfill(body="<p>handed in at the platform</p>", content_type="text/html")
 
     page.route("https://www.mturk.com/mturk/externalSubmit", taken)
     query = "assignmentId=ASSIGNMENT1&hitId=HIT1&workerId=WORKER1&turkSubmitTo=https%3A%2F%2Fwww.mturk.com"
@@ -148,7 +148,7 @@ def test_within_amazons_frame_and_handed_in_there(mturk: StudyServer, visitor: C
         inside.locator('[data-name="submit"]').click()
         inside.locator(f'.trial[data-open="{handle}"]').wait_for(state="detached")
     inside.locator('[data-name="back"]:visible').click()
-    inside.get_by_text("thank you").wait_for()
+    inside.get_by_text("handed in at the platform").wait_for()
     (request,) = handed_in
     assert request.method == "POST"
     assert parse_qs(request.post_data or "") == {"assignmentId": ["ASSIGNMENT1"], "code": ["DONE-1"]}
