@@ -22,7 +22,7 @@ from sfumato.label.rules import (
     TooFast,
     rules_named,
 )
-from sfumato.label.screening import Rule, Screening, screen, set_aside_in
+from sfumato.label.screening import JudgedChecks, Rule, Screening, screen, set_aside_in
 
 CLASSES = ("cat", "dog", "fox")
 
@@ -65,6 +65,15 @@ def test_failed_checks() -> None:
 def test_checks_need_gold() -> None:
     with pytest.raises(BadSetting, match="--gold"):
         screen(table(checks("a", "cat")), (FailedChecks(),))
+
+
+def test_checks_are_judged_by_their_study() -> None:
+    rows = checks("good", "cat", "dog") + checks("bad", "fox", "dog") + checks("late", "fox")
+    # The check that "late" met is not in the study any more: it counts for nothing.
+    judged = JudgedChecks(np.array([True] * 4 + [False]), np.array([True, True, False, True, False]))
+    found = screen(table(rows), (FailedChecks(),), checks=judged)
+    assert found.names_set_aside() == ["bad"]
+    np.testing.assert_array_equal(found.findings["checks_passed"], [1.0, 0.5, np.nan])
 
 
 def test_a_check_wants_the_gold_class_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -30,6 +31,7 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     from sfumato.elicit.codebook import codebook
     from sfumato.elicit.kinds import kinds_of
     from sfumato.files.replacing import replacing
+    from sfumato.study import ABOUT_ONE_ITEM
     from sfumato.study_file import read_study
 
     asked = read_study(study)
@@ -43,3 +45,6 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     with replacing(book) as part:
         part.write_text(codebook(asked, kinds_of(asked)), "utf-8")
     say_written(book, "what every field means")
+    if asked.question.kind in ABOUT_ONE_ITEM:
+        place, of = shlex.quote(str(output)), shlex.quote(str(study))
+        click.echo(f"See who should be set aside: sfumato screen {place} --study {of} -o screening.csv")

@@ -61,6 +61,7 @@ def check(study: Path) -> None:
     checked = check_study(study, also=(check_bonus, check_rules))
     asked_as_planned(checked, None)
     _show(checked)
+    click.echo(f"Open it with: sfumato serve {shlex.quote(str(study))}")
 
 
 def _show(checked: Checked) -> None:
@@ -97,11 +98,23 @@ def _seen(checked: Checked) -> list[str]:
     parts = [
         "consent" if study.consent else "",
         "instructions" if study.instructions else "",
-        f"{len(study.comprehension)} comprehension questions" if study.comprehension else "",
-        f"{len(study.practice)} practice items" if study.practice else "",
-        f"{checked.n_per_person:,} questions",
+        _many(len(study.comprehension), "comprehension question"),
+        _many(len(study.practice), "practice item"),
+        _many(checked.n_per_person, "question") + _made_of(checked),
     ]
     return [part for part in parts if part]
+
+
+def _made_of(checked: Checked) -> str:
+    """How many of somebody's questions are not new items, where any are."""
+    study = checked.study
+    n_repeats = checked.n_per_person - checked.n_fresh - len(study.checks)
+    parts = [_many(checked.n_fresh, "item"), _many(n_repeats, "repeat"), _many(len(study.checks), "check")]
+    return f" ({', '.join(part for part in parts if part)})" if n_repeats or study.checks else ""
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}" if n else ""
 
 
 @command.command("links")
@@ -112,7 +125,8 @@ def _seen(checked: Checked) -> list[str]:
 def links(study: Path, number: int, address: str, store: str | None) -> None:
     """Print links to STUDY, one a person, one a line; make them at any time, also while it is being served.
 
-    A link is a key: who has it answers as that person, on any device, and goes on where they were.
+    A link is a key: who has it answers as that person, on any device, and goes on where they were. It ends so long after
+    it was made or last used: link_days in the study file's [limits], 30 unless it says otherwise.
     """
     check_not_negative("number", number)
     try:

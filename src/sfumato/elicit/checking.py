@@ -37,7 +37,9 @@ class Checked:
     n_people: int
     """People needed where each does all their batches."""
     n_per_person: int
-    """Answers one person gives, repeats counted, practice not."""
+    """Answers one person gives, repeats and checks counted, practice not."""
+    n_fresh: int
+    """... of which about items that are new to them and count."""
     cost: float | None
     warnings: tuple[str, ...]
 
@@ -302,6 +304,7 @@ def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Chec
         n_answers,
         n_people,
         n_fresh + people.repeats * n_batches + len(study.checks),
+        n_fresh,
         None if study.pay is None else study.pay.amount * n_people * n_batches,
         tuple(warnings),
     )

@@ -17,19 +17,29 @@ from sfumato.payloads import TopTwo
 
 @dataclass(frozen=True)
 class FailedChecks:
-    """The share of attention checks passed is below `at_least`; passing is putting the gold class, alone, first."""
+    """The share of attention checks passed is below `at_least`; passing is lying in the region that the study has for
+    it, or without a study putting the gold class, alone, first."""
 
     at_least: float = 0.75
 
     name: ClassVar[str] = "checks_passed"
 
     def find(self, evidence: Evidence) -> Finding:
+        passed, shown = self._by_gold(evidence) if evidence.checks is None else self._by_study(evidence)
+        share = _ratio(passed, shown)
+        return Finding(share, share < self.at_least)
+
+    def _by_gold(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
         is_check = evidence.is_for("check")
         evidence.check_gold(self.name, is_check)
         shown = evidence.per_annotator(is_check)
         passed = evidence.per_annotator(is_check & evidence.right(self.name)) if is_check.any() else shown
-        share = _ratio(passed, shown)
-        return Finding(share, share < self.at_least)
+        return passed, shown
+
+    def _by_study(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+        assert evidence.checks is not None
+        judged, passed = evidence.checks.judged, evidence.checks.passed
+        return evidence.per_annotator(judged & passed), evidence.per_annotator(judged)
 
 
 @dataclass(frozen=True)

@@ -46,11 +46,20 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class JudgedChecks:
+    """Checks as their study judges them, by regions: whether each row was judged, and whether it lies in its region."""
+
+    judged: Bool[np.ndarray, "rows"]
+    passed: Bool[np.ndarray, "rows"]
+
+
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """The answers a rule looks at, with what several rules need worked out once."""
 
     annotations: Annotations
     gold: SoftLabels | None = None
+    checks: JudgedChecks | None = None
 
     @property
     def n_annotators(self) -> int:
@@ -84,7 +93,8 @@ class Evidence:
             raise BadSetting(
                 f"found no gold labels for the rule {needed_for}",
                 expected="the right class of every item it looks at",
-                fix="give them with --gold (in Python: the argument gold)",
+                fix="give them with --gold, or for the checks of a study of yours the study with --study "
+                "(in Python: the arguments gold and checks)",
                 code="missing-gold",
             )
         gold = dict(zip(self.gold.items.to_pylist(), self.gold.probs.argmax(axis=1).tolist(), strict=True))
@@ -165,10 +175,14 @@ def screen(
     rules: Sequence[Rule],
     *,
     gold: SoftLabels | None = None,
+    checks: JudgedChecks | None = None,
     unpaid: Sequence[Rule] = (),
 ) -> Screening:
-    """Who offends against any of `rules`. Everybody is paid but those who offend against a rule in `unpaid`."""
-    evidence = Evidence(annotations, gold)
+    """Who offends against any of `rules`. Everybody is paid but those who offend against a rule in `unpaid`.
+
+    Checks are held against their study's own regions where `checks` says how that came out, otherwise against `gold`.
+    """
+    evidence = Evidence(annotations, gold, checks)
     findings = {rule.name: rule.find(evidence) for rule in rules}
     offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), evidence.n_annotators)
     reasons = tuple(
