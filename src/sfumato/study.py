@@ -216,11 +216,13 @@ class Arm:
 @dataclass(frozen=True)
 class Limits:
     """`lease_minutes`: how long an item is held for someone who does nothing. `remind_after_minutes`: the gap after
-    which the instructions come again. `comprehension_attempts`: how often the questions may be tried."""
+    which the instructions come again. `comprehension_attempts`: how often the questions may be tried. `link_days`: how
+    long a link holds after it was made or last used; 0 for ever."""
 
     lease_minutes: float = 10.0
     remind_after_minutes: float = 60.0
     comprehension_attempts: int = 3
+    link_days: float = 30.0
 
 
 @dataclass(frozen=True)

@@ -257,9 +257,10 @@ def test_a_link_is_one_person_however_it_is_written(asked: AskedSite) -> None:
     assert len(asked.stored("annotators")) == n_people
 
 
-def test_every_changed_character_of_a_token_is_noticed() -> None:
+@pytest.mark.parametrize("made_at", [None, 1_800_000_000_000])
+def test_every_changed_character_of_a_token_is_noticed(made_at: int | None) -> None:
     secret = new_secret()
-    token = new_token(secret)
+    token = new_token(secret, made_at)
     assert is_signed(token, secret)
     for i in range(len(token)):
         for character in ("A", "z", "-", "_", "0"):

@@ -125,8 +125,8 @@ def _many(n: int, what: str) -> str:
 def links(study: Path, number: int, address: str, store: str | None) -> None:
     """Print links to STUDY, one a person, one a line; make them at any time, also while it is being served.
 
-    A link is a key: who has it answers as that person, on any device, and goes on where they were. It ends so long after
-    it was made or last used: link_days in the study file's [limits], 30 unless it says otherwise.
+    A link is a key: who has it answers as that person, on any device, and goes on where they were. It ends 30 days after
+    it was made or last used, or after link_days of the study file's [limits].
     """
     check_not_negative("number", number)
     try:

@@ -57,7 +57,7 @@ def arrived(work: Fieldwork, platform: Platform, key: str, arrival: Arrival, lan
             code="not-from-platform",
         )
     token = token_of(work.secret, f"{platform.name} {arrival.person}")
-    work.welcome(token, language)
+    work.welcome(token, language, renewed=True)
     work.steer(
         lambda connection, study, now: field_store.note_arrival(
             connection, study, hash_of(token), platform.name, arrival.person, refs_of(arrival), now

@@ -21,7 +21,7 @@ from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
 from sfumato.elicit.judging import Judge
 from sfumato.elicit.kind import Kind, Stimulus, label_of
-from sfumato.elicit.links import is_signed, new_token
+from sfumato.elicit.links import LinkEnded, is_signed, made_at, new_token, oldest_that_holds
 from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Receipt, Trial
 from sfumato.elicit.platforms.platform import Back
@@ -135,16 +135,23 @@ class Fieldwork:
             )
         return self._admit(new_token(self._memory.secret))
 
-    def welcome(self, token: str, language: str | None = None) -> Welcome:
+    def welcome(self, token: str, language: str | None = None, *, renewed: bool = False) -> Welcome:
         """Whoever opens a link: the person it belongs to, new if nobody opened it before.
 
-        They read the language they first came with, as long as the study has it.
+        They read the language they first came with, as long as the study has it. `renewed` says that a platform has
+        just sent them, so that a link which had ended holds again.
         """
-        if self._found(hash_of(token)) is None:
+        person = self._found(hash_of(token))
+        if person is None:
             if not is_signed(token, self._memory.secret):
                 raise no_such_link()
+            if self._is_over(made_at(token)):
+                raise LinkEnded
             self._admit(token)
-        person = self._person(hash_of(token))
+            person = self._person(hash_of(token))
+        elif self._has_ended(person) and not renewed:
+            raise LinkEnded
+        self._see(person)
         if person.language not in self.study.languages:
             self._set(person, language=language if language in self.study.languages else self.study.languages[0])
         declined = self._back(person, "no_consent")
@@ -159,6 +166,7 @@ class Fieldwork:
             "token_hash": hash_of(link.token),
             "seed": self.chance.getrandbits(31),
             "created_at": self.clock.now(),
+            "seen_at": self.clock.steady(),
             "attempts": 0,
             "arm": self._memory.new_arm(self.rng),
         }
@@ -168,11 +176,11 @@ class Fieldwork:
 
     def standing(self, token_hash: str) -> Standing:
         """Where the person stands, with trials held for them if they are at that stage."""
-        return self._standing(self._person(token_hash))
+        return self._standing(self._present(token_hash))
 
     def seed(self, token_hash: str) -> int:
         """What a person's order of classes is drawn from."""
-        return self._person(token_hash).seed
+        return self._present(token_hash).seed
 
     def consent(self, token_hash: str) -> Standing:
         return self._step(token_hash, "consent", "consented_at")
@@ -182,7 +190,7 @@ class Fieldwork:
 
     def comprehension(self, token_hash: str, given: Sequence[str]) -> Standing:
         """Check the answers about the instructions; who fails too often is thanked and not shown the study."""
-        person = self._person(token_hash)
+        person = self._present(token_hash)
         if self._stage(person) != "comprehension":
             return self._standing(person)
         questions = self.study.comprehension
@@ -203,7 +211,7 @@ class Fieldwork:
 
     def pulse(self, token_hash: str) -> Standing:
         """The person is there: what they hold stays theirs."""
-        person = self._person(token_hash)
+        person = self._present(token_hash)
         self._turns.renew(person)
         return self._standing(person)
 
@@ -222,7 +230,10 @@ class Fieldwork:
         self._set(person, erased_at=self.clock.now(), left_out_at=self.clock.now() if answers else person.left_out_at)
 
     def submit(self, token_hash: str, sent: Sent) -> Outcome:
-        """Take an answer: once, for the trial it belongs to, never past the item's quota."""
+        """Take an answer: once, for the trial it belongs to, never past the item's quota.
+
+        A link that has ended is no reason to refuse it: its trial was given out while the link held.
+        """
         person = self._person(token_hash)
         if hash(sent.key) in person.sent and (receipt := self._receipt(person, sent.key)):
             return self._again(person, receipt, sent)
@@ -294,10 +305,13 @@ class Fieldwork:
         return next((stage for stage, stops_here in gates if stops_here), "trials")
 
     def _standing(self, person: Person, wrong: Sequence[int] = ()) -> Standing:
-        self._see(person)
         course = self._memory.course
         answered = sum(person.answered[purpose] for purpose in ("label", "repeat", "check"))
         wanted = course.n_wanted
+        if self._has_ended(person):
+            # Not noted as seen: what still comes in does not make the link hold again.
+            return Standing("ended", answered, wanted)
+        self._see(person)
         stage = self._stage(person)
         if stage == "comprehension":
             left = self.study.limits.comprehension_attempts - person.attempts
@@ -320,7 +334,7 @@ class Fieldwork:
         return Standing("finished", answered, wanted, code=person.code, back=back)
 
     def _step(self, token_hash: str, stage: str, column: str) -> Standing:
-        person = self._person(token_hash)
+        person = self._present(token_hash)
         if self._stage(person) == stage:
             self._set(person, **{column: self.clock.now()})
         return self._standing(person)
@@ -444,6 +458,20 @@ class Fieldwork:
         if person is None:
             raise no_such_link()
         return person
+
+    def _present(self, token_hash: str) -> Person:
+        """Who a link belongs to that still holds."""
+        person = self._person(token_hash)
+        if self._has_ended(person):
+            raise LinkEnded
+        return person
+
+    def _has_ended(self, person: Person) -> bool:
+        """Whether a person was away for longer than links hold."""
+        return self._is_over(person.created_at if person.seen_at is None else person.seen_at)
+
+    def _is_over(self, since: int | None) -> bool:
+        return since is not None and since < oldest_that_holds(self.study.limits.link_days, self.clock.steady())
 
     def _found(self, token_hash: str) -> Person | None:
         """Who a link belongs to; of who was erased it says no more than of who never was."""

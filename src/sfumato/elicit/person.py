@@ -55,6 +55,7 @@ class Person:
     id: int
     token_hash: str
     seed: int
+    created_at: int = 0
     seen_at: int | None = None
     consented_at: int | None = None
     instructed_at: int | None = None
@@ -134,6 +135,6 @@ class Person:
 
 
 COLUMNS = (
-    "id", "token_hash", "seed", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts", "excluded_at",
-    "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at", "arm",
+    "id", "token_hash", "seed", "created_at", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts",
+    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at", "arm",
 )  # fmt: skip

@@ -317,13 +317,16 @@ def stimulus_of_trial(connection: sa.Connection, handle: str) -> Stimulus | None
     return None if row is None else _stimulus(row)
 
 
-def trial_of_annotator(connection: sa.Connection, study: int, token_hash: str, handle: str) -> Stimulus | None:
-    """What is shown in a trial, if it is the trial of the person with this link."""
+def trial_of_annotator(
+    connection: sa.Connection, study: int, token_hash: str, handle: str, since: int = 0
+) -> Stimulus | None:
+    """What is shown in a trial, if it is the trial of the person with this link, and they were there `since`."""
     found = (
         sa.select(items)
         .join(trials, trials.c.item == items.c.id)
         .join(annotators, annotators.c.id == trials.c.annotator)
         .where(trials.c.handle == handle, annotators.c.token_hash == token_hash, annotators.c.study == study)
+        .where(sa.func.coalesce(annotators.c.seen_at, annotators.c.created_at) >= since)
     )
     row = connection.execute(found).one_or_none()
     return None if row is None else _stimulus(row)

@@ -257,6 +257,7 @@ def _limits(limits: Fields) -> Limits:
         lease_minutes=limits.number("lease_minutes", Limits.lease_minutes, 0.01, 10_080),
         remind_after_minutes=limits.number("remind_after_minutes", Limits.remind_after_minutes, 0.01, 525_600),
         comprehension_attempts=limits.whole("comprehension_attempts", Limits.comprehension_attempts, 1, 100),
+        link_days=limits.number("link_days", Limits.link_days, 0, 36_500),
     )
     limits.close(TOP_KEYS)
     return kept

@@ -73,6 +73,7 @@ $adaptive
 # lease_minutes = 10          # so long an item is held for someone who does nothing
 # remind_after_minutes = 60   # after such a gap the instructions come again
 # comprehension_attempts = 3
+# link_days = 30              # so long a link holds after it was made or last used; 0 for ever
 
 # [pay]                       # shown before people begin
 # amount = 2.50               # for one batch

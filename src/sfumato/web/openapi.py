@@ -55,6 +55,7 @@ WHY = {
     404: "no such link, trial, picture or file, or somebody else's",
     405: "not by this method",
     409: "set aside: too late, or answered already; or a step that cannot be taken now",
+    410: "a link whose time is over",
     413: "too much",
     416: "no such range of the file",
     422: "no body of this kind; nothing was changed",
@@ -78,7 +79,7 @@ class Operation:
 
 
 def _step(summary: str, body: type[msgspec.Struct] = Nothing) -> Operation:
-    return Operation(summary, (200, 404, 409), body, schema={"$ref": REFS.format(name="State")})
+    return Operation(summary, (200, 404, 409, 410), body, schema={"$ref": REFS.format(name="State")})
 
 
 PERSON = "/s/{token}"
@@ -89,8 +90,8 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     **{("POST", f"{PERSON}/api/{name}"): _step(f"Where the person stands, after: {name}") for name in STEPS},
     ("POST", f"{PERSON}/api/comprehension"): _step("Answer the questions about the instructions", Choices),
     ("GET", f"{PERSON}/pictures/{{trial}}/{{n}}"): Operation("A picture of a trial", (200, 404), gives="image/*"),
-    ("GET", f"{PERSON}/examples/{{index}}"): Operation("The example of a class", (200, 404), gives="image/*"),
-    ("GET", PERSON): Operation("The page on which the study is taken", (200, 404), gives=HTML),
+    ("GET", f"{PERSON}/examples/{{index}}"): Operation("The example of a class", (200, 404, 410), gives="image/*"),
+    ("GET", PERSON): Operation("The page on which the study is taken", (200, 404, 410), gives=HTML),
     ("GET", "/studio"): Operation("The researcher's page, or its door", (200, 401), gives=HTML, session=True),
     ("GET", "/studio/enter/{key}"): Operation("Come in by the link that works once", (200, 303, 404, 429), gives=HTML),
     ("POST", "/studio/login"): Operation("Come in by the password", (200, 401), Login, schema={"type": "object"}),

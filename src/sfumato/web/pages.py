@@ -14,6 +14,7 @@ from sfumato.elicit.decoding import DECODER
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.kind import Stimulus, folder_of
 from sfumato.elicit.kinds import KINDS
+from sfumato.elicit.links import LinkEnded, oldest_that_holds
 from sfumato.elicit.pictures import Picture, blended, rendered
 from sfumato.errors import NotNow, NotThere, SfumatoError
 from sfumato.study import Entry
@@ -53,6 +54,8 @@ async def study(request: Request) -> Response:
     language = language_of(request)
     try:
         welcome = await site.writer.ask(partial(Fieldwork.welcome, token=token, language=language))
+    except LinkEnded as error:
+        return _html(site.error_page(error, 410, language, "ended.html"), 410)
     except NotThere as error:
         return _html(site.error_page(error, 404, language), 404)
     return _html(site.study_page(token, welcome))
@@ -127,8 +130,9 @@ def told(request: Request, error: SfumatoError) -> Response:
 
 
 def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:
+    since = oldest_that_holds(site.study.limits.link_days, site.clock.steady())
     with site.reader.connect() as connection:
-        stimulus = store.trial_of_annotator(connection, site.number, token_hash, handle)
+        stimulus = store.trial_of_annotator(connection, site.number, token_hash, handle, since)
     return picture_shown(site, stimulus, n)
 
 

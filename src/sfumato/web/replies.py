@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from sfumato.elicit.links import LinkEnded
 from sfumato.errors import InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
 from sfumato.web.rates import TooMany
 from sfumato.web.sessions import NotEntered
@@ -23,6 +24,7 @@ STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
     (NotEntered, 401),
     (TooMany, 429),
     (InvalidAnswer, 422),
+    (LinkEnded, 410),
     (NotThere, 404),
     (NotNow, 409),
     (StoreDown, 503),

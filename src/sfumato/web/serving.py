@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import uvicorn
 
 from sfumato.elicit.chance import Chance
+from sfumato.elicit.clock import Clock
 from sfumato.elicit.database import (
     StorePlace,
     is_store,
@@ -87,7 +88,7 @@ def opened(
         reader = reading_engine(place)
         stack.callback(reader.dispose)
         known = {item.id: item for item in items}
-        site = Site(study, kinds, known, writer, reader, place, fieldwork.number, guide, public)
+        site = Site(study, kinds, known, writer, reader, place, fieldwork.number, guide, public, fieldwork.clock)
         stack.callback(site.desk.close)
         yield site
 
@@ -120,7 +121,8 @@ def new_links(study: Study, number: int, store: str | Path | None = None) -> lis
         with opened(study, store):
             secret = _secret(study, place)
     assert secret is not None
-    return [new_token(secret) for _ in range(number)]
+    made_at = Clock().now()
+    return [new_token(secret, made_at) for _ in range(number)]
 
 
 def _secret(study: Study, place: StorePlace) -> str | None:

@@ -30,7 +30,7 @@ from sfumato.web.connection import Reply
 
 POLL_SECONDS = 0.25
 AT_ONCE = 32
-ENDS = frozenset(("finished", "excluded", "withdrawn"))
+ENDS = frozenset(("finished", "excluded", "withdrawn", "ended"))
 WAITS = frozenset(("empty", "paused"))
 LARGEST_NUMBER_OF_TRIES = 2
 SHARE_ON_TELEPHONES = 0.3

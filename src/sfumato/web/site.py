@@ -14,6 +14,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from sfumato.elicit.clock import Clock
 from sfumato.elicit.database import StorePlace
 from sfumato.elicit.kind import Item, Kind, folder_of
 from sfumato.elicit.platforms import platform_of
@@ -53,6 +54,8 @@ class Site:
     """Who says what to ask next, in an adaptive study."""
     public: bool = False
     """Whether others than this machine may reach it, which they do by https."""
+    clock: Clock = field(default_factory=Clock)
+    """The clock that people's links are judged by."""
     desk: Desk = field(init=False)
     _templates: Environment = field(init=False)
 
@@ -73,10 +76,12 @@ class Site:
         said = {"title": self.study.title, "language": texts.language, "say": texts.say}
         return self._templates.get_template(template).render(**said, **values)
 
-    def error_page(self, error: SfumatoError, status: int, language: str | None = None) -> str:
+    def error_page(
+        self, error: SfumatoError, status: int, language: str | None = None, template: str = "error.html"
+    ) -> str:
         """What somebody sees who came the wrong way; without a language, in the error's own words."""
         message, fix = texts_in(language).error(error) if language else _own_words(error)
-        return self.page("error.html", language, status=status, message=message, fix=fix)
+        return self.page(template, language, status=status, message=message, fix=fix)
 
     def study_page(self, token: str, welcome: Welcome) -> str:
         """The page on which a person takes the study, in their language, classes in their own order."""

@@ -49,7 +49,7 @@ const LONGEST_RETRY_AFTER_MS = 300_000;
 // Browsers refuse keepalive bodies beyond 64 KiB in flight together.
 const KEEPALIVE_CHARACTERS = 30_000;
 
-/** Thrown when the server does not know this link (any more). */
+/** Thrown when the server does not know this link, or no longer; its message is the server's code. */
 export class Gone extends Error {}
 
 export class Api {
@@ -113,7 +113,7 @@ export class Api {
         this.onTrouble(false);
         return { state, stamp };
       }
-      if (reply?.data?.code && (reply.status === 404 || reply.status === 410)) throw new Gone();
+      if (reply?.data?.code && (reply.status === 404 || reply.status === 410)) throw new Gone(reply.data.code);
       // Refused for being out of step (another tab went ahead): where do we stand?
       if (reply?.data?.code && reply.status < 500 && reply.status !== 429 && path !== 'state') return this.state('state');
       this.onTrouble(true);

@@ -24,7 +24,7 @@ import { TrialView } from './trial.js';
 
 const POLL_MS = 10_000;
 const POLL_SENDING_MS = 4000;
-const ENDED = new Set(['finished', 'excluded', 'withdrawn']);
+const ENDED = new Set(['finished', 'excluded', 'withdrawn', 'ended']);
 
 export class Flow {
   /** The trial shown. @type {TrialView|null} */
@@ -97,7 +97,8 @@ export class Flow {
       this.#take(path === 'comprehension' ? state : { ...state, wrong: undefined }, stamp);
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
-      this.#page(pages.plain('gone'), 'gone');
+      const name = error.message === 'link-ended' ? 'ended' : 'gone';
+      this.#page(pages.plain(name), name);
     }
   }
 
@@ -164,7 +165,7 @@ export class Flow {
     if (ENDED.has(stage) && stage !== 'withdrawn' && this.#outbox.waiting.length) return this.#waiting();
     if (stage === 'finished') this.#page(pages.finished(state, this.#config), stage);
     else if (stage === 'excluded') this.#page(pages.excluded(state), stage);
-    else if (['withdrawn', 'paused', 'empty'].includes(stage)) this.#page(pages.plain(stage), stage);
+    else if (['withdrawn', 'ended', 'paused', 'empty'].includes(stage)) this.#page(pages.plain(stage), stage);
     else this.#waiting();
     this.#keepPolling();
   }
