@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from looking import look_closely
 from passers_by import PasserBy, answering
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 from study_server import StudyServer
 
 from browser import CLASSES, rows, write_study
@@ -27,6 +27,10 @@ DECODED = """images => Promise.all(images.map(async (image) => {
   await image.decode();
   return image.naturalWidth;
 }))"""
+NOTE_WHAT_IS_SHOWN = """addEventListener('pageshow', (event) => {
+  const figures = document.querySelector('#answers') ? ' figures' : '';
+  localStorage.shown = `${localStorage.shown ?? ''}${event.persisted ? 'kept' : 'loaded'}${figures};`;
+})"""
 expect.set_options(timeout=PATIENT_MS)
 
 
@@ -201,6 +205,36 @@ def test_nothing_is_left_after_going(served: Callable[..., StudyServer], visitor
     assert "works no more" in page.inner_text("main")
     assert "after each use it prints a new link" in page.inner_text("main")
     assert page.locator("#answers").count() == 0
+
+
+def test_a_page_that_the_browser_keeps_shows_nothing_after_logging_out(
+    chromium: Browser, served: Callable[..., StudyServer]
+) -> None:
+    """Browsers keep whole pages to go back to, even of those that no cache may keep. Playwright's do so when told."""
+    server = served("choice", answers_per_item=6, batch_size=6)
+    with chromium.browser_type.launch(
+        executable_path="/usr/bin/chromium",
+        args=["--headless", "--no-sandbox", "--disable-gpu"],
+        ignore_default_args=["--disable-back-forward-cache"],
+    ) as browser:
+        context = browser.new_context()
+        context.add_init_script(NOTE_WHAT_IS_SHOWN)
+        page, other = context.new_page(), context.new_page()
+        # The control: this browser does keep a page that is left.
+        page.goto(f"{server.url}/static/style.css")
+        page.goto(f"{server.url}/")
+        page.evaluate("history.back()")
+        page.wait_for_function("localStorage.shown.endsWith('kept;')")
+        come_in(page, server)
+        assert page.evaluate("localStorage.shown").endswith("loaded figures;")
+        page.goto(f"{server.url}/")
+        other.goto(f"{server.url}/studio")
+        other.locator("#logout").click()
+        expect(other.locator("main")).to_contain_text("Open the link that the server printed")
+        other.evaluate("localStorage.shown = ''")
+        page.evaluate("history.back()")
+        expect(page.locator("main")).to_contain_text("Open the link that the server printed")
+        assert page.evaluate("localStorage.shown") == "loaded;"
 
 
 def test_by_password(visitor: Callable[..., Page], tmp_path: Path) -> None:
