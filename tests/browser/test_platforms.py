@@ -6,6 +6,7 @@ from collections.abc import Callable
 from urllib.parse import parse_qs
 
 import pytest
+from looking import TWO_WAYS, look_closely
 from playwright.sync_api import Page, Request, Route
 from study_server import StudyServer
 
@@ -65,7 +66,9 @@ def test_from_prolific_and_back(prolific: StudyServer, visitor: Callable[..., Pa
     back = page.locator('[data-name="back"]:visible')
     assert back.get_attribute("href") == "https://app.prolific.com/submissions/complete?cc=DONE-1"
     assert "Prolific" in back.inner_text()
-    assert page.locator('[data-part="back-code"]').inner_text().endswith("DONE-1")
+    assert page.locator("#code").inner_text() == "DONE-1"
+    assert page.inner_text("main").count("DONE-1") == 1
+    look_closely(page, "finished-prolific", TWO_WAYS)
     assert len(person.stored(prolific, 2)) == 2
 
 
@@ -94,6 +97,7 @@ def test_who_does_not_consent_goes_back_with_the_code_for_that(
     page.locator('main [data-name="decline"]').click()
     page.locator('#page[data-page="declined"]').wait_for(state="attached")
     assert page.locator('[data-name="back"]:visible').get_attribute("href").endswith("cc=NO-3")  # type: ignore[union-attr]
+    assert page.inner_text("main").count("NO-3") == 1
 
 
 def test_who_fails_the_questions_goes_back_with_the_code_for_that(
@@ -109,6 +113,7 @@ def test_who_fails_the_questions_goes_back_with_the_code_for_that(
             page.locator('main [data-name="again"]').click()
     page.locator('#page[data-page="excluded"]').wait_for(state="attached")
     assert page.locator('[data-name="back"]:visible').get_attribute("href").endswith("cc=OUT-2")  # type: ignore[union-attr]
+    assert page.inner_text("main").count("OUT-2") == 1
 
 
 def framed(page: Page, server: StudyServer, query: str, by: str = "https://worker.mturk.com") -> None:

@@ -114,6 +114,9 @@ export function finished(state, config) {
   const code = state.code ?? '';
   part(page, 'close').hidden = state.back !== undefined;
   wayBack(page, state.back);
+  // Large and to be copied it stands here, and not a second time.
+  part(page, 'back-code').hidden = true;
+  if (state.back) part(page, 'code-label').textContent = say('back.code', { platform: state.back.platform });
   part(page, 'with-code').hidden = !code;
   const shown = part(page, 'code');
   shown.textContent = code;
