@@ -11,6 +11,7 @@ from playwright.sync_api import Page, Request, Route
 from study_server import StudyServer
 
 from browser import Person, rows
+from sfumato.pay import Brier
 from sfumato.study_file import read_study
 from sfumato.web.entering import entry_address
 
@@ -22,7 +23,7 @@ FRAME = """<!doctype html><title>Worker</title><h1>A HIT</h1>
 
 
 def from_platform(shared: Served, name: str) -> StudyServer:
-    tail = f'[platform]\nname = "{name}"\n{CODES}'
+    tail = f'[pay.bonus]\nrule = "brier"\nmost = 1\n[platform]\nname = "{name}"\n{CODES}'
     return shared("choice", batch_size=2, comprehension=True, pay=True, tail=tail)
 
 
@@ -57,6 +58,10 @@ def test_from_prolific_and_back(prolific: StudyServer, visitor: Callable[..., Pa
     page = visitor()
     person = arrives(page, prolific, "pidaaaa1")
     assert "pidaaaa1" not in page.url + page.content()
+    for name in ("consent", "instructions"):
+        person.goes_to(name)
+        assert page.inner_text("main").count(Brier.said) == 1
+    look_closely(page, "instructions-bonus", TWO_WAYS)
     person.goes_to("comprehension")
     person.goes_to("trial")
     answers(person)

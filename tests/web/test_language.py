@@ -8,9 +8,9 @@ import re
 import string
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from markupsafe import Markup
@@ -23,7 +23,8 @@ from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.kinds.choice.kind import Choice
 from sfumato.elicit.kinds.tokens.kind import Tokens
 from sfumato.errors import BadStudy, NotNow, StoreDown
-from sfumato.study import LANGUAGES, Framing, Pay, Study
+from sfumato.pay import BONUS_RULES
+from sfumato.study import LANGUAGES, Bonus, Framing, Pay, Study
 from sfumato.study_file import read_study
 from sfumato.web import language
 from sfumato.web.language import FOLDER, Texts, chosen, texts_in
@@ -34,7 +35,8 @@ ENGLISH = leaves(texts_in("en").sentences)
 FROM_PYTHON = {
     *(key for key in ENGLISH if key.startswith("errors.")),
     *(f"kinds.{kind.name}.prompt_{framing.value}" for kind in KINDS for framing in Framing),
-    *re.findall(r"\"(format\.\w+)\"", Path(language.__file__).read_text()),
+    *re.findall(r"\"((?:format|bonus)\.\w+)\"", Path(language.__file__).read_text()),
+    *(f"bonus.{rule.name}" for rule in BONUS_RULES),
 }
 
 
@@ -194,6 +196,33 @@ def test_the_number_of_things_chooses_the_form() -> None:
 def test_what_taking_part_pays(name: str, minutes: float, said: str, tmp_path: Path) -> None:
     study = read_study(write_picture_study(tmp_path))
     assert texts_in(name).pay(replace(study, pay=Pay(2.5, "EUR", minutes))) == said
+
+
+@pytest.mark.parametrize("rule", BONUS_RULES, ids=lambda rule: rule.name)
+def test_by_which_rule_there_is_more(rule: Any, tmp_path: Path) -> None:
+    study = read_study(write_picture_study(tmp_path))
+    paid = replace(study, pay=Pay(2.5, "EUR", bonus=Bonus(rule.name, 1.0)))
+    said = {name: texts_in(name).bonus(paid) or "" for name in LANGUAGES}
+    assert len(set(said.values())) == len(LANGUAGES)
+    assert rule.said in said["en"]
+    for name, text in said.items():
+        assert ("1.00 EUR" if name == "en" else "1,00 EUR") in text
+    floored = replace(study, pay=Pay(2.5, "EUR", bonus=Bonus(rule.name, 1.0, floor=0.745)))
+    assert "74,5" in (texts_in("de").bonus(floored) or "")
+    assert texts_in("en").bonus(study) is None
+
+
+def test_a_rule_that_no_catalogue_knows_is_told_in_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @dataclass(frozen=True)
+    class Coin:
+        name: ClassVar[str] = "coin"
+        said: ClassVar[str] = "The bonus is thrown for."
+
+    monkeypatch.setattr("sfumato.pay.BONUS_RULES", (*BONUS_RULES, Coin))
+    study = replace(read_study(write_picture_study(tmp_path)), pay=Pay(2.5, "EUR", bonus=Bonus("coin", 1.0)))
+    assert "The bonus is thrown for." in (texts_in("de").bonus(study) or "")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -32,7 +32,7 @@ class CorrelatedAgreement:
 
     name: ClassVar[str] = "correlated-agreement"
     said: ClassVar[str] = (
-        "The bonus is the higher, the more your answer to each picture fits what others say of that very picture; "
+        "The bonus is the higher, the more your answer to each item fits what others say of that very item; "
         "giving the same answer everywhere earns nothing."
     )
 

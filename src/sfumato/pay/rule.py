@@ -77,7 +77,8 @@ class BonusRule(Protocol):
 
     name: ClassVar[str]
     said: ClassVar[str]
-    """The rule in one sentence that can be told to people before they begin."""
+    """The rule in one sentence, which people are told before they begin: in English here, and in the catalogue of every
+    language (`web/texts`)."""
 
     def scores(self, answers: Compared) -> Float[np.ndarray, "annotators"]:
         """From 0 to 1 for each annotator; NaN for whom there is nothing to go by."""

@@ -67,7 +67,8 @@ def _query(request: Request) -> Mapping[str, str]:
 
 def _preview(site: Site, language: str) -> Response:
     study = site.config("", Welcome(0, language))["study"]
-    page = site.page("preview.html", language, instructions=study["instructions_html"], pay=study["pay"])
+    told = {name: study[name] for name in ("pay", "bonus")}
+    page = site.page("preview.html", language, instructions=study["instructions_html"], **told)
     return HTMLResponse(page, headers=NO_STORE)
 
 

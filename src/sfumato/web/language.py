@@ -23,7 +23,7 @@ from sfumato.study import LANGUAGES, Framing, Study
 FOLDER = Path(__file__).parent / "texts"
 MOST_PREFERENCES = 20
 """Languages of a browser that are looked at."""
-NO_SCRIPT = ("landing", "errors", "error", "format")
+NO_SCRIPT = ("landing", "errors", "error", "format", "bonus")
 """Parts that only the server says."""
 STICKS = re.compile(r"(?<=«) | (?=[:;?!»%…×])")
 """Spaces at which no line ends."""
@@ -78,12 +78,32 @@ class Texts:
         """What taking part pays, as a sentence."""
         if study.pay is None:
             return None
-        amount = f"{study.pay.amount:.2f}".replace(".", self.say("format.decimal"))
-        said = partial(self.say, amount=amount, currency=study.pay.currency)
+        said = partial(self.say, amount=self._amount(study.pay.amount), currency=study.pay.currency)
         if not study.pay.minutes:
             return said("format.pay")
-        minutes = f"{study.pay.minutes:g}".replace(".", self.say("format.decimal"))
-        return said("format.pay_minutes", minutes=minutes, n=study.pay.minutes)
+        return said("format.pay_minutes", minutes=self._decimal(f"{study.pay.minutes:g}"), n=study.pay.minutes)
+
+    def bonus(self, study: Study) -> str | None:
+        """By what rule answers earn more, in a few sentences; a rule the catalogue does not know in its own English."""
+        if study.pay is None or study.pay.bonus is None:
+            return None
+        bonus = study.pay.bonus
+        said = [self.say("bonus.most", amount=self._amount(bonus.most), currency=study.pay.currency)]
+        if bonus.rule in self.sentences["bonus"]:
+            said.append(self.say(f"bonus.{bonus.rule}"))
+        else:
+            from sfumato.pay import rule_of
+
+            said.append(getattr(rule_of(study), "said", ""))
+        if bonus.floor:
+            said.append(self.say("bonus.floor", points=self._decimal(f"{100 * bonus.floor:g}")))
+        return " ".join(said)
+
+    def _amount(self, amount: float) -> str:
+        return self._decimal(f"{amount:.2f}")
+
+    def _decimal(self, number: str) -> str:
+        return number.replace(".", self.say("format.decimal"))
 
     def error(self, error: SfumatoError) -> tuple[str, str]:
         """What somebody reads who came the wrong way: what was found, and what to do."""

@@ -31,8 +31,9 @@ PICTURES_KEPT = 256
 async def landing(request: Request) -> Response:
     site: Site = request.app.state.site
     language = language_of(request)
-    is_open, pay = site.study.people.entry is Entry.OPEN, texts_in(language).pay(site.study)
-    return _html(site.page("landing.html", language, open=is_open, about=None, pay=pay))
+    is_open, texts = site.study.people.entry is Entry.OPEN, texts_in(language)
+    pay, bonus = texts.pay(site.study), texts.bonus(site.study)
+    return _html(site.page("landing.html", language, open=is_open, about=None, pay=pay, bonus=bonus))
 
 
 async def join(request: Request) -> Response:

@@ -185,6 +185,7 @@ class Site:
                 "instructions_html": _html(study.instructions),
                 "comprehension": [{"question": q.question, "choices": q.choices} for q in study.comprehension],
                 "pay": texts.pay(study),
+                "bonus": texts.bonus(study),
                 "size": study.items.size,
                 "upscale": study.items.upscale,
             },

@@ -15,6 +15,7 @@ export function consent(config, agree, decline) {
   const page = copy('page-consent');
   setServerHtml(part(page, 'text'), config.study.consent_html);
   pay(page, config);
+  bonus(page, config);
   onPress(part(page, 'agree'), agree);
   onPress(part(page, 'decline'), decline);
   return page;
@@ -26,6 +27,10 @@ export function consent(config, agree, decline) {
 export function instructions(config, goOn) {
   const page = copy('page-instructions');
   setServerHtml(part(page, 'text'), config.study.instructions_html);
+  pay(page, config);
+  // Whoever was asked for their consent has read of the pay; by what rule there is more is worth reading twice.
+  part(page, 'pay').hidden ||= config.study.consent_html !== '';
+  bonus(page, config);
   part(page, 'classes').append(gallery(config.classes));
   part(page, 'keys').append(keyLists(config));
   onPress(part(page, 'continue'), goOn);
@@ -177,6 +182,14 @@ function pay(page, config) {
   const line = part(page, 'pay');
   line.hidden = !config.study.pay;
   line.textContent = config.study.pay ?? '';
+}
+
+/** @param {DocumentFragment} page
+ * @param {Config} config */
+function bonus(page, config) {
+  const line = part(page, 'bonus');
+  line.hidden = !config.study.bonus;
+  line.textContent = config.study.bonus ?? '';
 }
 
 /** @param {string} text
