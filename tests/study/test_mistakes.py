@@ -42,6 +42,8 @@ CASES = [
     Wrong('name = "dog"', 'name = "dog "', "bad-text", "classes[1].name", hint="remove the space"),
     Wrong('name = "dog"', 'name = "cat"', "doubled-name", "classes[1].name", at='"cat"\nkey = "d"'),
     Wrong('name = "dog"', 'name = "do\\u0000g"', "bad-text", "classes[1].name"),
+    Wrong('name = "dog"', 'name = "a\u00a0dog"', "bad-text", "classes[1].name", hint="a plain space"),
+    Wrong('item = "dog/007"', 'item = "dog\u202f7"', "bad-text", "practice[1].item", hint="a plain space"),
     Wrong('[[classes]]\nname = "dog"\nkey = "d"\n', "", "too-few-classes", "classes", at="[[classes]]"),
     Wrong('key = "d"', 'key = "C"', "doubled-key", "classes[1].key", hint="case"),
     Wrong('key = "d"', 'key = "O"', "reserved-key", "classes[1].key"),

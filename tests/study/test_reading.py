@@ -44,6 +44,29 @@ def test_every_field_of_a_good_file(folder: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("space", ["\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK SPACE}"])
+def test_spaces_that_do_not_break_belong_into_sentences(folder: Path, space: str) -> None:
+    file = folder / "study.toml"
+    text = file.read_text()
+    for old, new in (
+        ("Which pet?", f"Quel animal{space}?"),
+        ("How would they divide?", f"Comment répartir{space}?"),
+        ("at any time.", f"à tout moment{space}!"),
+        ("A *cat*.", f"Un *chat*{space}!"),
+        ("Is doubt a good answer?", f"Le doute compte-t-il{space}?"),
+        ('"yes"', f'"oui{space}!"'),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    file.write_text(text)
+    study = read_study(folder)
+    assert study.title == f"Quel animal{space}?"
+    (asked,) = study.comprehension
+    assert asked.answer == asked.choices[0] == f"oui{space}!"
+    written = (study.question.prompt, study.consent, study.practice[0].feedback, asked.question)
+    assert [space in (each or "") for each in written] == [True] * 4
+
+
 def test_the_file_and_its_folder_are_the_same_study(folder: Path) -> None:
     assert read_study(folder / "study.toml") == read_study(folder)
 

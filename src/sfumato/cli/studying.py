@@ -68,7 +68,7 @@ def _show(checked: Checked) -> None:
     study, people = checked.study, checked.study.people
     view = "their own view" if study.question.framing == Framing.OWN else "what others would say"
     what = "text" if checked.items[0].text is not None else "picture"
-    click.secho(f"{printable(study.title)}: no mistakes", bold=True)
+    click.secho(f"{printable(' '.join(study.title.split()))}: no mistakes", bold=True)
     rows = [
         ("items", f"{len(checked.items):,} {what}{'s' * (len(checked.items) != 1)}"),
         ("classes", ", ".join(printable(name, 30) for name in study.class_names[:12]) or "none"),
@@ -125,8 +125,8 @@ def _many(n: int, what: str) -> str:
 def links(study: Path, number: int, address: str, store: str | None) -> None:
     """Print links to STUDY, one a person, one a line; make them at any time, also while it is being served.
 
-    A link is a key: who has it answers as that person, on any device, and goes on where they were. It ends 30 days after
-    it was made or last used, or after link_days of the study file's [limits].
+    A link is a key: who has it answers as that person, on any device, and goes on where they were. It ends 30 days
+    after it was made or last used, or after link_days of the study file's [limits].
     """
     check_not_negative("number", number)
     try:

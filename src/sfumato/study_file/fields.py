@@ -19,6 +19,9 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 MAX_TEXT = 100_000
 LINE_ENDS = "\n\r\t"
+NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
+"""Spaces at which no line ends, as French has them before : ; ? and !. They belong into sentences; in names, which are
+compared letter by letter, nobody would see them."""
 
 
 @dataclass
@@ -44,26 +47,37 @@ class Fields:
         """Note that a key which must be there is not."""
         self.add(key, f"no {key}", expected=expected, fix=f"write {key} = {example}", code="missing-key")
 
-    def text(self, key: str, default: str | None = None, *, one_line: bool = True, limit: int = MAX_TEXT) -> str | None:
+    def text(
+        self,
+        key: str,
+        default: str | None = None,
+        *,
+        one_line: bool = True,
+        prose: bool = False,
+        limit: int = MAX_TEXT,
+    ) -> str | None:
         """A text that says something."""
         if not self.given(key):
             return default
-        return self.checked_text((key,), self.values[key], one_line=one_line, limit=limit) or default
+        return self.checked_text((key,), self.values[key], one_line=one_line, prose=prose, limit=limit) or default
 
-    def checked_text(self, at: KeyPath, value: object, *, one_line: bool = True, limit: int = MAX_TEXT) -> str | None:
-        """`value`, which stands at `at` in this table, as a text; None where it is none."""
+    def checked_text(
+        self, at: KeyPath, value: object, *, one_line: bool = True, prose: bool = False, limit: int = MAX_TEXT
+    ) -> str | None:
+        """`value`, which stands at `at` in this table, as a text; None where it is none. What has lines is `prose`."""
         key = written(at)
         path = (*self.path, *at)
         if not isinstance(value, str):
             self._wrong_type(path, value, "a text in quotes")
             return None
-        allowed = "" if one_line else LINE_ENDS
+        allowed = ("" if one_line else LINE_ENDS) + (NO_BREAK if prose or not one_line else "")
         bad = next((c for c in value if not c.isprintable() and c not in allowed), None)
         found, fix, code = "", f"write {key} anew", "bad-text"
         if not value.strip():
             found, fix, code = f"an empty {key}", "fill it in, or leave the key out", "empty-text"
         elif bad is not None:
-            found, fix = f"the character {show(bad)} in {key}", "remove it"
+            fix = "write a plain space in its place" if bad in NO_BREAK else "remove it"
+            found = f"the character {show(bad)} in {key}"
         elif one_line and value != value.strip():
             found, fix = f"{key} = {show(value)} with space at its ends", "remove the space"
         elif len(value) > limit:
@@ -166,7 +180,7 @@ class Fields:
             if good and isinstance(entry, Mapping)
         ]
 
-    def texts(self, key: str, low: int, high: int) -> list[str]:
+    def texts(self, key: str, low: int, high: int, *, prose: bool = False) -> list[str]:
         """A list of texts, each once."""
         if not self.given(key):
             return []
@@ -179,7 +193,7 @@ class Fields:
             self.add(key, f"{len(value)} {key}", expected=f"{low} to {high} of them", fix=fix, code="out-of-range")
         kept: list[str] = []
         for number, each in enumerate(value):
-            text = self.checked_text((key, number), each)
+            text = self.checked_text((key, number), each, prose=prose)
             if text is not None and text in kept:
                 at = (*self.path, key, number)
                 found = f"{show(text)} twice in {key}"

@@ -99,7 +99,7 @@ def slug(text: str) -> str:
 
 def _study(top: Fields, file: Path) -> Study:
     base = file.parent
-    title = top.text("title", limit=200)
+    title = top.text("title", prose=True, limit=200)
     if title is None and "title" not in top.values:
         top.missing("title", "what people read at the top of the page", '"What do you see?"')
     question = _question(top.table("question"))
@@ -209,8 +209,8 @@ def _comprehension(entries: list[Fields]) -> tuple[ComprehensionQuestion, ...]:
     kept = []
     for entry in entries:
         question = entry.text("question", one_line=False, limit=1000)
-        choices = entry.texts("choices", 2, 10)
-        answer = entry.text("answer")
+        choices = entry.texts("choices", 2, 10, prose=True)
+        answer = entry.text("answer", prose=True)
         for key, example in (("question", '"..."'), ("choices", '["yes", "no"]'), ("answer", '"..."')):
             if key not in entry.values:
                 entry.missing(key, "a question, its choices and the right answer", example)
