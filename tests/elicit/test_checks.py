@@ -64,6 +64,27 @@ def test_a_region_of_the_simplex(region: Region, belief: dict[str, float], holds
 # --- where checks and repeats come ---
 
 
+def led_through(course: Course, seed: int, fresh: int) -> list[tuple[str, int]]:
+    """Why each trial of somebody was shown, and its item, where there are `fresh` items to label."""
+    person, rng = Person(1, "hash", seed), random.Random(seed)
+    shown: list[tuple[str, int]] = []
+    items = iter(range(fresh))
+    while (purpose := course.due(person)) is not None:
+        item = next(items, None) if purpose == "label" else course.check_due(person)
+        if purpose == "repeat":
+            pick = course.to_repeat(person, rng)
+            item = None if pick is None else pick.item
+        if item is None:
+            assert purpose == "label", f"no item for a {purpose}"
+            break
+        number = person.n_trials + 1
+        trial = Trial(number, f"h{number}", 1, item, number, purpose, OPEN, 0.0)
+        person.add(trial)
+        person.move(trial, ANSWERED)
+        shown.append((purpose, item))
+    return shown
+
+
 @given(st.integers(0, 2**31 - 1), st.integers(1, 4), st.integers(0, 9), st.integers(0, 3), st.integers(0, 4))
 def test_everybody_sees_each_check_once_and_repeats_at_their_distance(
     seed: int, batches: int, more: int, repeats: int, n_checks: int
@@ -71,25 +92,7 @@ def test_everybody_sees_each_check_once_and_repeats_at_their_distance(
     size = 5 + max(repeats, 1) + more
     people = People(batch_size=size, batches=batches, repeats=repeats, repeat_distance=5)
     course = Course(people, {}, {1000 + n: None if n % 2 else n + 1 for n in range(n_checks)})
-    person, rng = Person(1, "hash", seed), random.Random(seed)
-    shown: list[tuple[str, int]] = []
-    fresh = 0
-    while (purpose := course.due(person)) is not None:
-        if purpose == "label":
-            item, fresh = fresh, fresh + 1
-        elif purpose == "check":
-            found = course.check_due(person)
-            assert found is not None
-            item = found
-        else:
-            pick = course.to_repeat(person, rng)
-            assert pick is not None
-            item = pick.item
-        number = person.n_trials + 1
-        trial = Trial(number, f"h{number}", 1, item, number, purpose, OPEN, 0.0)
-        person.add(trial)
-        person.move(trial, ANSWERED)
-        shown.append((purpose, item))
+    shown = led_through(course, seed, fresh=size * batches)
     assert len(shown) == course.n_wanted
     assert [item for purpose, item in shown if purpose == "label"] == list(range(size * batches))
     checks = [place for place, (purpose, _) in enumerate(shown) if purpose == "check"]
@@ -101,6 +104,24 @@ def test_everybody_sees_each_check_once_and_repeats_at_their_distance(
         if purpose == "repeat":
             since = [each for each, _ in shown[shown.index(("label", item)) + 1 : place]].count("label")
             assert since >= 4  # the fifth item after it at the earliest
+
+
+@pytest.mark.parametrize("distance", [0, 5])
+@given(st.integers(0, 2**31 - 1), st.integers(2, 8), st.integers(1, 5), st.integers(0, 2))
+def test_no_check_drawn_by_chance_falls_behind_the_last_item(
+    distance: int, seed: int, n_items: int, n_checks: int, repeats: int
+) -> None:
+    """However many there are, and also where there are fewer items than in a batch."""
+    checks = {1000 + n: None for n in range(n_checks)}
+    for batch_size in (n_items + 5, 25):
+        people = People(batch_size=batch_size, repeats=repeats, repeat_distance=distance)
+        course = Course(people, {}, checks, n_items)
+        shown = led_through(course, seed, fresh=n_items)
+        purposes = [purpose for purpose, _ in shown]
+        assert purposes.count("check") == n_checks
+        assert purposes.count("repeat") == min(repeats, max(n_items - distance, 0))
+        assert "check" not in (purposes[0], purposes[-1])
+        assert len(shown) == course.n_wanted
 
 
 def test_places_of_checks_differ_from_person_to_person_and_stay() -> None:

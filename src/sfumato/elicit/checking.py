@@ -293,6 +293,12 @@ def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Chec
         warnings.append("every item is for practice, so nothing is asked")
     elif people.batch_size > len(asked):
         warnings.append(f"a batch of {people.batch_size} is more than the {len(asked)} there are: batches are shorter")
+    n_per_person = n_fresh + people.repeats * n_batches + len(study.checks)
+    late = [each.item for each in study.checks if each.at is not None and each.at >= n_per_person]
+    if late:
+        warnings.append(
+            f"nobody gives more than {n_per_person} answers, so these checks come too late: {listing(late, 3)}"
+        )
     if study.recruiting is not None and study.people.entry is Entry.OPEN:
         warnings.append('people come from a platform, but anybody may take part: entry = "links" keeps others out')
     if study.comprehension and not study.instructions:
@@ -303,7 +309,7 @@ def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Chec
         asked,
         n_answers,
         n_people,
-        n_fresh + people.repeats * n_batches + len(study.checks),
+        n_per_person,
         n_fresh,
         None if study.pay is None else study.pay.amount * n_people * n_batches,
         tuple(warnings),

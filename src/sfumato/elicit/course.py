@@ -20,18 +20,39 @@ class Course:
     """The plan everybody follows, by the ids of items.
 
     `practice` gives the question asked about each practice item, in the order they come; `checks` after how many
-    answers each check is shown (None: at a place of its own for everybody, drawn by the person's seed).
+    answers each check is shown (None: at a place of its own for everybody, drawn by the person's seed). `n_items` is
+    how many there are to label; where they are fewer than a batch, batches are shorter.
     """
 
     people: People
     practice: Mapping[int, int] = field(default_factory=dict)
     checks: Mapping[int, int | None] = field(default_factory=dict)
+    n_items: int | None = None
 
     @property
     def n_wanted(self) -> int:
         """Answers wanted of a person, practice not counted."""
-        people = self.people
-        return people.batches * (people.batch_size + people.repeats) + len(self.checks)
+        return self._n_between + len(self.checks)
+
+    @property
+    def _n_labels(self) -> int:
+        wanted = self.people.batches * self.people.batch_size
+        return wanted if self.n_items is None else min(wanted, self.n_items)
+
+    @property
+    def _batch_size(self) -> int:
+        return max(min(self.people.batch_size, self._n_labels), 1)
+
+    @property
+    def _n_repeats(self) -> int:
+        """Repeats of a batch: as many as have room in one that is shorter."""
+        wanted, room = self.people.repeats, self._batch_size - self.people.repeat_distance
+        return wanted if self._batch_size == self.people.batch_size else max(min(wanted, room), 0)
+
+    @property
+    def _n_between(self) -> int:
+        """A person's answers that checks lie between: items and repeats."""
+        return self._n_labels + self._repeats_after(self._n_labels)
 
     def due(self, person: Person) -> str | None:
         """The purpose of a person's next trial: practice first; then items, with a check or a repeat where its place
@@ -60,9 +81,9 @@ class Course:
     def to_repeat(self, person: Person, rng: random.Random) -> Pick | None:
         """An item to show again: the one that lies the set distance back, or, where none is set, one of the older half
         of the latest batch."""
-        people = self.people
+        people, size = self.people, self._batch_size
         n_labels = person.begun("label")
-        start = max(n_labels // people.batch_size - 1, 0) * people.batch_size
+        start = max(n_labels // size - 1, 0) * size
         if people.repeat_distance:
             at = max(n_labels - people.repeat_distance, 0)
             fresh = [item for item in reversed(person.labels[: at + 1]) if item not in person.repeated][:1]
@@ -76,23 +97,25 @@ class Course:
 
     def _repeats_after(self, n_labels: int) -> int:
         """How many repeats have their place before the label after `n_labels`."""
-        people = self.people
-        n_batches, within = divmod(n_labels, people.batch_size)
-        if not people.repeats or not people.repeat_distance:
-            return people.repeats * n_batches
+        people, size, repeats = self.people, self._batch_size, self._n_repeats
+        n_batches, within = divmod(n_labels, size)
+        if not repeats or not people.repeat_distance:
+            return repeats * n_batches
         # Spread over what follows the distance: the first comes as soon as an item lies far enough back.
-        room = max(people.batch_size - people.repeat_distance, 0)
-        places = [people.repeat_distance + (r * room) // people.repeats for r in range(people.repeats)]
-        return people.repeats * n_batches + sum(min(place, people.batch_size) <= within for place in places)
+        room = max(size - people.repeat_distance, 0)
+        places = [people.repeat_distance + (r * room) // repeats for r in range(repeats)]
+        return repeats * n_batches + sum(min(place, size) <= within for place in places)
 
     def _places(self, seed: int) -> tuple[tuple[int, int], ...]:
         """Every check after how many answers it comes, in order."""
-        return _drawn(tuple(self.checks.items()), self.n_wanted, seed)
+        return _drawn(tuple(self.checks.items()), self._n_between, seed)
 
 
 @lru_cache(PLACES_KEPT)
-def _drawn(checks: tuple[tuple[int, int | None], ...], n_wanted: int, seed: int) -> tuple[tuple[int, int], ...]:
+def _drawn(checks: tuple[tuple[int, int | None], ...], n_between: int, seed: int) -> tuple[tuple[int, int], ...]:
     rng = random.Random(f"checks {seed}")
-    # Never the very first, which nobody has got used to, nor after the last.
-    places = {item: rng.randrange(1, max(n_wanted, 2)) if at is None else at for item, at in checks}
-    return tuple(sorted((place, item) for item, place in places.items()))
+    # Never the very first, which nobody has got used to, nor after the last: a place between two of the other answers,
+    # and on from there by one for each check that comes before it.
+    drawn = sorted((rng.randrange(1, max(n_between, 2)), item) for item, at in checks if at is None)
+    places = [(place + n_before, item) for n_before, (place, item) in enumerate(drawn)]
+    return tuple(sorted(places + [(at, item) for item, at in checks if at is not None]))

@@ -57,6 +57,7 @@ class Memory:
             study.people,
             {first[each.item]: int(each.deeper) for each in study.practice if each.item in first},
             {first[each.item]: each.at for each in study.checks if each.item in first},
+            sum(quota > 0 and stimulus.item not in study.set_aside for stimulus, quota in known.values()) or None,
         )
         """What people are led through."""
         told = [(each.item, each.region) for each in study.checks]
