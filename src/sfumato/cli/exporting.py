@@ -46,5 +46,5 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
         part.write_text(codebook(asked, kinds_of(asked)), "utf-8")
     say_written(book, "what every field means")
     if asked.question.kind in ABOUT_ONE_ITEM:
-        place, of = shlex.quote(str(output)), shlex.quote(str(study))
-        click.echo(f"See who should be set aside: sfumato screen {place} --study {of} -o screening.csv")
+        table, beside = shlex.quote(str(output)), shlex.quote(str(output.with_name("screening.csv")))
+        click.echo(f"See who should be set aside: sfumato screen {table} --study {shlex.quote(str(study))} -o {beside}")
