@@ -116,11 +116,11 @@ class Check:
 class Quality:
     """Live rules. Who fails `most_failed` checks or more is marked; with `stop` they are thanked, and shown nothing
     further. What they answered stays, and so does their pay: both are decided later, and apart. `rules` names a set of
-    rules (`sfumato screen`) whose flags the researcher's page shows."""
+    rules (`sfumato screen`) whose flags the researcher's page shows, or rules one by one, each with its settings."""
 
     most_failed: int = 2
     stop: bool = False
-    rules: str = ""
+    rules: str | Mapping[str, Mapping[str, float]] = ""
 
 
 @dataclass(frozen=True)

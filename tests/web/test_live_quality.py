@@ -15,7 +15,9 @@ from sfumato.elicit.database import StorePlace
 from sfumato.elicit.field_store import what_was_said
 from sfumato.elicit.store import stimuli
 from sfumato.errors import BadStudy
+from sfumato.label.rules import IdenticalRuns, TooFast, rules_of
 from sfumato.study import Check, People, Quality, Region
+from sfumato.study_file import read_study
 from sfumato.web.judging import RegionJudge
 from sfumato.web.studio_opinions import Opinions, opinions_of
 
@@ -100,3 +102,51 @@ def test_rules_that_there_are_not_are_a_mistake_in_the_file(tmp_path: Path, comm
     with pytest.raises(BadStudy, match=r"study.toml:5:quality.rules .*one of standard") as caught:
         CliRunner().invoke(group, [*command, str(tmp_path)], catch_exceptions=False)
     assert caught.value.mistakes[0].code == "unknown-rule-set"
+
+
+OWN_RULES = """title = "Pets"
+classes = ["cat", "dog"]
+items = { csv = "items.csv" }
+[quality.rules]
+median_seconds = { crowd = 0.01, own = 0 }
+longest_run = { at_most = 19 }
+"""
+
+
+def written(folder: Path, text: str = OWN_RULES) -> Path:
+    (folder / "items.csv").write_text("item,text\na,one\nb,two\n")
+    (folder / "study.toml").write_text(text)
+    return folder
+
+
+def test_a_study_has_rules_with_numbers_of_its_own(tmp_path: Path) -> None:
+    quality = read_study(written(tmp_path)).quality
+    assert rules_of(quality.rules) == (TooFast(crowd=0.01, own=0.0), IdenticalRuns(at_most=19))
+    # In half a second what takes others two is too fast by the usual rule, and not by this one.
+    found = {}
+    for name, rules in (("usual", "standard"), ("own", quality.rules)):
+        at = at_work(str(tmp_path / f"{name}.sqlite"), rules=rules)
+        people = [at.new() for _ in range(3)]
+        for person, ms in zip(people, (2000, 2000, 500), strict=True):
+            answers(person, ms=ms)
+        found[name] = seen_live(at).people[people[-1].pseudonym].get("flags")
+        at.stop()
+    assert found == {"usual": ["median_seconds"], "own": None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("median_seconds", "median_second", 5, r"quality.rules.median_second .*did you mean 'median_seconds'"),
+        ("crowd", "crowds", 5, r"quality.rules.median_seconds .*the setting crowds"),
+        ("own = 0", "own = 2", 5, r"quality.rules.median_seconds .*own = 2"),
+        ("= 19", '= "many"', 6, r"quality.rules.longest_run.at_most .*a number"),
+        ("{ at_most = 19 }", "19", 6, r"quality.rules.longest_run .*a table"),
+    ],
+)
+def test_a_mistake_in_a_rule_has_its_line(tmp_path: Path, old: str, new: str, line: int, said: str) -> None:
+    assert OWN_RULES.count(old) == 1
+    with pytest.raises(BadStudy, match=rf"study.toml:{line}:{said}"):
+        CliRunner().invoke(
+            group, ["study", "check", str(written(tmp_path, OWN_RULES.replace(old, new)))], catch_exceptions=False
+        )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from sfumato.errors import UnknownName
+from sfumato.errors import BadSetting, UnknownName
 from sfumato.study import Study
 from sfumato.study_file.mistakes import Mistakes
 
 
 def check_rules(study: Study, mistakes: Mistakes) -> None:
-    """Note rules in `[quality]` that there are not."""
-    if not study.quality.rules:
+    """Note rules in `[quality]` that there are not, and settings that are none of theirs."""
+    asked = study.quality.rules
+    if not asked:
         return
-    from sfumato.label.rules import rules_named
+    from sfumato.label.rules import rules_of
 
-    try:
-        rules_named(study.quality.rules)
-    except UnknownName as error:
-        mistakes.place(("quality", "rules"), error)
+    table = ("quality", "rules")
+    parts = {table: asked} if isinstance(asked, str) else {(*table, name): {name: asked[name]} for name in asked}
+    for at, part in parts.items():
+        try:
+            if not mistakes.about(*at):
+                rules_of(part)
+        except (BadSetting, UnknownName) as error:
+            mistakes.place(at, error)

@@ -43,7 +43,7 @@ def command(
     output: Path,
 ) -> None:
     from sfumato.annotations import Annotations
-    from sfumato.label.rules import rules_named
+    from sfumato.label.rules import rules_of
     from sfumato.label.screening import screen
     from sfumato.soft_labels import SoftLabels
     from sfumato.study_file import read_study
@@ -51,7 +51,7 @@ def command(
 
     check_outputs(annotations, output=output)
     asked = read_study(study) if study else None
-    rules = rules_named(name or (asked.quality.rules if asked else "") or "standard")
+    rules = rules_of(name or (asked.quality.rules if asked else ""))
     answers = Annotations.read(annotations, classes or ())
     answers = answers.of_kind(kind) if kind else answers
     refuse_empty(answers, annotations)

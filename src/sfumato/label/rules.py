@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +14,9 @@ from sfumato.errors import unknown
 from sfumato.label.answers import only_kind
 from sfumato.label.screening import Evidence, Finding, Rule
 from sfumato.payloads import TopTwo
+from sfumato.settings import at_least, not_negative
+from sfumato.settings import share as check_share
+from sfumato.strategies import strategy_named
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,9 @@ class FailedChecks:
     at_least: float = 0.75
 
     name: ClassVar[str] = "checks_passed"
+
+    def __post_init__(self) -> None:
+        check_share("at_least", self.at_least)
 
     def find(self, evidence: Evidence) -> Finding:
         passed, shown = self._by_gold(evidence) if evidence.checks is None else self._by_study(evidence)
@@ -49,6 +56,9 @@ class RepeatsDisagree:
     at_most: float = 0.5
 
     name: ClassVar[str] = "repeats_changed"
+
+    def __post_init__(self) -> None:
+        check_share("at_most", self.at_most)
 
     def find(self, evidence: Evidence) -> Finding:
         table = evidence.annotations
@@ -81,6 +91,10 @@ class Contradictions:
     accuracy: float = 0.75
 
     name: ClassVar[str] = "contradictions"
+
+    def __post_init__(self) -> None:
+        at_least("remove_at", self.remove_at, 1)
+        check_share("accuracy", self.accuracy)
 
     def find(self, evidence: Evidence) -> Finding:
         offending = contradictory(evidence)
@@ -125,6 +139,11 @@ class TooFast:
 
     name: ClassVar[str] = "median_seconds"
 
+    def __post_init__(self) -> None:
+        not_negative("crowd", self.crowd)
+        check_share("own", self.own)
+        check_share("at_most", self.at_most)
+
     def find(self, evidence: Evidence) -> Finding:
         who, seconds = evidence.annotations.annotator.codes, evidence.annotations.seconds
         timed = ~np.isnan(seconds)
@@ -149,6 +168,10 @@ class IdenticalRuns:
     chance: float = 0.001
 
     name: ClassVar[str] = "longest_run"
+
+    def __post_init__(self) -> None:
+        at_least("at_most", self.at_most, 1)
+        check_share("chance", self.chance)
 
     def find(self, evidence: Evidence) -> Finding:
         import polars as pl
@@ -186,6 +209,26 @@ RULE_SETS: dict[str, tuple[Rule, ...]] = {
     "soft-digits": (FailedChecks(at_least=1.0),),
 }
 """Ready-made: our own, CIFAR-10H's (75% of checks), CIFAR-10S's (contradictions), soft-digits' (any failed check)."""
+
+
+SCREENING_RULES: tuple[Any, ...] = (FailedChecks, RepeatsDisagree, Contradictions, TooFast, IdenticalRuns)
+"""Every rule; each is called as its column in the table is."""
+
+
+def rules_of(asked: str | Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]:
+    """The rules that a study asks for: a set by its name (`standard` where it says none), or rules one by one with the
+    numbers they go by."""
+    if isinstance(asked, str):
+        return rules_named(asked or "standard")
+    return tuple(_rule(name, settings) for name, settings in asked.items())
+
+
+def _rule(name: str, settings: Mapping[str, float]) -> Any:
+    """One rule; numbers that it wants whole are made so, where they are."""
+    own = [field for member in SCREENING_RULES if member.name == name for field in fields(member)]
+    counts = {field.name for field in own if type(field.default) is int}
+    numbers = {key: int(each) if key in counts and each.is_integer() else each for key, each in settings.items()}
+    return strategy_named("screening rule", SCREENING_RULES, name, numbers)
 
 
 def rules_named(name: str) -> tuple[Rule, ...]:

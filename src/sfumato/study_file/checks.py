@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sfumato.errors import listing, nearest, show
 from sfumato.study import Check, PracticeItem, Quality, Region, StudyClass
@@ -101,13 +101,25 @@ def _near(entry: Fields) -> dict[str, float]:
     return found
 
 
+def _rules(table: Fields) -> str | dict[str, dict[str, float]]:
+    """A set of rules by its name, or rules one by one with the numbers they go by; which there are is checked later."""
+    if not isinstance(table.values.get("rules"), Mapping):
+        return table.text("rules", "", limit=40) or ""
+    rules = table.table("rules")
+    asked = {name: rules.table(name) for name in rules.values}
+    return {
+        name: {key: numbers.number(key, 0, 0, MOST_ANSWERS) for key in numbers.values}
+        for name, numbers in asked.items()
+    }
+
+
 def read_quality(top: Fields, n_checks: int, keys: tuple[str, ...]) -> Quality:
     """What follows from failing checks, and which rules are looked at live."""
     table = top.table("quality")
     kept = Quality(
         most_failed=table.whole("most_failed", Quality.most_failed, 1, 1000),
         stop=table.flag("stop"),
-        rules=table.text("rules", "", limit=40) or "",
+        rules=_rules(table),
     )
     if kept.stop and not n_checks:
         table.add(

@@ -132,7 +132,8 @@ CHECKS = Template("""
 # [quality]
 # most_failed = 2             # who fails so many checks is marked
 # stop = false                # ... and with true thanked, and asked nothing more; answers and pay stay
-# rules = "standard"          # the screening rules whose flags the researcher's page shows (sfumato screen)
+# rules = "standard"          # the screening rules whose flags the researcher's page shows (sfumato screen), or
+#                             # numbers of your own: rules = { median_seconds = { crowd = 0.25 }, longest_run = {} }
 """)
 
 INSTRUCTIONS = """\

@@ -22,7 +22,7 @@ from sfumato.annotations import Annotations
 from sfumato.beliefs import Beliefs
 from sfumato.elicit.kinds import kinds_of
 from sfumato.errors import SfumatoError
-from sfumato.label.rules import FailedChecks, rules_named
+from sfumato.label.rules import FailedChecks, rules_of
 from sfumato.label.screening import screen
 from sfumato.plan.labelled import USUAL_LABELERS, as_votes, kinds_in, labelled
 from sfumato.study import Region, Study
@@ -170,7 +170,7 @@ def _checked(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, Reg
 def _flags(table: Annotations, study: Study, *, is_sample: bool) -> dict[str, list[str]]:
     """What the study's screening rules find, by pseudonym. Checks are judged by their regions, and not here."""
     flags: dict[str, list[str]] = {}
-    for rule in rules_named(study.quality.rules or "standard") if len(table) else ():
+    for rule in rules_of(study.quality.rules) if len(table) else ():
         # Of a sample of items nobody's answers stand in a row.
         if isinstance(rule, FailedChecks) or (is_sample and rule.name == "longest_run"):
             continue
