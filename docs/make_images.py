@@ -7,7 +7,8 @@ report   images/report.png: the report of `sfumato demo`, in demo-out; what an e
 studio   images/studio.png and studio-disputed.png: the researcher's page of a study with simulated people, about
          pictures of CIFAR-10 that people doubt most and others; needs SFUMATO_DATA.
 
-Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colours, to stay under 200 kB each.
+Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colours, to stay under 200 kB each. Those
+of the guide are made by `make_guide.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def study(folder: Path) -> Path:
         for name, times in (("circle", 1), ("square", 4)):
             for _ in range(times):
                 page.keyboard.press(person.key_of(name))
-        return _kept(page.screenshot(), "study")
+        return kept(page.screenshot(), "study")
 
 
 def studio(folder: Path) -> list[Path]:
@@ -64,10 +65,10 @@ def studio(folder: Path) -> list[Path]:
         page.locator("#disputed img").evaluate_all(
             "images => Promise.all(images.map((image) => { image.loading = 'eager'; return image.decode(); }))"
         )
-        whole = _kept(page.screenshot(), "studio")
+        whole = kept(page.screenshot(), "studio")
         # Four are enough to see what is shown, and small enough.
         page.locator("#disputed > li:nth-child(n + 5)").evaluate_all("all => all.forEach((each) => each.remove())")
-        return [whole, _kept(page.locator("section:has(> #disputed)").screenshot(), "studio-disputed")]
+        return [whole, kept(page.locator("section:has(> #disputed)").screenshot(), "studio-disputed")]
 
 
 def report(folder: Path) -> Path:
@@ -81,7 +82,7 @@ def of_report(path: Path) -> Path:
         page.goto(f"{path.absolute().as_uri()}#what-the-doubt-is-made-of")
         page.locator('[data-chart="doubt-parts"][data-drawn]').wait_for(state="attached")
         page.locator("#what-the-doubt-is-made-of").evaluate("section => section.scrollIntoView()")
-        return _kept(page.screenshot(), "report")
+        return kept(page.screenshot(), "report")
 
 
 def _sfumato(folder: Path, *command: str) -> None:
@@ -99,10 +100,10 @@ def _chromium(height: int) -> Iterator[Page]:
         browser.close()
 
 
-def _kept(picture: bytes, name: str) -> Path:
-    """The picture with 128 colours in the documents' folder; what is still too large is an error."""
+def kept(picture: bytes, name: str, n_colours: int = 128) -> Path:
+    """The picture with few colours in the documents' folder; what is still too large is an error."""
     path = DOCS / "images" / f"{name}.png"
-    few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(n_colours, dither=Image.Dither.NONE)
     few.save(path, optimize=True)
     assert path.stat().st_size < MOST_BYTES, f"{path} has {path.stat().st_size:,} bytes"
     return path

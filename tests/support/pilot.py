@@ -1,0 +1,235 @@
+"""The pilot of docs/guide.md, walked: its own study file and commands, and people at real browsers in between.
+
+Four people take care; one presses the same key throughout. What they answer stands here, and so does how long they look
+before they submit: by the browser's artificial clock, so that nobody has to wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from drawn_animals import draw_animal
+from passers_by import answering
+from playwright.sync_api import Browser, Page, expect
+from study_server import StudyServer
+
+from browser import WAYS_ON, Person, asked, by_keys, by_pointer, steps_of_tokens
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guide.md"
+SESSION = re.compile(r"^```text\n(\$ .*?)^```", re.DOTALL | re.MULTILINE)
+"""A block of the guide with commands, each behind a `$`, and what they print."""
+PICTURES = {
+    "practice-1": (0.0, 1.0),
+    "check-1": (0.05, 1.2),
+    "check-2": (1.0, 1.2),
+    "photo-1": (0.1, 2.2),
+    "photo-2": (0.24, 2.6),
+    "photo-3": (0.36, 3.0),
+    "photo-4": (0.46, 3.4),
+    "photo-5": (0.54, 3.4),
+    "photo-6": (0.64, 3.0),
+    "photo-7": (0.76, 2.6),
+    "photo-8": (0.92, 2.2),
+}
+"""How much of a dog each is, and how far out of focus."""
+DOG_TOKENS: Mapping[str, Sequence[int]] = {
+    "practice-1": (0, 0, 0, 0),
+    "check-1": (0, 0, 1, 0),
+    "check-2": (10, 10, 10, 9),
+    "photo-1": (0, 0, 0, 0),
+    "photo-2": (0, 0, 0, 5),
+    "photo-3": (2, 3, 1, 5),
+    "photo-4": (5, 4, 5, 6),
+    "photo-5": (1, 9, 0, 10),
+    "photo-6": (7, 6, 8, 9),
+    "photo-7": (10, 10, 5, 10),
+    "photo-8": (10, 10, 10, 10),
+}
+"""What each of those who take care puts on dog. All are unsure of photo-4; of photo-5 all are sure, and disagree."""
+N_CAREFUL = 4
+N_DISPUTED = 7
+"""All photos but the clear cat: the careless person says cat throughout."""
+CARELESS_MS = 350
+PASSING = ("", "trial", "connecting", "waiting", "picture")
+SHOWS_SOMETHING = '.trial[data-open]:not([data-open=""]), #page' + "".join(
+    f':not([data-page="{name}"])' for name in PASSING
+)
+"""A trial open to be answered, or a page that waits to be read."""
+WAYS_FROM = {**WAYS_ON, "feedback": ("continue",)}
+PATIENT_MS = 60_000
+Run = Callable[[list[str]], str]
+Look = Callable[[Page, str], None]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A command of the guide, and what the guide says it prints."""
+
+    command: str
+    said: str
+
+
+def typed_in(guide: str) -> list[Typed]:
+    """Every command of the guide, in order."""
+    parts = [part for block in SESSION.findall(guide) for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    return [Typed(command, said) for command, _, said in (part.partition("\n") for part in parts)]
+
+
+def as_process(folder: Path) -> Run:
+    """Runs commands as they are typed, in `folder`."""
+
+    def run(words: list[str]) -> str:
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        env = os.environ | {"PATH": path, "LC_ALL": "C.UTF-8"}
+        done = subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@dataclass
+class Pilot:
+    """One walk through the guide, in a folder that is empty at first. `look` is shown the pages worth a picture."""
+
+    folder: Path
+    chromium: Browser
+    run: Run
+    look: Look = lambda page, name: None
+    size: Mapping[str, int] = field(default_factory=lambda: {"width": 1000, "height": 640})
+    scale: float = 1.0
+    port: int = 0
+    said: dict[str, str] = field(default_factory=dict)
+    """What each command printed."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """How long each command took, and each of the people."""
+
+    def walk(self) -> None:
+        """Everything, in the order of the guide."""
+        guide = GUIDE.read_text(encoding="utf-8")
+        (study_file,) = re.findall(r"^```toml\n(.*?)^```", guide, re.DOTALL | re.MULTILINE)
+        for typed in typed_in(guide):
+            if typed.command.startswith("sfumato serve"):
+                self._serve(typed.command)
+                continue
+            with self._timed(typed.command):
+                self.said[typed.command] = self.run(shlex.split(typed.command))
+            if typed.command.startswith("sfumato study new"):
+                for name, (dogness, blur) in PICTURES.items():
+                    draw_animal(self.folder / "pets" / "images" / f"{name}.png", dogness, blur)
+                (self.folder / "pets" / "study.toml").write_text(study_file)
+
+    @contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        begun = time.perf_counter()
+        yield
+        self.seconds[what] = time.perf_counter() - begun
+
+    def _serve(self, command: str) -> None:
+        # People who are a program answer faster than people, and so without a pace.
+        server = StudyServer(self.folder / "pets", port=self.port)
+        with self._timed(command):
+            server.start()
+        try:
+            answering(server)
+            for number in range(N_CAREFUL + 1):
+                with self._timed(f"person {number + 1}"):
+                    self._take_part(number, server)
+            with self._timed("studio"):
+                self._watch(server)
+        finally:
+            server.kill(signal.SIGINT)
+        self.said[command] = server.log.read_text()
+
+    def _opened(self) -> Page:
+        context = self.chromium.new_context(
+            viewport=self.size,  # type: ignore[arg-type]
+            device_scale_factor=self.scale,
+            reduced_motion="reduce",
+        )
+        page = context.new_page()
+        page.set_default_timeout(PATIENT_MS)
+        return page
+
+    # --- people ---
+
+    def _take_part(self, number: int, server: StudyServer) -> None:
+        """One of the people, from the front page to the code."""
+        page = self._opened()
+        page.clock.install()
+        looks = self.look if number == 0 else lambda page, name: None
+        person = Person.joins(page, server)
+        if number == 1:
+            self._misunderstands(person)
+        seen: list[str] = []
+        while (now := self._at(person)) != "finished":
+            if now != "trial":
+                looks(page, now)
+                for name in WAYS_FROM[now]:
+                    page.locator(f'main [data-name="{name}"]').click()
+                page.locator(f'#page[data-page="{now}"]').wait_for(state="detached")
+                continue
+            item = asked(server, person.trial()).item
+            self._answer(person, number, item, again=item in seen)
+            seen.append(item)
+            if item == "photo-4" and seen.count(item) == 1:
+                looks(page, "trial")
+            person.submits_by_key()
+        page.locator("#saved").get_by_text("All answers saved").wait_for()
+        looks(page, "finished")
+        page.context.close()
+
+    def _at(self, person: Person) -> str:
+        person.page.locator(SHOWS_SOMETHING).first.wait_for(state="attached")
+        return person.page.locator("#page").get_attribute("data-page") or ""
+
+    def _misunderstands(self, person: Person) -> None:
+        """Choose the wrong answer about the instructions, and come back to them."""
+        person.goes_to("comprehension")
+        for name in ("question:0:0", "check", "again"):
+            person.page.locator(f'main [data-name="{name}"]').click()
+
+    def _answer(self, person: Person, number: int, item: str, *, again: bool) -> None:
+        if number == N_CAREFUL:
+            person.presses(person.key_of("cat"))
+            person.page.clock.fast_forward(CARELESS_MS)
+            return
+        dog = dog_tokens(item, number, again=again)
+        answer = {"tokens": {"cat": 10 - dog, "dog": dog}, "others": False}
+        (by_pointer if number == 3 else by_keys)(person, "tokens", answer)
+        # Who splits their tokens looks longer.
+        n_steps = len(steps_of_tokens(answer["tokens"]))
+        person.page.clock.fast_forward(5000 + 700 * n_steps + 300 * number)
+
+    # --- the researcher ---
+
+    def _watch(self, server: StudyServer) -> None:
+        """The researcher's page, once everybody has finished: who is flagged, what is disputed; then pause."""
+        page = self._opened()
+        page.goto(re.findall(r"works once: (\S+)", server.log.read_text())[-1])
+        expect(page.locator("#state-text")).to_have_text("All answers are in", timeout=PATIENT_MS)
+        expect(page.locator("#figures")).to_contain_text("5 finished", timeout=PATIENT_MS)
+        careless = page.locator("#people tbody tr", has_text="hasty")
+        expect(careless).to_contain_text("1 of 2", timeout=PATIENT_MS)
+        expect(page.locator("#disputed > li", has_text="5 answers")).to_have_count(N_DISPUTED, timeout=PATIENT_MS)
+        self.look(page, "studio")
+        page.locator("#pause").click()
+        page.locator('[data-name="pause-yes"]').click()
+        expect(page.locator("#state-text")).to_contain_text("Paused since", timeout=PATIENT_MS)
+        page.context.close()
+
+
+def dog_tokens(item: str, number: int, *, again: bool = False) -> int:
+    """What one of those who take care puts on dog; asked again, they are a token surer of what they lean to."""
+    first = DOG_TOKENS[item][number]
+    return first if not again or first in (0, 5, 10) else first + (1 if first > 5 else -1)
