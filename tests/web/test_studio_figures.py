@@ -33,7 +33,7 @@ from sfumato.web import studio_books
 from sfumato.web.serving import opened
 from sfumato.web.studio_aside import Aside
 from sfumato.web.studio_books import Books
-from sfumato.web.studio_figures import answers_of_items, cost, progress, times
+from sfumato.web.studio_figures import AWAY_MS, answers_of_items, cost, progress, times
 from sfumato.web.studio_tally import TIMES_KEPT, Given, Tally
 
 CLASSES = ("cat", "dog", "ship")
@@ -329,8 +329,24 @@ def test_cost_by_hand(tmp_path: Path) -> None:
     answers = [(item, 0, 1.0, 0) for item in range(1, 6)] + [(1, 1, 1.0, 0)] + [(item, 2, 1.0, 0) for item in (1, 2, 3)]
     people = [_person(0, finished=True), _person(1, seen=0), _person(2, withdrawn=True)]
     told = cost(study, _tally(*answers), dict.fromkeys(range(1, 13), 2), people, now=1)
-    # One batch of five is earned, one begun. Of 24 answers 19 are left to pay for: four batches more.
-    assert told == {"currency": "GBP", "fee": 0.0, "so_far": 2.0, "under_way": 2.0, "to_the_end": 10.0}
+    # One batch of five is earned, one begun; who withdrew gave three fifths of one. 16 of 24 answers are still to come:
+    # four batches more.
+    assert told == {"currency": "GBP", "fee": 0.0, "so_far": 2.0, "under_way": 2.0, "left": 1.2, "to_the_end": 11.2}
+
+
+def test_who_left_early_is_not_counted_as_a_whole_batch(tmp_path: Path) -> None:
+    study = read_study(write_study(tmp_path / "study"))
+    # Of 24 answers wanted ten people gave one each and left without a word.
+    people = [_person(number, seen=1) for number in range(10)]
+    answers = [(number + 1, number, 1.0, 0) for number in range(10)]
+    told = cost(study, _tally(*answers), dict.fromkeys(range(1, 13), 2), people, now=AWAY_MS + 2)
+    # Two batches' worth of parts, and three batches for the fourteen that are still to come.
+    assert told is not None
+    assert (told["under_way"], told["left"], told["to_the_end"]) == (0.0, 4.0, 10.0)
+    # While they were there, each was about to earn a batch.
+    before = cost(study, _tally(*answers), dict.fromkeys(range(1, 13), 2), people, now=2)
+    assert before is not None
+    assert (before["under_way"], before["left"], before["to_the_end"]) == (20.0, 0.0, 20.0)
 
 
 def test_bars_hold_every_item_and_every_answer() -> None:

@@ -142,29 +142,36 @@ def cost(
 ) -> dict[str, Any] | None:
     """What the study costs so far and will cost, in batches paid; None where the study file names no pay.
 
-    Who has finished has earned each batch they began. Who is at it will have earned those they have begun. To the end:
-    every answer that nobody who finished gave is still to be paid for, in whole batches.
+    Who has finished has earned each batch they began; who is at it will have earned those they have begun. Who left, or
+    has been away for long, has earned the part that they answered, if you pay it. To the end: every answer that nobody
+    gave who finished or left is still to be paid for, in whole batches.
     """
     if study.pay is None:
         return None
     asked = [quota for quota in quotas.values() if quota > 0]
     size = max(min(study.people.batch_size, len(asked)), 1)
-    begun = dict.fromkeys(STATES, 0)
-    n_from_finished = 0
+    finished = under_way = n_there = 0
+    left = 0.0
     for person in people:
         n_labels = given.n_labels if (given := tally.given.get(person.id)) else 0
-        begun[state_of(person, now)] += math.ceil(n_labels / size)
-        n_from_finished += n_labels if person.finished_at is not None else 0
-    under_way = begun["working"] + begun["away"]
-    still = math.ceil(max(sum(asked) - n_from_finished, 0) / size)
+        if person.finished_at is None and state_of(person, now) == "working":
+            under_way += math.ceil(n_labels / size)
+            continue
+        n_there += n_labels
+        if person.finished_at is not None:
+            finished += math.ceil(n_labels / size)
+        else:
+            left += n_labels / size
+    still = math.ceil(max(sum(asked) - n_there, 0) / size)
     fee = _fee(study)
     whole = study.pay.amount * (1 + fee)
     return {
         "currency": study.pay.currency,
         "fee": fee,
-        "so_far": round(whole * begun["finished"], 2),
+        "so_far": round(whole * finished, 2),
         "under_way": round(whole * under_way, 2),
-        "to_the_end": round(whole * (begun["finished"] + max(still, under_way)), 2),
+        "left": round(whole * left, 2),
+        "to_the_end": round(whole * (finished + left + max(still, under_way)), 2),
     }
 
 

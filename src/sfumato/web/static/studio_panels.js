@@ -79,7 +79,8 @@ export function showCost(cost) {
   document.getElementById('figure-cost')?.remove();
   if (!cost) return;
   const fee = cost.fee ? `, with ${share(cost.fee)} fee` : '';
-  const beside = `${money(cost.under_way, '')}under way; to the end about ${money(cost.to_the_end, cost.currency)}${fee}`;
+  const left = cost.left ? `, ${money(cost.left, '')}for who left` : '';
+  const beside = `${money(cost.under_way, '')}under way${left}; to the end about ${money(cost.to_the_end, cost.currency)}${fee}`;
   const box = figure('cost so far', money(cost.so_far, cost.currency), beside);
   box.id = 'figure-cost';
   byId('figures').append(box);
