@@ -13,22 +13,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import socket
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from peer import Measured, Running, ask, free_port, running
+
 PROGRAM = Path(sys.executable).with_name("potato")
-MOST_ANSWERS, MOST_SECONDS, START_SECONDS, REPLY_SECONDS = 2_000, 30.0, 60.0, 20.0
+MOST_ANSWERS, MOST_SECONDS, START_SECONDS = 2_000, 30.0, 60.0
 JSON, FORM = "Content-Type: application/json", "Content-Type: application/x-www-form-urlencoded"
 CLASSES = ("negative", "neutral", "positive")
 # `soft_label` is its scheme of sliders that sum to 100. Flow-style YAML, so that lists can be written as JSON.
@@ -42,17 +41,11 @@ and of an appended history; the folder is not fsynced after the rename"""
 
 
 @dataclass(frozen=True)
-class Peer:
-    """A running Potato: where it listens, its folder, its process."""
+class Potato:
+    """A running Potato, and its folder."""
 
-    url: str
+    running: Running
     folder: Path
-    pid: int
-
-    def cpu_seconds(self) -> float:
-        """CPU time of the process so far, with that of the children it has waited for."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
     def stored(self) -> dict[str, int]:
         """How many whole answers, summing to 100, the files on disk hold for each annotator."""
@@ -64,10 +57,9 @@ class Peer:
 
 
 @contextmanager
-def potato(n_items: int = 500, n_users: int = 32, program: Path = PROGRAM) -> Iterator[Peer]:
+def potato(n_items: int = 500, n_users: int = 32, program: Path = PROGRAM) -> Iterator[Potato]:
     """A Potato on a free loopback port with a new study, all items for every annotator; at the end both are gone."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     with tempfile.TemporaryDirectory(prefix="potato-peer-") as name:
         folder = Path(name)
         items = [{"id": f"item{i:05}", "text": f"Short text {i}, about nothing much."} for i in range(n_items)]
@@ -75,21 +67,8 @@ def potato(n_items: int = 500, n_users: int = 32, program: Path = PROGRAM) -> It
         users = [f"annotator{k}" for k in range(n_users)]
         (folder / "config.yaml").write_text(CONFIG % (json.dumps(CLASSES), json.dumps(users)))
         command = [program, "start", "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
-        with (folder / "log").open("w") as log, subprocess.Popen(command, cwd=name, stdout=log, stderr=log) as server:
-            try:
-                until = time.monotonic() + START_SECONDS
-                while not _listens(port):
-                    if server.poll() is not None or time.monotonic() > until:
-                        raise RuntimeError(f"Potato did not start; its log: {(folder / 'log').read_text()[-2000:]}")
-                    time.sleep(0.1)
-                yield Peer(f"http://127.0.0.1:{port}", folder, server.pid)
-            finally:
-                server.kill()
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+        with running(command, port, folder, START_SECONDS) as server:
+            yield Potato(server, folder)
 
 
 @dataclass
@@ -106,19 +85,12 @@ class Client:
 
     async def ask(self, request: str, body: str = "", *headers: str) -> str | None:
         """The content of the reply; None where it sends us elsewhere; any other status is an error."""
-        host, port = self.url.removeprefix("http://").split(":")
-        lines = [f"{request} HTTP/1.1", f"Host: {host}:{port}", f"Cookie: {self.cookie}", "Connection: close", *headers]
-        # Not our own `Connection`: Flask's server closes after each reply, and its cookies are needed.
-        async with asyncio.timeout(REPLY_SECONDS):
-            reader, writer = await asyncio.open_connection(host, int(port))
-            writer.write("\r\n".join([*lines, f"Content-Length: {len(body)}", "", body]).encode("ascii"))
-            head, _, content = (await reader.read()).decode().partition("\r\n\r\n")
-            writer.close()
-        if head[9:12] not in ("200", "302"):
+        status, head, content = await ask(self.url, request, body, f"Cookie: {self.cookie}", *headers)
+        if status not in (200, 302):
             raise RuntimeError(f"{request} must give 200 or 302, found {head[:80]!r} for {self.name}: {content[:200]}")
         if found := re.search(r"(?i)\nset-cookie: *(session=[^;\r]*)", head):
             self.cookie = found[1]
-        return content if head[9:12] == "200" else None
+        return content if status == 200 else None
 
     async def log_in(self) -> None:
         await self.ask("POST /auth", f"action=login&email={self.name}&pass=", FORM)
@@ -146,22 +118,18 @@ class Client:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What clients saw while the clock ran; `acknowledged` counts answers by annotator, the untimed one included."""
+class MeasuredSaves(Measured):
+    """`acknowledged` counts answers by annotator, the untimed one included."""
 
-    answers: int
-    seconds: float
-    latencies: list[float]
     saves: list[float]  # the part of each latency until the save is acknowledged
-    cpu_seconds: float
     acknowledged: dict[str, int]
 
 
-async def drive(url: str, n_clients: int, seconds: float, cpu_seconds: Callable[[], float] = float) -> Measured:
+async def drive(server: Running, n_clients: int, seconds: float) -> MeasuredSaves:
     """What `n_clients` measure in `seconds`, each its own annotator, answering without a pause.
 
     Before the clock starts everyone gives one answer, as Potato imports on first use; answers under way when time is up
-    are finished and counted. `cpu_seconds` is read with the clock.
+    are finished and counted.
     """
 
     async def submit_all(client: Client) -> None:
@@ -169,29 +137,29 @@ async def drive(url: str, n_clients: int, seconds: float, cpu_seconds: Callable[
             await client.submit()
 
     most_answers, most_seconds = MOST_ANSWERS // n_clients, min(seconds, MOST_SECONDS)
-    clients = [Client(url, f"annotator{k}", np.random.default_rng(k)) for k in range(n_clients)]
+    clients = [Client(server.url, f"annotator{k}", np.random.default_rng(k)) for k in range(n_clients)]
     for step in (Client.log_in, Client.load, Client.submit):
         await asyncio.gather(*map(step, clients))
-    cpu_before, start = cpu_seconds(), time.perf_counter()
+    cpu_before, start = server.cpu_seconds(), time.perf_counter()
     await asyncio.gather(*map(submit_all, clients))
-    took, cpu = time.perf_counter() - start, cpu_seconds() - cpu_before
+    took, cpu = time.perf_counter() - start, server.cpu_seconds() - cpu_before
     latencies = [s for client in clients for s in client.latencies[1:]]
     saves = [s for client in clients for s in client.saves[1:]]
-    return Measured(len(saves), took, latencies, saves, cpu, {client.name: len(client.saves) for client in clients})
+    return MeasuredSaves(took, latencies, cpu, saves, {client.name: len(client.saves) for client in clients})
 
 
 def main() -> None:
     program = Path(sys.argv[1] if len(sys.argv) > 1 else PROGRAM).absolute()
     for n_clients in (1, 8, 32):
         with potato(n_users=n_clients, program=program) as peer:
-            run = asyncio.run(drive(peer.url, n_clients, 10.0, peer.cpu_seconds))
+            run = asyncio.run(drive(peer.running, n_clients, 10.0))
             stored = peer.stored()
         assert stored == run.acknowledged, (stored, run.acknowledged)
-        whole, save = (1e3 * np.percentile(times, (50, 99)) for times in (run.latencies, run.saves))
+        save = 1e3 * np.percentile(run.saves, (50, 99))
         print(
-            f"{n_clients:2} clients: {run.answers / run.seconds:5.1f} answers/s ({run.answers} in {run.seconds:.1f} s);"
-            f" submit p50 {whole[0]:.0f} ms, p99 {whole[1]:.0f} ms; save alone {save[0]:.0f}, {save[1]:.0f} ms;"
-            f" server CPU {1e3 * run.cpu_seconds / run.answers:.1f} ms an answer; all {sum(stored.values())} on disk"
+            f"{n_clients:2} clients: {run.a_second:5.1f} answers/s ({len(run.saves)} in {run.seconds:.1f} s);"
+            f" submit p50 {run.ms(50):.0f} ms, p99 {run.ms(99):.0f} ms; save alone {save[0]:.0f}, {save[1]:.0f} ms;"
+            f" server CPU {run.cpu_ms:.1f} ms an answer; all {sum(stored.values())} on disk"
         )
     print(f"durable: {DURABLE}")
 

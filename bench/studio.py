@@ -29,7 +29,8 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from filled_store import fill  # noqa: E402
 from study_server import StudyServer, write_texts_study  # noqa: E402
 
-from serve import Load, closed_loop  # noqa: E402
+from peer import Measured  # noqa: E402
+from serve import closed_loop  # noqa: E402
 from sfumato.study_file import read_study  # noqa: E402
 from sfumato.web.serving import opened  # noqa: E402
 
@@ -91,7 +92,7 @@ def _look(server: StudyServer, ended: threading.Event) -> None:
     print(f"  (the page was sent {n_bytes:,} bytes)")
 
 
-def _told(name: str, load: Load) -> str:
+def _told(name: str, load: Measured) -> str:
     return f"{name:<12} {load.a_second:8,.0f}/s   50% {load.ms(50):6.1f} ms   99% {load.ms(99):6.1f} ms"
 
 

@@ -157,6 +157,19 @@ class StoreDown(SfumatoError):
     """The store cannot write at the moment; nothing was acknowledged, and trying again is safe."""
 
 
+class Busy(StoreDown):
+    """More comes than can be stored; whoever hears this comes back in `seconds`."""
+
+    def __init__(self, most: int, seconds: int) -> None:
+        self.seconds = seconds
+        super().__init__(
+            f"found {most:,} requests waiting to be stored",
+            expected="a moment with fewer",
+            fix=f"try again in {seconds} seconds; nothing was acknowledged, so nothing is lost",
+            code="busy",
+        )
+
+
 class CannotWrite(SfumatoError):
     """Disk full, folder missing, no permission; whatever stood there before is intact."""
 

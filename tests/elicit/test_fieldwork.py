@@ -733,6 +733,21 @@ def test_a_person_forgotten_to_save_memory_is_read_anew(serve: Serve, monkeypatc
     assert max(at.answers_by_item().values()) <= 3
 
 
+def test_who_has_finished_is_not_remembered_for_long(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.elicit.memory.FINISHED_AT_HAND", 2)
+    at = serve(stimuli=items_named(20), answers_per_item=10, batch_size=4)
+    people = [at.new() for _ in range(8)]
+    still_there = at.new()
+    for person in people:
+        person.answer_all()
+    memory = at.work._memory
+    # Those that the last request found finished are let go of after it.
+    assert len(memory._people) == len(memory._by_id) == 3
+    codes = [person.standing().code for person in people]
+    assert [person.standing().code for person in people] == codes
+    assert still_there.standing().stage == "trials"
+
+
 # --- two servers ---
 
 

@@ -13,8 +13,8 @@ from sqlalchemy import event
 from study_at_work import AtWork, Someone, at_work, items_named, plain_study, sent
 
 from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.elicit.writer import GROUP
-from sfumato.errors import InvalidAnswer, StoreDown
+from sfumato.elicit.writer import COMES_BACK_SECONDS, GROUP, MOST_WAITING
+from sfumato.errors import Busy, InvalidAnswer, StoreDown
 from sfumato.study import People
 
 
@@ -98,9 +98,23 @@ def test_many_requests_are_committed_together(at: AtWork) -> None:
 def test_a_group_has_a_largest_size(at: AtWork) -> None:
     person = at.new()
     with commits_of(at) as commits:
-        found = gathered(at, *[lambda work: work.seed(person.token_hash)] * (2 * GROUP + 1))
+        found = gathered(at, *[lambda work: work.seed(person.token_hash)] * (GROUP + 1))
     assert len(set(found)) == 1
-    assert len(commits) == 1 + 3
+    assert len(commits) == 1 + 2
+
+
+def test_who_finds_the_queue_full_is_asked_to_come_back_and_finds_room_later(at: AtWork) -> None:
+    people = [at.new() for _ in range(2)]
+    answers = [sent(person.first().handle) for person in people]
+    others = [lambda work: work.seed(people[0].token_hash)] * (MOST_WAITING - 1)
+    *found, stored, turned_away = gathered(at, *others, *map(submitting, people, answers))
+    assert len(set(found)) == 1
+    assert stored.code is None
+    assert isinstance(turned_away, Busy)
+    assert turned_away.code == "busy"
+    assert turned_away.seconds in range(COMES_BACK_SECONDS[0], COMES_BACK_SECONDS[1] + 1)
+    assert at.one("SELECT count(*) FROM answers") == 1
+    assert people[1].submit(answers[1]).again is False
 
 
 def test_a_refused_request_does_not_spoil_the_others(at: AtWork) -> None:

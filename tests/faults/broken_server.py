@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
+from starlette.concurrency import run_in_threadpool
 
 from sfumato.cli import main
 from sfumato.elicit import database, writer
@@ -19,7 +20,7 @@ from sfumato.elicit.clock import Clock
 from sfumato.elicit.leases import Leases
 from sfumato.elicit.person import Person, Trial
 from sfumato.errors import SfumatoError
-from sfumato.web import serving
+from sfumato.web import pages, serving, wire
 
 LATE_SECONDS = 0.1
 
@@ -127,6 +128,45 @@ def lock_nothing() -> None:
     serving.only_server = lambda _place: contextlib.nullcontext()
 
 
+def keep_every_request() -> None:
+    """Nothing that was ever asked is let go of."""
+    kept: list[writer.Request] = []
+    deliver = writer._deliver
+
+    def hoard(group: list[writer.Request]) -> None:
+        kept.extend(group)
+        deliver(group)
+
+    writer._deliver = hoard
+
+
+def shed_nothing() -> None:
+    """The queue has no end."""
+    writer.MOST_WAITING = 10**9
+
+
+def short_queue() -> None:
+    """The queue is full at once: not broken, but as crowded as a test can make it."""
+    writer.MOST_WAITING = 4
+
+
+def pictures_by_the_writer() -> None:
+    """Pictures are made and sent by the one thread that stores answers."""
+    picture = pages._picture_of
+
+    async def queued(do: Callable[..., Any], site: Any, *arguments: Any) -> Any:
+        if do is not picture:
+            return await run_in_threadpool(do, site, *arguments)
+        return await site.writer.ask(lambda _: do(site, *arguments))
+
+    pages.run_in_threadpool = queued  # type: ignore[assignment]
+
+
+def endless_patience() -> None:
+    """Whoever does not finish a request is waited for."""
+    wire.PATIENCE_SECONDS = float("inf")
+
+
 FAULTS: dict[str, Callable[[], Any]] = {
     "acknowledge-early": acknowledge_early,
     "forget-keys": forget_keys,
@@ -135,6 +175,11 @@ FAULTS: dict[str, Callable[[], Any]] = {
     "ignore-commit-errors": ignore_commit_errors,
     "lease-by-wall-clock": lease_by_wall_clock,
     "lock-nothing": lock_nothing,
+    "keep-every-request": keep_every_request,
+    "shed-nothing": shed_nothing,
+    "short-queue": short_queue,
+    "pictures-by-the-writer": pictures_by_the_writer,
+    "endless-patience": endless_patience,
 }
 
 if __name__ == "__main__":

@@ -24,12 +24,14 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "support")]
 
 import full_copies  # noqa: E402
 import full_disk  # noqa: E402
+import full_fuzzing  # noqa: E402
 import full_kills  # noqa: E402
+import full_load  # noqa: E402
 import full_quota  # noqa: E402
 from postgres_cluster import cluster  # noqa: E402
 from trial import Bench, Sizes, Trial  # noqa: E402
 
-FAMILIES = (full_kills, full_quota, full_disk, full_copies)
+FAMILIES = (full_kills, full_quota, full_fuzzing, full_disk, full_load, full_copies)
 TRIALS = sorted(
     (trial for family in FAMILIES for trial in family.TRIALS),
     key=lambda trial: (int(re.findall(r"\d+", trial.number)[0]), trial.number),

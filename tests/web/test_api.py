@@ -336,6 +336,18 @@ def test_when_the_store_fails_nothing_is_acknowledged_and_trying_again_helps(
     assert len([row for row in asked.stored() if row["key"] == body["key"]]) == 1
 
 
+def test_when_too_many_wait_one_is_asked_to_come_back_before_anything_is_read(
+    asked: AskedSite, person: Visit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = person.body(CAT)
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.elicit.writer.MOST_WAITING", 0)
+        replies = [person.submit(body), person.submit({"not": "an answer"}), person.step("state")]
+    assert [(reply.status, reply.json["code"]) for reply in replies] == [(503, "busy")] * 3
+    assert {reply.header("retry-after") for reply in replies} <= {"1", "2", "3"}
+    assert person.submit(body).status == 201
+
+
 def broken(*_: object) -> None:
     raise OSError(28, "no space on /secret/place")
 

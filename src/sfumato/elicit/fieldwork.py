@@ -331,6 +331,7 @@ class Fieldwork:
         if person.finished_at is None:
             code = back.code if back else self.chance.randbytes(4).hex().upper()
             self._set(person, finished_at=self.clock.now(), code=code)
+        self._memory.finished(person)
         return Standing("finished", answered, wanted, code=person.code, back=back)
 
     def _step(self, token_hash: str, stage: str, column: str) -> Standing:

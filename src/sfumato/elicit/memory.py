@@ -25,8 +25,10 @@ from sfumato.elicit.leases import Leases
 from sfumato.elicit.person import Person, Receipt, Trial
 from sfumato.study import Study
 
-PEOPLE_AT_HAND = 2_000
+PEOPLE_AT_HAND = 10_000
 """People remembered at once; who has been away longest goes first, and is read anew when they come back."""
+FINISHED_AT_HAND = 200
+"""How many of them have finished; hardly anybody asks again."""
 
 
 class Memory:
@@ -92,6 +94,7 @@ class Memory:
         self._lease = 60.0 * study.limits.lease_minutes
         self._people: dict[str, Person] = {}
         self._by_id: dict[int, Person] = {}
+        self._finished: dict[str, None] = {}
         for row in store.open_trials(connection, number):
             if row["purpose"] == "label":
                 self.leases.restore(self._trial(row, now, at))
@@ -153,7 +156,17 @@ class Memory:
     def trim(self) -> None:
         """Forget who has been away longest when there are too many; between groups only, when all is written."""
         while len(self._people) > PEOPLE_AT_HAND:
-            gone = self._people.pop(next(iter(self._people)))
+            self._let_go(next(iter(self._people)))
+        while len(self._finished) > FINISHED_AT_HAND:
+            self._let_go(next(iter(self._finished)))
+
+    def finished(self, person: Person) -> None:
+        """Somebody has given all they were asked for, and need not be remembered for long."""
+        self._finished[person.token_hash] = None
+
+    def _let_go(self, token_hash: str) -> None:
+        self._finished.pop(token_hash, None)
+        if (gone := self._people.pop(token_hash, None)) is not None:
             del self._by_id[gone.id]
 
     def _recalled(self, connection: sa.Connection, person: Person, now: int, at: float) -> Person:

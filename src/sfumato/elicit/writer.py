@@ -1,14 +1,18 @@
 """The one writer: requests that change something wait in a queue, and are done and committed a group at a time.
 
 While one group is being made safe on disk the next one gathers, so that many people cost hardly more syncs than one.
-Nobody hears of success before the commit has returned. After a failure of the disk the connection is closed, and the
-store is opened and looked at anew before anything else is written.
+Nobody hears of success before the commit has returned. Where more comes than can be stored, the queue ends somewhere:
+whoever comes later is asked to come back, which is sooner heard than a place at the end.
+
+After a failure of the disk the connection is closed, and the store is opened and looked at anew before anything else is
+written.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import threading
 import time
 from collections import deque
@@ -22,11 +26,17 @@ import sqlalchemy as sa
 from sfumato.elicit.database import check_whole
 from sfumato.elicit.failing import Failure, down, down_because, failure_of
 from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.errors import SfumatoError
+from sfumato.errors import Busy, SfumatoError
 
 T = TypeVar("T")
 GROUP = 512
 """Requests committed together at most."""
+MOST_WAITING = 1024
+"""Requests in the queue at most: less than half a second's work, and twice a class of five hundred that presses at
+once."""
+COMES_BACK_SECONDS = (1, 3)
+"""When those who find the queue full are asked to come back, each at a time of their own, so that they do not all come
+at once again."""
 PAUSE_SECONDS = 1.0
 """How long a store whose disk failed is left alone."""
 ONE_BY_ONE_SECONDS = 5.0
@@ -77,8 +87,14 @@ class Writer:
         self._put(Request(do, future))
         return future.result()
 
+    def check_room(self) -> None:
+        """Raise `Busy` where the queue is full: for who would rather know before reading a request than after."""
+        if len(self._queue) >= MOST_WAITING:
+            raise Busy(MOST_WAITING, random.randint(*COMES_BACK_SECONDS))
+
     async def ask(self, do: Callable[[Fieldwork], T]) -> T:
-        """Do one request; returns after its commit."""
+        """Do one request; returns after its commit. `Busy` where too many wait already."""
+        self.check_room()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._put(Request(do, future))
         return await future

@@ -120,6 +120,7 @@ class Answers:
 
     async def _taken(self, token: str, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, bytes]:
         """Status and body of the reply."""
+        self._site.writer.check_room()
         _check_json(headers.get(b"content-type", b"").decode("latin-1"))
         body = await _whole(receive)
         submission = decoded(SUBMISSION, body)

@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from sfumato.elicit.links import LinkEnded
-from sfumato.errors import InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
+from sfumato.errors import Busy, InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
 from sfumato.web.rates import TooMany
 from sfumato.web.sessions import NotEntered
 
@@ -61,7 +61,7 @@ def refusal(error: SfumatoError) -> Json:
     if status >= 500:
         # What went wrong inside is for the log alone.
         body["found"] = "found that the server could not do this now"
-    wait = error.seconds if isinstance(error, TooMany) else 1 if status == 503 else None
+    wait = error.seconds if isinstance(error, (TooMany, Busy)) else 1 if status == 503 else None
     return Json(body, status, {"Retry-After": str(wait)} if wait else None)
 
 

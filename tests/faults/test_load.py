@@ -1,0 +1,65 @@
+"""A small crowd at set times, one that is too large, pictures beside answers, and slow clients, briefly."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from load_trials import (
+    Slowness,
+    beside_trial,
+    flood_trial,
+    pictures_beside,
+    slow_beside,
+    steady_trial,
+    write_noise_study,
+)
+from study_server import StudyServer, write_texts_study
+
+BROKEN_SERVER = str(Path(__file__).with_name("broken_server.py"))
+
+
+def crowded(folder: Path) -> Path:
+    return write_texts_study(folder / "study", 500, answers_per_item=1_000, batch_size=500)
+
+
+def test_a_steady_crowd_is_served_without_a_refusal(tmp_path: Path) -> None:
+    store = tmp_path / "answers.sqlite"
+    with StudyServer(crowded(tmp_path), store=str(store)) as server:
+        report = steady_trial(server, store, 50, 2)
+    print(report)
+    assert report.acknowledged == 100
+    assert report.refused == report.errors == report.lost == 0
+
+
+def test_a_crowd_that_is_too_large_is_asked_to_come_back_and_loses_nothing(tmp_path: Path) -> None:
+    store = str(tmp_path / "answers.sqlite")
+    program = (BROKEN_SERVER, "short-queue")
+    with StudyServer(crowded(tmp_path), store=store, program=program) as server:
+        report = flood_trial(server, store, 40, 2, 1, usual=10)
+    print(report)
+    assert report.refused > 0
+    assert report.safe, report
+
+
+@pytest.mark.slow
+def test_pictures_beside_answers(tmp_path: Path) -> None:
+    study = write_noise_study(tmp_path / "study", n_pictures=20)
+    with StudyServer(study, store=str(tmp_path / "answers.sqlite")) as server:
+        report = beside_trial(server, pictures_beside(server, 5), 1, a_second=20)
+    print(report)
+    assert report.errors == 0
+    assert "pictures of 10" in report.said
+
+
+def test_heads_that_do_not_end_are_refused(tmp_path: Path) -> None:
+    async def sent() -> Slowness:
+        report = Slowness()
+        async with slow_beside(server, report, n_clients=0)():
+            while report.refused_heads < 10:
+                await asyncio.sleep(0.01)
+        return report
+
+    with StudyServer(crowded(tmp_path)) as server:
+        assert asyncio.run(asyncio.wait_for(sent(), 60)).refused_heads == 10

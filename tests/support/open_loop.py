@@ -1,0 +1,142 @@
+"""People who answer at set times, whether or not the server has replied to the last: what a crowd is to a server."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from crowd import SentAnswer, new_answer
+
+from sfumato.web.client import State, Visitor
+from sfumato.web.connection import Reply
+
+ARRIVING_AT_ONCE = 64
+
+
+@dataclass
+class Waits:
+    """When each answer was due, and how many seconds later it was acknowledged."""
+
+    due: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def ms(self, percent: float, first: float = 0.0, last: float = 1.0) -> float:
+        """What so many percent of the answers did not wait longer than, in milliseconds; of a part of the time."""
+        due, seconds = np.array(self.due), np.array(self.seconds)
+        begun, taken = due.min(), np.ptp(due)
+        chosen = seconds[(due >= begun + first * taken) & (due <= begun + last * taken)]
+        return float(1000 * np.percentile(chosen, percent))
+
+    def __add__(self, other: Waits) -> Waits:
+        return Waits(self.due + other.due, self.seconds + other.seconds)
+
+
+@dataclass
+class Replies:
+    """Everything that was heard, by status (0: nothing) and whether it said when to come back; and after how long."""
+
+    counts: Counter[tuple[int, bool]] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+
+    @property
+    def n_refused(self) -> int:
+        """Those that asked to come back, and said when."""
+        return sum(n for (status, told), n in self.counts.items() if status in (429, 503) and told)
+
+    @property
+    def n_errors(self) -> int:
+        """Those that were neither an acknowledgement nor that."""
+        return sum(self.counts.values()) - self.counts[201, False] - self.counts[200, False] - self.n_refused
+
+
+class Listener(Visitor):
+    """A visitor who remembers every reply."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.replies = Replies()
+
+    async def _attempt(self, request: bytes, ends_at: float | None) -> Reply:
+        begun = time.perf_counter()
+        try:
+            reply = await super()._attempt(request, ends_at)
+        except OSError:
+            self.replies.counts[0, False] += 1
+            raise
+        self.replies.counts[reply.status, reply.retry_after is not None] += 1
+        self.replies.seconds.append(time.perf_counter() - begun)
+        return reply
+
+
+class People:
+    """Annotators who have come to their first trial, and give one answer after the other when they are told to.
+
+    `replies` are those to their answers. What they sent is kept to be looked for, unless they are too many.
+    """
+
+    def __init__(self, url: str, seed: int = 1, keeps: bool = True) -> None:
+        self.sent: list[SentAnswer] = []
+        self.n_acknowledged = 0
+        self.replies = Replies()
+        self._url, self._rng, self._keeps = url, random.Random(seed), keeps
+        self._people: list[tuple[Listener, State]] = []
+
+    async def arrive(self, n: int) -> None:
+        """So many more."""
+        gate = asyncio.Semaphore(ARRIVING_AT_ONCE)
+
+        async def one() -> None:
+            async with gate:
+                self._people.append(await self._arrived())
+
+        await asyncio.gather(*(one() for _ in range(n)))
+
+    async def _arrived(self) -> tuple[Listener, State]:
+        visitor = Listener(self._url)
+        await visitor.join()
+        state = await visitor.instructions()
+        visitor.replies = self.replies
+        return visitor, state
+
+    async def answer(self, a_second: float, seconds: float) -> Waits:
+        """So many answers a second for so long, each person in turn. A late reply makes that person's next answer wait,
+        and that wait counts. Who has finished leaves, and somebody new comes. Returns when everything sent was
+        acknowledged."""
+        waits, begun = Waits(), time.perf_counter() + 0.1
+        every = len(self._people) / a_second
+
+        async def answers(number: int) -> None:
+            due = begun + number / a_second
+            while due < begun + seconds and (late := time.perf_counter() - begun) < seconds:
+                if due - begun > late:
+                    await asyncio.sleep(due - begun - late)
+                await self._submit(number)
+                waits.due.append(due)
+                waits.seconds.append(time.perf_counter() - due)
+                due += every
+
+        await asyncio.gather(*map(answers, range(len(self._people))))
+        return waits
+
+    async def _submit(self, number: int) -> None:
+        visitor, state = self._people[number]
+        if state["stage"] != "trials":
+            visitor.close()
+            visitor, state = await self._arrived()
+        answer = new_answer(visitor.token or "", state["trials"][0]["trial"], self._rng)
+        reply = await visitor.submit_body(answer.body)
+        assert reply.status in (200, 201), reply.content
+        answer.statuses.append(reply.status)
+        answer.ids.add(reply.body["answer"])
+        self.n_acknowledged += 1
+        if self._keeps:
+            self.sent.append(answer)
+        self._people[number] = visitor, reply.body["state"]
+
+    def leave(self) -> None:
+        for visitor, _ in self._people:
+            visitor.close()
