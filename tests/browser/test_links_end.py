@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 import pytest
+from looking import TWO_WAYS, look_closely
 from playwright.sync_api import Page
 from sitting import ANSWERS, maker_of_sittings
 from study_server import StudyServer
@@ -42,6 +43,7 @@ def test_answers_that_wait_are_handed_in_though_the_link_has_ended(
     page.reload()
     page.get_by_text("have arrived and are stored").wait_for()
     assert "being sent" not in page.inner_text("body")
+    look_closely(page, "link-ended", TWO_WAYS)
     assert len(sitting.stored()) == 3
     assert {row["trial"] for row in sitting.stored()} == sitting.submitted()
     assert not page.locator("img, canvas, .trial, #config").count()
