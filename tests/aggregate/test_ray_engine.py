@@ -80,8 +80,14 @@ def assert_same(found: Aggregation, expected: Aggregation) -> None:
     ("aggregator", "beliefs", "beside"),
     [
         pytest.param(DawidSkene(), softened(simulated()), Beside(weights=WEIGHTS), id="virtual-evidence-weights"),
-        pytest.param(DawidSkene(prior=0.0), simulated(), Beside(gold=some_gold(), weights=WEIGHTS), id="gold-weights"),
-        pytest.param(Mace(), simulated(), Beside(gold=some_gold()), id="mace"),
+        pytest.param(
+            DawidSkene(prior=0.0),
+            simulated(),
+            Beside(gold=some_gold(), weights=WEIGHTS),
+            id="gold-weights",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(Mace(), simulated(), Beside(gold=some_gold()), id="mace", marks=pytest.mark.slow),
     ],
 )
 def test_same_as_local(cluster: Any, aggregator: Any, beliefs: Beliefs, beside: Beside) -> None:

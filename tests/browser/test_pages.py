@@ -6,19 +6,22 @@ With SFUMATO_SCREENSHOTS set to a folder, every page and form is also saved ther
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from looking import TWO_WAYS, look_closely
+from passers_by import answering
 from playwright.sync_api import Page
 from study_server import StudyServer
 
-from browser import DRIVERS, Person
+from browser import DRIVERS, WAYS_ON, Person, write_study
 from sfumato.elicit.kinds import KINDS
 
 Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]
 
 NAMES = [kind.name for kind in KINDS]
+MORE_WITH_TEN = ("plausible", "sliders", "choice")
 MOST_STOPS = 80
 
 LOOKS = """() => {
@@ -64,7 +67,9 @@ def test_forms_can_be_read_reached_and_hit(name: str, visitor: Visitor, shared: 
     look_closely(person.page, f"{name}-answered", TWO_WAYS)
 
 
-@pytest.mark.parametrize("name", ["tokens", "top_two", "plausible", "sliders", "choice"])
+@pytest.mark.parametrize(
+    "name", ["tokens", "top_two", *(pytest.param(name, marks=pytest.mark.slow) for name in MORE_WITH_TEN)]
+)
 def test_forms_with_ten_classes(name: str, visitor: Visitor, served: Served) -> None:
     ten = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "container ship at sea")
     settings = {"drag": True} if name == "tokens" else {}
@@ -114,3 +119,23 @@ def test_pages_can_be_read_reached_and_hit(visitor: Visitor, served: Served) -> 
     page.locator('#page[data-page="finished"]').wait_for()
     look_closely(page, "finished")
     tab_through(page, "finished")
+
+
+def test_people_rest_between_batches_and_not_before_the_last_few(tmp_path: Path, visitor: Visitor) -> None:
+    check = '[[checks]]\nitem = "cat/cat-0"\nclasses = ["cat"]\nat_least = 0.6\nat = 1\n'
+    file = write_study(tmp_path / "study", "choice", batch_size=3, tail=check) / "study.toml"
+    file.write_text(file.read_text().replace("[people]", "[people]\nbatches = 2"))
+    with StudyServer(file.parent) as server:
+        person = Person.joins(visitor(), answering(server))
+        rested_after = []
+        for done in range(7):
+            while (now := person.at_page()) != "trial":
+                rested_after += [done] if now == "rest" else []
+                for name in WAYS_ON[now]:
+                    person.clicks(name)
+                person.page.locator(f'#page[data-page="{now}"]').wait_for(state="detached")
+            DRIVERS["choice"].simplest(person)
+            person.submits_by_key()
+        person.page.locator('#page[data-page="finished"]').wait_for()
+    # Two batches of three and a check: seven answers, and no pause before the seventh.
+    assert rested_after == [3]

@@ -35,6 +35,7 @@ def experiment(folder: Path, network: Network, seeds: tuple[int, ...] = (0, 1)) 
 
 
 @needs_ray
+@pytest.mark.slow
 def test_a_cluster_trains_what_one_process_does_also_when_a_worker_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

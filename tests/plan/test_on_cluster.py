@@ -30,6 +30,7 @@ def figures(cells: Cells) -> list[Cell]:
 
 
 @needs_ray
+@pytest.mark.slow
 def test_a_cluster_finds_what_one_process_does_also_when_a_worker_dies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_sixth_to_a_quarter_of_noise_free_triplets_about_classes_are_false() -
         assert share == 0 if name == "point-anchored" else 0.15 <= share <= 0.23
 
 
+@pytest.mark.slow
 def test_half_wrong_is_nothing_and_the_published_model_says_otherwise(rerun: Rerun) -> None:
     part = noise.signal_and_noise(rerun)
     found = {(row.row, row.column): row.ours for row in part.findings if not isinstance(row, Statement)}
