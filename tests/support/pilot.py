@@ -65,7 +65,8 @@ SHOWS_SOMETHING = '.trial[data-open]:not([data-open=""]), #page' + "".join(
     f':not([data-page="{name}"])' for name in PASSING
 )
 """A trial open to be answered, or a page that waits to be read."""
-WAYS_FROM = {**WAYS_ON, "feedback": ("continue",)}
+WAYS_FROM = {name: way for name, way in WAYS_ON.items() if name != "rest"} | {"feedback": ("continue",)}
+"""A study of one batch has no place to rest."""
 PATIENT_MS = 60_000
 Run = Callable[[list[str]], str]
 Look = Callable[[Page, str], None]

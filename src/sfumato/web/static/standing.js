@@ -40,10 +40,10 @@ export class Standing {
     return (this.state?.answered ?? 0) + given.length;
   }
 
-  /** Whether a batch has just been completed and another follows. */
+  /** Whether a batch has just been completed and another follows, not just the checks that lay between. */
   get betweenBatches() {
     const { batch_size: size = 0, wanted = 0 } = this.state ?? {};
-    return size > 0 && this.done > 0 && this.done < wanted && this.done % size === 0;
+    return size > 0 && this.done > 0 && this.done + size <= wanted && this.done % size === 0;
   }
 
   /** Whether any answer was ever given. */
