@@ -17,7 +17,7 @@ from quota_trial import QuotaReport, quota_trial, write_quota_study
 from study_at_work import DAY, LEASE, AtWork, HandClock, items_named, plain_study, sent
 from study_server import StudyServer
 
-from sfumato.study import People
+from sfumato.study import Limits, People
 
 YEAR = 365 * DAY
 JUMPS = {
@@ -72,7 +72,10 @@ def clock_trial(folder: Path, clock: type[HandClock] = HandClock, *, rounds: int
         ours = clock()
         if is_leap:
             ours.jump((LEAP_DAY - ours.now()) / 1000)
-        study = plain_study(people=People(answers_per_item=1, batch_size=2))
+        # By a clock that is found out links would end before any lease does.
+        days = 0 if issubclass(clock, WallClock) else Limits.link_days
+        limits = Limits(lease_minutes=LEASE / 60, link_days=days)
+        study = plain_study(people=People(answers_per_item=1, batch_size=2), limits=limits)
         at = AtWork(str(folder / f"{clock.__name__}{number}.sqlite"), study, items_named(3), ours).start()
         try:
             _jumped(at, jump, report)
