@@ -41,7 +41,7 @@ system:
 
 # What some fault trials need besides; without it they are not run, and say so.
 fault-tools:
-	@missing=""; for each in strace faketime; do command -v $$each >/dev/null || missing="$$missing $$each"; done; \
+	@missing=""; for each in strace faketime pgbouncer; do command -v $$each >/dev/null || missing="$$missing $$each"; done; \
 	if [ -n "$$missing" ]; then \
 	  echo "installing$$missing ..."; \
 	  run=""; [ "$$(id -u)" = 0 ] || run="sudo"; \

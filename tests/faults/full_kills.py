@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import time
 
-from database_kill_trial import backend_kill_trial, postmaster_kill_trial
+from database_kill_trial import (
+    DatabaseKillReport,
+    backend_kill_trial,
+    pooler_kill_trial,
+    postmaster_kill_trial,
+)
 from kill_trial import KillReport, kill_trial
+from pooler import pooler
+from pooler import why_not as no_pooler
 from trial import Bench, Control, Measured, Sizes, Trial
 
 RECOVERY_SECONDS = 10
@@ -60,15 +67,26 @@ def _n_database_kills(sizes: Sizes) -> int:
 def _backend(bench: Bench, until: float) -> Measured:
     store, n_kills = bench.postgres.new_database(), _n_database_kills(bench.sizes)
     with bench.serving(bench.crowd_study(n_kills), store) as server:
-        report = backend_kill_trial(server, store, n_kills, seed=1, until=until)
-    in_time = report.recovery_seconds <= RECOVERY_SECONDS
-    return Measured(report, report.clean and in_time, report.crowd.kills, n_kills)
+        return _back_in_time(backend_kill_trial(server, store, n_kills, seed=1, until=until), n_kills)
 
 
 def _postmaster(bench: Bench, until: float) -> Measured:
     store, n_kills = bench.postgres.new_database(), _n_database_kills(bench.sizes)
     with bench.serving(bench.crowd_study(n_kills), store) as server:
         report = postmaster_kill_trial(server, bench.postgres, store, n_kills, seed=2, until=until)
+    return _back_in_time(report, n_kills)
+
+
+def _pooler(bench: Bench, until: float) -> Measured:
+    n_kills = _n_database_kills(bench.sizes)
+    with (
+        pooler(bench.postgres.new_database()) as between,
+        bench.serving(bench.crowd_study(n_kills), between.url) as server,
+    ):
+        return _back_in_time(pooler_kill_trial(server, between, n_kills, seed=3, until=until), n_kills)
+
+
+def _back_in_time(report: DatabaseKillReport, n_kills: int) -> Measured:
     in_time = report.recovery_seconds <= RECOVERY_SECONDS
     return Measured(report, report.clean and in_time, report.crowd.kills, n_kills)
 
@@ -139,6 +157,17 @@ TRIALS = (
         6,
         lambda sizes: f"{_n_database_kills(sizes)} kills of all of PostgreSQL: the same, 503, back within 10 s",
         _postmaster,
+    ),
+    Trial(
+        "T1b",
+        "pooler",
+        4,
+        lambda sizes: (
+            f"{_n_database_kills(sizes)} kills of PgBouncer before PostgreSQL: the same, 503, back within 10 s"
+        ),
+        _pooler,
+        None,
+        no_pooler,
     ),
     Trial("T3", "once-sqlite", 2, _once, _copies_sqlite, _forget_keys),
     Trial("T3", "once-postgresql", 2, _once, _copies_postgresql),

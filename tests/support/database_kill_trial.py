@@ -16,6 +16,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from crowd import Crowd
 from kill_trial import FIRST_KILL_SECONDS, LAST_KILL_SECONDS, KillReport, kill_report
+from pooler import Pooler
 from postgres_cluster import Cluster
 from store_check import check_store
 from study_server import StudyServer
@@ -85,6 +86,19 @@ def postmaster_kill_trial(
         await asyncio.to_thread(_started_again, cluster, family)
 
     return _trial(server, store, kill, n_kills, seed, until)
+
+
+def pooler_kill_trial(
+    server: StudyServer, pooler: Pooler, n_kills: int, *, seed: int, until: float = float("inf")
+) -> DatabaseKillReport:
+    """Kill the pooler that `server` reaches PostgreSQL by, leave it dead for a moment, and start it again."""
+
+    async def kill() -> None:
+        pooler.kill()
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(pooler.start)
+
+    return _trial(server, pooler.url, kill, n_kills, seed, until)
 
 
 def _trial(

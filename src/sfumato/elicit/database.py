@@ -85,10 +85,10 @@ def reading_engine(place: StorePlace, *, any_version: bool = False) -> sa.Engine
     A store of an older release is refused, unless whoever reads it needs no column that came later.
     """
     if place.file is None:
-        options = {"options": "-c default_transaction_read_only=on"}
         engine = sa.create_engine(
             place.url,
-            connect_args=options,
+            # Said of each transaction: poolers take no such setting when a connection is opened.
+            execution_options={"postgresql_readonly": True},
             isolation_level="REPEATABLE READ",
             pool_size=2,
             pool_pre_ping=True,
