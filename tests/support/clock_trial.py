@@ -20,6 +20,7 @@ from study_server import StudyServer
 from sfumato.study import Limits, People
 
 YEAR = 365 * DAY
+PROGRAM = ("-m", "sfumato")
 JUMPS = {
     "a day forward": DAY,
     "a day back": -DAY,
@@ -117,10 +118,14 @@ def why_not() -> str | None:
 
 
 def faketime_trial(
-    folder: Path, *, seed: int, program: Sequence[str] = ("-m", "sfumato"), n_people: int = 200, n_items: int = 500
+    folder: Path, *, seed: int, program: Sequence[str] = PROGRAM, n_people: int = 200, n_items: int = 500
 ) -> QuotaReport:
     """The quota trial with a server whose clock jumps all the while: forward, back, across days and a year."""
     study = write_quota_study(folder / "study", 3, n_people=n_people, n_items=n_items)
+    if tuple(program) != PROGRAM:
+        with (study / "study.toml").open("a") as file:
+            # As above: [limits] is the last table.
+            file.write("link_days = 0\n")
     offset, store = folder / "offset", str(folder / "answers.sqlite")
     offset.write_text("+0")
     environment = [
