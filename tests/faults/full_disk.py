@@ -9,6 +9,7 @@ from disk_trials import disk_full_trial, ext4_cut_trial
 from failing_disk import Fault
 from failing_disk_trial import failing_disk_trial
 from power_cut_trial import backup_cut_trial, migration_cut_trial, power_cut_trial
+from small_disk import SmallDisk
 from small_disk import why_not as no_disk
 from starvation_trial import starvation_trial
 from sync_order_trial import sync_order_trial
@@ -19,6 +20,7 @@ N_ORDERED = 1_000
 N_FULL = 5
 N_EXT4_CUTS = 20
 N_SPELLS = 200
+N_READ_ONLY = 10
 STARVED_OF = ("files", "memory", "processor")
 
 
@@ -96,6 +98,18 @@ def _try_again(_bench: Bench) -> Control:
     )
 
 
+def _read_only(bench: Bench, until: float) -> Measured:
+    report = ext4_cut_trial(bench.crowd_study, N_READ_ONLY, seed=3, until=until, harm=SmallDisk.turn_read_only)
+    return Measured(report, report.clean, report.cuts, N_READ_ONLY)
+
+
+def _ignore_read_only(bench: Bench) -> Control:
+    report = ext4_cut_trial(
+        bench.crowd_study, 1, seed=4, program=program("ignore-commit-errors"), harm=SmallDisk.turn_read_only
+    )
+    return Control(f"ignoring errors of COMMIT: {report.lost} lost", report.lost > 0)
+
+
 def _starved(bench: Bench, until: float) -> Measured:
     reports = [starvation_trial(bench.crowd_study(), bench.file(), of, seed=1) for of in STARVED_OF]
     return Measured("; ".join(map(str, reports)), all(report.clean for report in reports))
@@ -145,6 +159,15 @@ TRIALS = (
         lambda _: f"{N_SPELLS} spells of full, read-only, failing writes and syncs, then a cut: lost 0, goes on",
         _failing,
         _try_again,
+    ),
+    Trial(
+        "T9b",
+        "read-only",
+        1,
+        lambda _: f"an ext4 turned read-only {N_READ_ONLY} times under load: 503, stays up, lost 0",
+        _read_only,
+        _ignore_read_only,
+        no_disk,
     ),
     Trial(
         "T17",

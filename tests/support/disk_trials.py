@@ -138,8 +138,9 @@ def _entered(witness: Witness, log: Path) -> str:
 
 @dataclass(frozen=True)
 class CutReport:
-    """What came of cutting the power of a real file system under load."""
+    """What came of cutting the power of a real file system under load, or of its turning read-only."""
 
+    harm: str
     cuts: int
     acknowledged: int
     lost: int
@@ -154,15 +155,22 @@ class CutReport:
 
     def __str__(self) -> str:
         return (
-            f"{self.cuts} cuts of an ext4, {self.acknowledged:,} acknowledged, {self.lost} lost, "
+            f"{self.cuts} times {self.harm}, {self.acknowledged:,} acknowledged, {self.lost} lost, "
             f"{self.doubled} doubled, {self.corrupt} corrupt, {self.stayed_up} servers stayed up and said 503"
         )
 
 
 def ext4_cut_trial(
-    new_study: Callable[[], Path], n_cuts: int, *, seed: int, program: Sequence[str] = OURS, until: float = float("inf")
+    new_study: Callable[[], Path],
+    n_cuts: int,
+    *,
+    seed: int,
+    program: Sequence[str] = OURS,
+    until: float = float("inf"),
+    harm: Callable[[SmallDisk], None] = SmallDisk.cut,
 ) -> CutReport:
-    """Cut the power of a real file system while a crowd answers, and look at what is there when it is back."""
+    """Cut the power of a real file system while a crowd answers, or do it another harm, and look at what is there when
+    it is back."""
     rng = random.Random(seed)
     cuts = acknowledged = lost = doubled = corrupt = stayed_up = 0
     while cuts < n_cuts and (cuts == 0 or time.monotonic() < until):
@@ -170,7 +178,7 @@ def ext4_cut_trial(
             store = str(disk.folder / "answers.sqlite")
             with StudyServer(new_study(), store=store, program=program) as server:
                 crowd = Crowd(server.url, N_CLIENTS, rng.randrange(10**9), patience=1.0)
-                stayed_up += asyncio.run(_cut(disk, server, crowd, rng))
+                stayed_up += asyncio.run(_cut(harm, disk, server, crowd, rng))
                 server.kill()
             disk.unmount()
             disk.mount()
@@ -180,17 +188,19 @@ def ext4_cut_trial(
         lost += found.lost
         doubled += found.doubled
         corrupt += found.integrity != "ok"
-    return CutReport(cuts, acknowledged, lost, doubled, corrupt, stayed_up)
+    return CutReport(harm.__name__.replace("_", " "), cuts, acknowledged, lost, doubled, corrupt, stayed_up)
 
 
-async def _cut(disk: SmallDisk, server: StudyServer, crowd: Crowd, rng: random.Random) -> bool:
-    """Cut; whether the server was there still, and had nothing to say but 503."""
+async def _cut(
+    harm: Callable[[SmallDisk], None], disk: SmallDisk, server: StudyServer, crowd: Crowd, rng: random.Random
+) -> bool:
+    """Do the harm; whether the server was there still, and had nothing to say but 503."""
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(crowd.run())
         await crowd.hears_more(WAIT_SECONDS)
         witness = await asyncio.to_thread(Witness, server.port)
         await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
-        disk.cut()
+        harm(disk)
         statuses = set()
         for _ in range(3):
             statuses.add((await asyncio.to_thread(witness.answer)).status)

@@ -57,6 +57,10 @@ class SmallDisk:
         finally:
             os.close(number)
 
+    def turn_read_only(self) -> None:
+        """As ext4 turns itself after an error: nothing can be written any more, also to files that are open."""
+        _run("mount", "-o", "remount,abort", str(self.folder))
+
     def mount(self, *, read_only: bool = False) -> None:
         _run("mount", "-o", "loop,ro" if read_only else "loop", str(self.image), str(self.folder))
 
