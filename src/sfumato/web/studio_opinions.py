@@ -50,10 +50,12 @@ def opinions_of(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, 
     `every` says that the answers are about each so many-th item only.
     """
     people: dict[str, dict[str, Any]] = {}
-    table = _annotations([row for row in rows if row.purpose != "check" and _kind(row) in SPOKEN_OF], study)
+    everything = _annotations([row for row in rows if _kind(row) in SPOKEN_OF], study)
+    table = everything.for_purposes("label", "repeat")
     for name, counts in _checked([row for row in rows if row.purpose == "check"], study, checks).items():
         people.setdefault(name, {})["checks"] = counts
-    for name, flags in _flags(table, study, is_sample=every > 1).items():
+    # As `sfumato screen` looks at them: a run of the same answer goes on through the checks.
+    for name, flags in _flags(everything, study, is_sample=every > 1).items():
         people.setdefault(name, {})["flags"] = flags
     is_hard = {each.kind for each in study.questions} == {"choice"}
     said: dict[str, Any] = {"n_answers": len(table), "every": every, "is_hard": is_hard, "state": "none"}
