@@ -216,7 +216,7 @@ from sfumato.web.serving import LOOPBACK, opened, server_of
 with opened(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:
     server_of(site, LOOPBACK).config.load()
     link = site.writer.run(lambda work: work.join())
-    assert "Take part" in site.page("landing.html", open=True, about=None, pay=None)
+    assert "Take part" in site.page("landing.html", open=True, about=None, pay=None, bonus=None)
     assert link.token in site.study_page(link.token, Welcome(1, "en"))
     site.writer.run(lambda work: work.standing(__import__("hashlib").sha256(link.token.encode()).hexdigest()))
 print(*[name for name in {HEAVY!r} if name in sys.modules])
