@@ -97,11 +97,17 @@ class Fieldwork:
     def end(self) -> None:
         """Write what the group changed; the caller commits."""
         self._written()
-        if self._memory.n_answers != self._n_answers:
-            store.set_head(self._connection, self.number, self._memory.head, self._memory.n_answers)
+        memory = self._memory
+        noted: dict[str, Any] = {}
+        if memory.n_answers != self._n_answers:
+            # The last link of the chain of answers, and how many there are.
+            noted |= {"head": memory.head, "n_answers": memory.n_answers}
         if self._has_written and self._connection.dialect.name != "sqlite":
-            store.count_change(self._connection, self.number)
+            # Tells other servers that something changed; none of them can come between, for the study is locked.
             self._version += 1
+            noted["version"] = self._version
+        if noted:
+            store.set_study(self._connection, self.number, **noted)
 
     def committed(self) -> None:
         """The group is safe."""

@@ -138,16 +138,9 @@ def lock_study(connection: sa.Connection, study: int) -> int:
     return int(found.scalar_one())
 
 
-def count_change(connection: sa.Connection, study: int) -> None:
-    """Tell other servers of the study that something changed."""
-    statement = sa.update(studies).where(studies.c.id == study).values(version=studies.c.version + 1)
-    connection.execute(statement)
-
-
-def set_head(connection: sa.Connection, study: int, head: str, n_answers: int) -> None:
-    """Note the last link of the study's answers, and how many there are."""
-    statement = sa.update(studies).where(studies.c.id == study).values(head=head, n_answers=n_answers)
-    connection.execute(statement)
+def set_study(connection: sa.Connection, study: int, **values: Any) -> None:
+    """Set columns of the study: done with every group, so as plainly as answers are stored."""
+    _update(connection, studies, {study: values})
 
 
 def set_paused(connection: sa.Connection, study: int, at: int | None) -> None:
