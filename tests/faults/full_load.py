@@ -26,6 +26,8 @@ from load_trials import (
 from study_server import write_texts_study
 from trial import Bench, Control, Measured, Trial
 
+from sfumato.web.pace import A_SECOND
+
 TENFOLD_SECONDS, SOAK_SECONDS = 600, 7_200
 FLOOD, FLOOD_SECONDS, AFTER_SECONDS = 30 * NORMAL, 20, 15
 BESIDE_SECONDS = 20
@@ -52,7 +54,7 @@ def roomy_study(bench: Bench) -> Path:
 
 def _steady(bench: Bench, a_second: float, seconds: float, fault: str | None = None) -> Steady:
     study, store = roomy_study(bench), bench.file()
-    with bench.serving(study, store, fault) as server:
+    with bench.serving(study, store, fault, A_SECOND) as server:
         return steady_trial(server, Path(store), a_second, seconds)
 
 
@@ -85,7 +87,7 @@ def _soak(bench: Bench, until: float) -> Measured:
 
 def _flooded(bench: Bench, fault: str | None = None, seconds: float = FLOOD_SECONDS) -> Flood:
     study, store = roomy_study(bench), bench.file()
-    with bench.serving(study, store, fault) as server:
+    with bench.serving(study, store, fault, A_SECOND) as server:
         return flood_trial(server, store, FLOOD, seconds, AFTER_SECONDS)
 
 

@@ -92,8 +92,9 @@ class Bench:
         return write_crowd_study(self.folder() / "study", max(30_000, ANSWERS_A_KILL * n_kills))
 
     @contextlib.contextmanager
-    def serving(self, study: Path, store: str, fault: str | None = None) -> Iterator[StudyServer]:
-        with StudyServer(study, store=store, program=program(fault)) as server:
+    def serving(self, study: Path, store: str, fault: str | None = None, pace: float = 0) -> Iterator[StudyServer]:
+        """The study served; without a limit on what one person may send, unless there is to be one."""
+        with StudyServer(study, store=store, program=program(fault), pace=pace) as server:
             yield server
 
 
