@@ -9,6 +9,7 @@ Writes images/guide-*.png, and into guide.md what stands below each command and 
 from __future__ import annotations
 
 import io
+import os
 import re
 import sys
 import tempfile
@@ -113,6 +114,8 @@ def seconds_table(seconds: dict[str, float]) -> str:
         elif what == "studio":
             rows.append(["the researcher's page has everybody's answers, flags and disputes; paused", f"{took:.1f}"])
     rows.append(["all of it", f"{sum(seconds.values()):.1f}"])
+    busy = f"{os.getloadavg()[0]:.0f} programs at work on {os.cpu_count()} cores"
+    rows.append([f"(as it was: {busy}, this one and others)", ""])
     return pages.markdown(["step", "seconds"], rows)
 
 
