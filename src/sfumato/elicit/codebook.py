@@ -13,7 +13,7 @@ ANNOTATIONS = {
     "kind": "how it was asked, with the version of the form",
     "payload": "the answer exactly as given, as JSON (its fields below)",
     "trial": "position in that person's sequence, from 1, practice counted",
-    "purpose": "why it was shown: `label`, `repeat` of an item the person answered before, or `check`; practice is left out",
+    "purpose": "why it was shown: `label`, `repeat` of an item answered before, or `check`; practice is left out",
     "started_at": "when the picture stood on the screen (server's clock, UTC)",
     "submitted_at": "when the person pressed submit (server's clock, UTC)",
     "seconds": "time on the answer: from the first painted frame to submit, hidden and idle time taken out",
