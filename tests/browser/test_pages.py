@@ -134,6 +134,7 @@ def test_people_rest_between_batches_and_not_before_the_last_few(tmp_path: Path,
                 for name in WAYS_ON[now]:
                     person.clicks(name)
                 person.page.locator(f'#page[data-page="{now}"]').wait_for(state="detached")
+            person.trial()
             DRIVERS["choice"].simplest(person)
             person.submits_by_key()
         person.page.locator('#page[data-page="finished"]').wait_for()
