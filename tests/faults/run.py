@@ -15,6 +15,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -84,12 +85,20 @@ def _tried(trial: Trial, bench: Bench, until: float) -> Row:
     name, asked = f"{trial.number} {trial.name}", trial.asked(bench.sizes)
     if (reason := trial.why_not()) is not None:
         return Row(name, asked, reason, "not run", "")
-    measured = trial.run(bench, until)
-    if trial.control is None:
+    try:
+        measured = trial.run(bench, until)
+        control = trial.control(bench) if trial.control else None
+    except Exception as error:  # noqa: BLE001 (the trials after it are tried all the same)
+        traceback.print_exc()
+        return Row(name, asked, f"the trial broke: {one_line(error)}", "**no**", "")
+    if control is None:
         return Row(name, asked, str(measured), _yes(measured.passed), "the same check as in the first of its kind")
-    control = trial.control(bench)
     said = control.said if control.found_out else f"**not found out:** {control.said}"
     return Row(name, asked, str(measured), _yes(measured.passed and control.found_out), said)
+
+
+def one_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
 
 
 def _yes(passed: bool) -> str:

@@ -53,7 +53,8 @@ class Findings:
 
 
 def check_store(store: str, sent: Iterable[SentAnswer]) -> Findings:
-    """Compare the store with what was sent; no server should be at work on it."""
+    """Compare the store with what was sent; no server should be at work on it. One that cannot be read has lost all."""
+    sent = list(sent)
     engine = sa.create_engine(StorePlace.of(store).url)
     try:
         with engine.connect() as connection:
@@ -61,6 +62,8 @@ def check_store(store: str, sent: Iterable[SentAnswer]) -> Findings:
             aside = {(row.token_hash, row.key) for row in connection.execute(REFUSED)}
             counts = connection.execute(COUNTS).all()
             integrity = _integrity(connection)
+    except sa.exc.DatabaseError as error:
+        return Findings(0, sum(answer.acknowledged for answer in sent), 0, len(sent), 0, 0, str(error.orig))
     finally:
         engine.dispose()
     by_key = {(row.token_hash, row.key): row for row in rows}
