@@ -104,6 +104,18 @@ class StudyServer:
             self._process.send_signal(how)
         self._process.wait(30)
 
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """The process stands still for the while, with whatever it asked of the system done."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+        try:
+            while any(_state_of(task) != "T" for task in Path(f"/proc/{self.pid}/task").iterdir()):
+                time.sleep(0.001)
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
+
     def __enter__(self) -> StudyServer:
         self.start()
         return self
@@ -111,6 +123,10 @@ class StudyServer:
     def __exit__(self, *_: object) -> None:
         if self._process is not None and self._process.poll() is None:
             self.kill(signal.SIGINT)
+
+
+def _state_of(task: Path) -> str:
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
 
 
 @contextlib.contextmanager
