@@ -55,11 +55,16 @@ class LabelStudio:
     project: int
     tasks: list[int]
 
-    async def submit(self, task: int, number: int) -> None:
-        """Answer a task; raises unless it was taken."""
+    async def submit(self, task: int, number: int) -> bool:
+        """Answer a task; whether it was taken. On SQLite it fails now and then when several answer at once."""
         value = {"choices": [CLASSES[number % len(CLASSES)]]}
         result = [{"from_name": "belief", "to_name": "text", "type": "choices", "value": value}]
-        await _call(self.running.url, f"POST /api/tasks/{task}/annotations/", {"result": result, "lead_time": 2.5})
+        body = json.dumps({"result": result, "lead_time": 2.5})
+        request = f"POST /api/tasks/{task}/annotations/"
+        status, _, content = await ask(self.running.url, request, body, JSON, f"Authorization: Token {TOKEN}")
+        if status not in (201, 500):
+            raise RuntimeError(f"{request} must give 201 or fail, found {status}: {content[:300]}")
+        return status == 201
 
     async def n_stored(self) -> int:
         """How many answers it says there are."""
@@ -114,7 +119,7 @@ async def _call(url: str, request: str, body: object = None) -> dict:
 
 async def drive(peer: LabelStudio, n_clients: int, seconds: float) -> Measured:
     """What `n_clients` measure in `seconds`, answering without a pause. Before the clock starts everyone gives one
-    answer; answers under way when time is up are finished and counted."""
+    answer; answers under way when time is up are finished and counted, those that failed are not."""
     latencies: list[float] = []
 
     async def answer(client: int) -> None:
@@ -122,15 +127,15 @@ async def drive(peer: LabelStudio, n_clients: int, seconds: float) -> Measured:
             pressed = time.perf_counter()
             if pressed - begun > seconds:
                 return
-            await peer.submit(task, number)
-            latencies.append(time.perf_counter() - pressed)
+            if await peer.submit(task, number):
+                latencies.append(time.perf_counter() - pressed)
         raise RuntimeError("there were too few tasks")
 
-    await asyncio.gather(*(peer.submit(peer.tasks[client], 0) for client in range(n_clients)))
+    n_first = sum(await asyncio.gather(*(peer.submit(peer.tasks[client], 0) for client in range(n_clients))))
     cpu, begun = peer.running.cpu_seconds(), time.perf_counter()
     await asyncio.gather(*map(answer, range(n_clients)))
     measured = Measured(time.perf_counter() - begun, latencies, peer.running.cpu_seconds() - cpu)
-    assert await peer.n_stored() == len(latencies) + n_clients, "not every acknowledged answer is stored"
+    assert await peer.n_stored() >= len(latencies) + n_first, "not every acknowledged answer is stored"
     return measured
 
 

@@ -146,8 +146,15 @@ def shed_nothing() -> None:
 
 
 def short_queue() -> None:
-    """The queue is full at once: not broken, but as crowded as a test can make it."""
+    """Hardly anybody may wait, and everybody has to: not broken, but as crowded as a test can make it."""
+    group = writer.Writer._group
+
+    def slowly(self: writer.Writer, requests: list[writer.Request], alone: bool = False) -> None:
+        time.sleep(LATE_SECONDS)
+        group(self, requests, alone)
+
     writer.MOST_WAITING = 4
+    writer.Writer._group = slowly  # type: ignore[method-assign]
 
 
 def pictures_by_the_writer() -> None:

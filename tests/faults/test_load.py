@@ -37,7 +37,7 @@ def test_a_crowd_that_is_too_large_is_asked_to_come_back_and_loses_nothing(tmp_p
     store = str(tmp_path / "answers.sqlite")
     program = (BROKEN_SERVER, "short-queue")
     with StudyServer(crowded(tmp_path), store=store, program=program) as server:
-        report = flood_trial(server, store, 40, 2, 1, usual=10)
+        report = flood_trial(server, store, 60, 2, 1, usual=10)
     print(report)
     assert report.refused > 0
     assert report.safe, report

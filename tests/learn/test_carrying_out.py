@@ -192,10 +192,16 @@ def test_in_the_midst_of_an_epoch_it_saves_the_end_of_this_one_if_it_is_short_el
 
     monkeypatch.setattr(carrying_out, "KEEPING", 0.0)
     monkeypatch.setattr(carrying_out, "SHORT_EPOCH_SECONDS", short)
-    with monkeypatch.context() as patched:
-        patched.setattr(training, "Draws", draws)
-        with pytest.raises(error):
-            carried_out("conv", tmp_path, spacing=NEVER)
+    # As a program has it: others that ran in this process may have left another.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(training, "Draws", draws)
+            with pytest.raises(error):
+                carried_out("conv", tmp_path, spacing=NEVER)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert epochs_in(tmp_path) == [saved]
     assert carried_out("conv", tmp_path, spacing=NEVER) == undisturbed["conv"]
 

@@ -20,7 +20,7 @@ FIRST = 2**40
 """Ids of the first study's rows come after this."""
 STUDY = """
 INSERT INTO studies (id, name, kind, classes, secret, created_at, version)
-VALUES (1, 'texts', 'tokens', '["cat", "dog", "ship"]', 'not-a-secret', 1, 0)
+VALUES (1, 'texts', 'tokens/1', '["cat", "dog", "ship"]', 'not-a-secret', 1, 0)
 """
 NUMBERS = "WITH RECURSIVE n(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM n WHERE k + 1 < :n) "
 ITEMS = f"""
@@ -41,7 +41,7 @@ ANSWERS = f"""
 INSERT INTO answers (id, study, annotator, item, trial, number, purpose, kind, payload, started_at, submitted_at,
  received_at, seconds, key, digest, handle, record)
 {NUMBERS} SELECT :first + 1 + k, 1, :first + 1 + k / :each, :first + 1 + (k % :items), :first + 1 + k, k % :each + 1,
- 'label', 'tokens', '{{"tokens":{{"cat":' || (k % 11) || ',"dog":' || (10 - k % 11) || '}},"others":false}}',
+ 'label', 'tokens/1', '{{"tokens":{{"cat":' || (k % 11) || ',"dog":' || (10 - k % 11) || '}},"others":false}}',
  k, k + 2500, k + 2500, 2.5, 'key-' || k, printf('%064x', k), 'a' || k,
  '{{"elapsed_ms":2500,"pointer":"mouse","order":["cat","dog","ship"],"viewport":[1280.0,720.0,1.0]}}' FROM n
 """
