@@ -79,7 +79,13 @@ def assert_same(found: Aggregation, expected: Aggregation) -> None:
 @pytest.mark.parametrize(
     ("aggregator", "beliefs", "beside"),
     [
-        pytest.param(DawidSkene(), softened(simulated()), Beside(weights=WEIGHTS), id="virtual-evidence-weights"),
+        pytest.param(
+            DawidSkene(),
+            softened(simulated()),
+            Beside(weights=WEIGHTS),
+            id="virtual-evidence-weights",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             DawidSkene(prior=0.0),
             simulated(),

@@ -28,6 +28,8 @@ Served = Callable[..., StudyServer]
 
 WHOLE = ("tokens", "top_two", "plausible")
 """The kinds of which a whole sitting is looked at; the form alone of the others."""
+BRIEFLY = (("fr", "tokens"), ("de", "top_two"), ("de", "plausible"))
+"""Those that `make test` looks at; `make faults` at all."""
 PLACES = {"fr": "fr-CH", "de": "de-AT"}
 CLASSES = {
     "fr": ("chat", "chien", "porte-conteneurs", "grenouille"),
@@ -63,8 +65,14 @@ def look(person: Person, language: str, name: str, ways: Any = PHONE) -> None:
     assert page.evaluate(CUT) == [], name
 
 
-@pytest.mark.parametrize("kind", WHOLE)
-@pytest.mark.parametrize("language", PLACES)
+@pytest.mark.parametrize(
+    ("language", "kind"),
+    [
+        pytest.param(language, kind, marks=() if (language, kind) in BRIEFLY else pytest.mark.slow)
+        for language in PLACES
+        for kind in WHOLE
+    ],
+)
 def test_a_sitting(language: str, kind: str, visitor: Visitor, served: Served) -> None:
     full = kind == "tokens"
     server = served(

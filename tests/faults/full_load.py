@@ -31,6 +31,7 @@ from sfumato.web.pace import A_SECOND
 TENFOLD_SECONDS, SOAK_SECONDS = 600, 7_200
 FLOOD, FLOOD_SECONDS, AFTER_SECONDS = 30 * NORMAL, 20, 15
 BESIDE_SECONDS = 20
+BATCH_SIZE = 60
 N_LOOKING, N_SLOW = 200, 500
 SLOW_SECONDS = 42
 """Longer than a slow client is borne with."""
@@ -49,13 +50,13 @@ time.sleep(0.5)
 
 def roomy_study(bench: Bench) -> Path:
     """A study that no crowd comes to the end of, where everybody gives sixty answers."""
-    return write_texts_study(bench.folder() / "study", 5_000, answers_per_item=1_000, batch_size=60)
+    return write_texts_study(bench.folder() / "study", 5_000, answers_per_item=1_000, batch_size=BATCH_SIZE)
 
 
 def _steady(bench: Bench, a_second: float, seconds: float, fault: str | None = None) -> Steady:
     study, store = roomy_study(bench), bench.file()
     with bench.serving(study, store, fault, A_SECOND) as server:
-        return steady_trial(server, Path(store), a_second, seconds)
+        return steady_trial(server, Path(store), a_second, seconds, BATCH_SIZE)
 
 
 def _left(until: float, asked: float) -> float:

@@ -27,7 +27,7 @@ def crowded(folder: Path) -> Path:
 def test_a_steady_crowd_is_served_without_a_refusal(tmp_path: Path) -> None:
     store = tmp_path / "answers.sqlite"
     with StudyServer(crowded(tmp_path), store=str(store)) as server:
-        report = steady_trial(server, store, 50, 2)
+        report = steady_trial(server, store, 50, 2, 500)
     print(report)
     assert report.acknowledged == 100
     assert report.refused == report.errors == report.lost == 0

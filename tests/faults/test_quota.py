@@ -41,6 +41,7 @@ def test_quotas_hold_through_kills(tmp_path: Path) -> None:
     assert report.clean, report
 
 
+@pytest.mark.slow
 def test_quotas_hold_through_kills_in_an_adaptive_study(tmp_path: Path) -> None:
     # Without a target every item is asked about until it is full: the same trial, guided.
     store = str(tmp_path / "answers.sqlite")

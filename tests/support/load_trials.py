@@ -25,8 +25,6 @@ NORMAL = 100
 """Answers a second: five hundred people, one every five seconds each."""
 EVERY_SECONDS = 2.0
 """Between two answers of one of these people, who are faster."""
-WARM = 0.1
-"""Of a steady crowd's time goes by before memory is looked at."""
 
 
 def memory_mb(pid: int) -> float:
@@ -53,7 +51,8 @@ class Steady:
     errors: int
     lost: int
     grown_mb: float
-    """Memory at the end (its middle over the last tenth) beyond that of the second tenth."""
+    """Memory at the end (its middle over the last tenth) beyond that of the third tenth, when all who came at once have
+    been followed by others."""
     wal_mb: float
 
     def __str__(self) -> str:
@@ -64,7 +63,7 @@ class Steady:
         )
 
 
-def steady_trial(server: StudyServer, store: Path, a_second: float, seconds: float) -> Steady:
+def steady_trial(server: StudyServer, store: Path, a_second: float, seconds: float, batch_size: int) -> Steady:
     """So many answers a second to the running `server`, which is ended to look at what it stored."""
     people = People(server.url, keeps=False)
     memory: list[float] = []
@@ -79,6 +78,7 @@ def steady_trial(server: StudyServer, store: Path, a_second: float, seconds: flo
 
     async def run() -> Waits:
         await people.arrive(max(1, int(a_second * EVERY_SECONDS)))
+        people.will_leave(batch_size)
         looking = asyncio.create_task(look())
         waits = await people.answer(a_second, seconds)
         looking.cancel()
@@ -99,7 +99,7 @@ def steady_trial(server: StudyServer, store: Path, a_second: float, seconds: flo
         people.replies.n_refused,
         people.replies.n_errors,
         people.n_acknowledged - stored,
-        float(np.median(memory[-tenth:]) - np.median(memory[tenth : 2 * tenth])),
+        float(np.median(memory[-tenth:]) - np.median(memory[2 * tenth : 3 * tenth])),
         max(wal, default=0.0),
     )
 

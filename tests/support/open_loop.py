@@ -84,6 +84,7 @@ class People:
         self.replies = Replies()
         self._url, self._rng, self._keeps = url, random.Random(seed), keeps
         self._people: list[tuple[Listener, State]] = []
+        self._leave_after: dict[int, int] = {}
 
     async def arrive(self, n: int) -> None:
         """So many more."""
@@ -94,6 +95,11 @@ class People:
                 self._people.append(await self._arrived())
 
         await asyncio.gather(*(one() for _ in range(n)))
+
+    def will_leave(self, within: int) -> None:
+        """Each of those who are here leaves after so many answers at most, drawn by chance: a crowd that came at once
+        would otherwise also finish at once, and so on with those who come after it."""
+        self._leave_after = {number: self._rng.randrange(within) for number in range(len(self._people))}
 
     async def _arrived(self) -> tuple[Listener, State]:
         visitor = Listener(self._url)
@@ -124,7 +130,9 @@ class People:
 
     async def _submit(self, number: int) -> None:
         visitor, state = self._people[number]
-        if state["stage"] != "trials":
+        left = self._leave_after.get(number, 1)
+        if state["stage"] != "trials" or left == 0:
+            self._leave_after.pop(number, None)
             visitor.close()
             visitor, state = await self._arrived()
         answer = new_answer(visitor.token or "", state["trials"][0]["trial"], self._rng)
@@ -136,6 +144,8 @@ class People:
         if self._keeps:
             self.sent.append(answer)
         self._people[number] = visitor, reply.body["state"]
+        if number in self._leave_after:
+            self._leave_after[number] -= 1
 
     def leave(self) -> None:
         for visitor, _ in self._people:
