@@ -21,6 +21,8 @@ Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]
 
 NAMES = [kind.name for kind in KINDS]
+BRIEFLY = ("choice", "tokens", "top_two", "sliders")
+"""Those that `make test` looks at; `make faults` at all."""
 MORE_WITH_TEN = ("plausible", "sliders", "choice")
 MOST_STOPS = 80
 
@@ -55,7 +57,9 @@ def tab_through(page: Page, name: str) -> None:
     assert seen
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [name if name in BRIEFLY else pytest.param(name, marks=pytest.mark.slow) for name in NAMES]
+)
 def test_forms_can_be_read_reached_and_hit(name: str, visitor: Visitor, shared: Served) -> None:
     person = Person.joins(visitor(bypass_csp=True), shared(name))
     person.begins()

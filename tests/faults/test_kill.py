@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from crowd import write_crowd_study
 from kill_trial import kill_trial
 from study_server import StudyServer
@@ -24,6 +25,7 @@ def test_nothing_acknowledged_is_lost_or_doubled(tmp_path: Path, store: str) -> 
     assert report.median_restart_seconds < 15
 
 
+@pytest.mark.slow
 def test_five_copies_of_each_answer_are_one(tmp_path: Path, store: str) -> None:
     with StudyServer(write_crowd_study(tmp_path / "study"), store=store) as server:
         report = kill_trial(server, store, 3, seed=2, copies=5)

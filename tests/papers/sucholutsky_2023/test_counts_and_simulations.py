@@ -136,6 +136,7 @@ def test_a_grid_is_run_once_and_kept_by_its_settings(rerun: Rerun) -> None:
     assert simulated.kept_at(replace(tiny, spread=2.0), rerun) != kept
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few")
 def test_every_simulated_part_and_what_it_says(rerun: Rerun) -> None:
     parts = [
