@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
+from unittest import mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.elicit.assignment import Pick
-from sfumato.elicit.leases import Leases
+from sfumato.elicit.leases import MOST_OVER, Leases
 from sfumato.elicit.person import Trial
 from sfumato.elicit.schema import OPEN
 
@@ -83,10 +85,31 @@ def test_restored_trials_are_counted_once() -> None:
     assert leases.room() == 2
 
 
+def test_what_was_answered_takes_no_room() -> None:
+    leases = Leases([(1, 10**9, 0)])
+    kept = trial(0, 1, 5.0)
+    leases.hold(kept)
+    tracemalloc.start()
+    for number in range(1, 20_000):
+        each = trial(number, 1)
+        leases.hold(each)
+        leases.answered(each)
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size < 500_000, f"{size:,} bytes are kept of 20,000 answers"
+    assert list(leases.overdue(1e9)) == [kept]
+
+
 @given(
-    st.lists(st.tuples(st.sampled_from(["hold", "answer", "back", "renew", "pass"]), st.integers(0, 30)), max_size=60)
+    st.lists(st.tuples(st.sampled_from(["hold", "answer", "back", "renew", "pass"]), st.integers(0, 30)), max_size=60),
+    st.sampled_from([0, MOST_OVER]),
 )
-def test_a_random_walk_agrees_with_a_naive_count(steps: list[tuple[str, int]]) -> None:
+def test_a_random_walk_agrees_with_a_naive_count(steps: list[tuple[str, int]], most_over: int) -> None:
+    with mock.patch("sfumato.elicit.leases.MOST_OVER", most_over):
+        _walk(steps)
+
+
+def _walk(steps: list[tuple[str, int]]) -> None:
     leases, now = Leases([(item, 3, 0) for item in range(3)]), 0.0
     held: dict[int, Trial] = {}
     n_answered = 0

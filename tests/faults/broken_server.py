@@ -1,6 +1,6 @@
 """`sfumato serve` with a fault put in on purpose, to see that the trials would find it.
 
-python broken_server.py FAULT serve STUDY ...
+python broken_server.py FAULT[,FAULT ...] serve STUDY ...
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sfumato.errors import SfumatoError
 from sfumato.web import pages, serving, wire
 
 LATE_SECONDS = 0.1
+A_THOUSANDTH = 0.001
 
 
 def acknowledge_early() -> None:
@@ -147,13 +148,23 @@ def shed_nothing() -> None:
 
 def short_queue() -> None:
     """Hardly anybody may wait, and everybody has to: not broken, but as crowded as a test can make it."""
+    writer.MOST_WAITING = 4
+    _slow_down(lambda _: LATE_SECONDS)
+
+
+def slow_machine() -> None:
+    """At most a thousand requests a second: not broken, but a machine for which thirty times the usual is too much."""
+    _slow_down(lambda requests: A_THOUSANDTH * len(requests))
+
+
+def _slow_down(seconds: Callable[[list[writer.Request]], float]) -> None:
+    """Each group takes so much longer."""
     group = writer.Writer._group
 
     def slowly(self: writer.Writer, requests: list[writer.Request], alone: bool = False) -> None:
-        time.sleep(LATE_SECONDS)
+        time.sleep(seconds(requests))
         group(self, requests, alone)
 
-    writer.MOST_WAITING = 4
     writer.Writer._group = slowly  # type: ignore[method-assign]
 
 
@@ -185,10 +196,12 @@ FAULTS: dict[str, Callable[[], Any]] = {
     "keep-every-request": keep_every_request,
     "shed-nothing": shed_nothing,
     "short-queue": short_queue,
+    "slow-machine": slow_machine,
     "pictures-by-the-writer": pictures_by_the_writer,
     "endless-patience": endless_patience,
 }
 
 if __name__ == "__main__":
-    FAULTS[sys.argv.pop(1)]()
+    for name in sys.argv.pop(1).split(","):
+        FAULTS[name]()
     main()

@@ -13,11 +13,11 @@ from database_kill_trial import (
 from kill_trial import KillReport, kill_trial
 from pooler import pooler
 from pooler import why_not as no_pooler
-from trial import Bench, Control, Measured, Sizes, Trial
+from trial import ANSWERS_A_KILL, Bench, Control, Measured, Sizes, Trial
 
 RECOVERY_SECONDS = 10
 N_RESUME_KILLS = 20
-N_COPIES_KILLS = 15
+N_COPIES_KILLS, N_ONCE = 15, 50_000
 RESTART_SECONDS = 2
 
 
@@ -29,19 +29,34 @@ def _kill_postgresql(bench: Bench, until: float) -> Measured:
     return _killed(bench, bench.postgres.new_database(), bench.sizes.n_kills, until)
 
 
+def _killed(bench: Bench, store: str, n_kills: int, until: float) -> Measured:
+    with bench.serving(bench.crowd_study(n_kills), store) as server:
+        report = kill_trial(server, store, n_kills, seed=n_kills, until=until)
+    in_time = report.median_restart_seconds <= RESTART_SECONDS
+    return Measured(report, report.clean and in_time, report.kills, n_kills)
+
+
 def _copies_sqlite(bench: Bench, until: float) -> Measured:
-    return _killed(bench, bench.file(), N_COPIES_KILLS, until, copies=5)
+    return _copied(bench, bench.file(), until)
 
 
 def _copies_postgresql(bench: Bench, until: float) -> Measured:
-    return _killed(bench, bench.postgres.new_database(), N_COPIES_KILLS, until, copies=5)
+    return _copied(bench, bench.postgres.new_database(), until)
 
 
-def _killed(bench: Bench, store: str, n_kills: int, until: float, copies: int = 1) -> Measured:
-    with bench.serving(bench.crowd_study(n_kills), store) as server:
-        report = kill_trial(server, store, n_kills, seed=n_kills, copies=copies, until=until)
-    in_time = report.median_restart_seconds <= RESTART_SECONDS
-    return Measured(report, report.clean and in_time, report.kills, n_kills)
+def _copied(bench: Bench, store: str, until: float) -> Measured:
+    """Every answer five times at once, and a kill whenever a fifteenth of them is there."""
+    with bench.serving(bench.crowd_study(2 * N_ONCE // ANSWERS_A_KILL), store) as server:
+        report = kill_trial(
+            server,
+            store,
+            N_COPIES_KILLS,
+            seed=N_COPIES_KILLS,
+            copies=5,
+            answers_a_kill=-(-N_ONCE // N_COPIES_KILLS),
+            until=until,
+        )
+    return Measured(report, report.clean, report.acknowledged, N_ONCE)
 
 
 def _broken(bench: Bench, fault: str, n_kills: int, copies: int, patience: float) -> KillReport:
@@ -137,7 +152,9 @@ def _under_load(sizes: Sizes) -> str:
 
 
 def _once(_sizes: Sizes) -> str:
-    return f"{N_COPIES_KILLS} kills, 32 clients that send each answer 5 times at once: doubled 0, missing 0"
+    return (
+        f"{N_COPIES_KILLS} kills, 32 clients that send each of {N_ONCE:,} answers 5 times at once: doubled 0, missing 0"
+    )
 
 
 TRIALS = (
@@ -169,8 +186,8 @@ TRIALS = (
         None,
         no_pooler,
     ),
-    Trial("T3", "once-sqlite", 2, _once, _copies_sqlite, _forget_keys),
-    Trial("T3", "once-postgresql", 2, _once, _copies_postgresql),
+    Trial("T3", "once-sqlite", 4, _once, _copies_sqlite, _forget_keys),
+    Trial("T3", "once-postgresql", 6, _once, _copies_postgresql),
     Trial(
         "T8",
         "resume",

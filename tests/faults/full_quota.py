@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
 from clock_trial import WallClock, clock_trial, faketime_trial
 from clock_trial import why_not as no_faketime
 from quota_trial import LEASE_SECONDS, QuotaReport, quota_trial, write_quota_study
-from trial import HERE, Bench, Control, Measured, Sizes, Trial, program
+from trial import ROOT, Bench, Control, Measured, Sizes, Trial, found_by_tests, program, tried_by_tests
 from two_servers_trial import second_server_says, two_servers_quota_trial, two_servers_trial
 
-STATE_MACHINE = HERE.parent / "elicit" / "test_state_machine.py"
+STATE_MACHINE = ROOT / "tests" / "elicit" / "test_state_machine.py"
 N_EXAMPLES = 20_000
 
 
@@ -65,22 +61,11 @@ def _hold_nothing(bench: Bench) -> Control:
 
 
 def _state_machine(_bench: Bench, until: float) -> Measured:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(STATE_MACHINE)]
-    environment = os.environ | {"SFUMATO_EXAMPLES": str(N_EXAMPLES)}
-    with subprocess.Popen(
-        command, env=environment, cwd=HERE.parents[1], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        try:
-            said, _ = process.communicate(timeout=max(until - time.monotonic(), 1.0))
-        except subprocess.TimeoutExpired:
-            # Asked kindly, so that what the tests have started is ended too.
-            process.send_signal(signal.SIGINT)
-            process.communicate()
-            return Measured("nothing found so far", True, 0, N_EXAMPLES)
-    if process.returncode:
-        print(said)
-    last = said.strip().splitlines()[-1] if said.strip() else "nothing said"
-    return Measured(last, process.returncode == 0)
+    return tried_by_tests(STATE_MACHINE, until, N_EXAMPLES, SFUMATO_EXAMPLES=str(N_EXAMPLES))
+
+
+def _mistakes(_bench: Bench) -> Control:
+    return found_by_tests(STATE_MACHINE)
 
 
 def _clock(bench: Bench, until: float) -> Measured:
@@ -137,7 +122,14 @@ TRIALS = (
     Trial("T4", "quota-10", 8, _seeds(10), _quota_10),
     Trial("T4", "quota-postgresql", 5, _seeds(3, ", PostgreSQL"), _quota_postgresql),
     Trial("T4", "quota-kills", 4, _seeds(3, ", 4 kills each"), _quota_kills),
-    Trial("T4b", "state-machine", 10, lambda _: f"{N_EXAMPLES:,} examples agree with the model", _state_machine),
+    Trial(
+        "T4b",
+        "state-machine",
+        10,
+        lambda _: f"{N_EXAMPLES:,} examples agree with the model",
+        _state_machine,
+        _mistakes,
+    ),
     Trial("T10", "clock", 1, lambda _: "60 jumps by an hour, a day, a year: leases lost early 0", _clock, _wall_clock),
     Trial(
         "T10",

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +17,7 @@ from postgres_cluster import Cluster
 from study_server import StudyServer
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 ANSWERS_A_KILL = 1_000
 """More than a crowd gives between two kills."""
 
@@ -101,3 +107,36 @@ class Bench:
 def program(fault: str | None = None) -> tuple[str, ...]:
     """How a server is started; with a fault put in, if one is named."""
     return (str(HERE / "broken_server.py"), fault) if fault else ("-m", "sfumato")
+
+
+def tried_by_tests(file: Path, until: float, n_asked: int, **environment: str) -> Measured:
+    """What a file's own tests say, but for those that are its control; `n_asked` is how much they were told to try."""
+    try:
+        passed, said = _tests(file, "not found", max(until - time.monotonic(), 1.0), environment)
+    except TimeoutError:
+        return Measured("nothing found so far", True, 0, n_asked)
+    return Measured(said, passed, n_asked, n_asked)
+
+
+def found_by_tests(file: Path) -> Control:
+    """The control that is in a file of tests: those that say that something broken is found."""
+    passed, said = _tests(file, "found", None, {})
+    return Control(f"each fault put in is found: {said}" if passed else said, passed)
+
+
+def _tests(file: Path, which: str, seconds: float | None, environment: dict[str, str]) -> tuple[bool, str]:
+    """Whether all tests passed that `which` picks, and the last line that was said."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", which, str(file)]
+    with subprocess.Popen(
+        command, env=os.environ | environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            said, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            # Asked kindly, so that what the tests have started is ended too.
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            raise TimeoutError from None
+    if process.returncode:
+        print(said)
+    return process.returncode == 0, (said.strip().splitlines() or ["nothing said"])[-1]

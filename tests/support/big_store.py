@@ -20,7 +20,7 @@ FIRST = 2**40
 """Ids of the first study's rows come after this."""
 STUDY = """
 INSERT INTO studies (id, name, kind, classes, secret, created_at, version)
-VALUES (1, 'texts', 'tokens/1', '["cat", "dog", "ship"]', 'not-a-secret', 1, 0)
+VALUES (1, 'texts', 'tokens/1', '["cat", "dog", "ship"]', '6e6f742d612d736563726574', 1, 0)
 """
 NUMBERS = "WITH RECURSIVE n(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM n WHERE k + 1 < :n) "
 ITEMS = f"""

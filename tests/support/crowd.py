@@ -91,11 +91,14 @@ class Crowd:
     def stop(self) -> None:
         self._stopping = True
 
-    async def hears_more(self, seconds: float) -> float:
-        """Wait until another answer is acknowledged; returns how long that took."""
-        heard, begun = self.n_acknowledged, time.monotonic()
-        while self.n_acknowledged == heard:
-            if time.monotonic() - begun > seconds:
+    async def hears_more(self, seconds: float, n: int = 1) -> float:
+        """Wait until `n` more answers are acknowledged, each within so many seconds; returns how long that took."""
+        wanted, begun = self.n_acknowledged + n, time.monotonic()
+        heard, heard_at = self.n_acknowledged, begun
+        while self.n_acknowledged < wanted:
+            if self.n_acknowledged > heard:
+                heard, heard_at = self.n_acknowledged, time.monotonic()
+            if time.monotonic() - heard_at > seconds:
                 raise TimeoutError(f"no answer was acknowledged for {seconds:g} s")
             await asyncio.sleep(0.005)
         return time.monotonic() - begun

@@ -64,16 +64,18 @@ def kill_trial(
     n_clients: int = 32,
     copies: int = 1,
     patience: float = 60.0,
+    answers_a_kill: int = 1,
     until: float = float("inf"),
 ) -> KillReport:
     """Kill the running `server` `n_kills` times under load, then hold its store against what clients were told.
 
-    After the first, no kill is begun later than `until` on the monotonic clock. The last kill comes when the crowd has
-    gone home, so what is read is what a server would find that starts after a crash.
+    No kill comes before `answers_a_kill` more answers were acknowledged and, after the first, none is begun later than
+    `until` on the monotonic clock. The last kill comes when the crowd has gone home, so what is read is what a server
+    would find that starts after a crash.
     """
     begun = time.monotonic()
     crowd = Crowd(server.url, n_clients, seed, copies=copies, patience=patience)
-    restarts = asyncio.run(_killed(server, crowd, n_kills, random.Random(seed), until))
+    restarts = asyncio.run(_killed(server, crowd, n_kills, answers_a_kill, random.Random(seed), until))
     server.kill()
     return kill_report(crowd, check_store(store, crowd.sent), restarts, time.monotonic() - begun)
 
@@ -99,12 +101,14 @@ def kill_report(crowd: Crowd, found: Findings, restarts: list[float], seconds: f
     )
 
 
-async def _killed(server: StudyServer, crowd: Crowd, n_kills: int, rng: random.Random, until: float) -> list[float]:
+async def _killed(
+    server: StudyServer, crowd: Crowd, n_kills: int, answers_a_kill: int, rng: random.Random, until: float
+) -> list[float]:
     restarts = []
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(crowd.run())
         while not restarts or (len(restarts) < n_kills and time.monotonic() < until):
-            await crowd.hears_more(ANSWERS_AGAIN_SECONDS)
+            await crowd.hears_more(ANSWERS_AGAIN_SECONDS, answers_a_kill)
             await asyncio.sleep(rng.uniform(FIRST_KILL_SECONDS, LAST_KILL_SECONDS))
             await asyncio.to_thread(server.kill)
             restarts.append(await asyncio.to_thread(server.start))

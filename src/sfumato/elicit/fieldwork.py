@@ -1,4 +1,5 @@
-"""Fieldwork: the rules of a running study. Who is shown what, what happens to an answer, when a turn lapses.
+"""Fieldwork: the rules of a running study. Who comes in, where they stand, what they are shown (`turns.py`), and what
+becomes of their answers (`intake.py`).
 
 All of it happens in the one thread that writes (`writer.py`), between `begin` and `end` of a group of requests, so no
 two requests ever see each other half done. What is decided goes into `Changes`; it counts once the group is committed.
@@ -12,26 +13,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import msgspec
 import sqlalchemy as sa
 
 from sfumato.elicit import store
-from sfumato.elicit.assignment import Guide, Heard
+from sfumato.elicit.assignment import Guide
 from sfumato.elicit.chance import Chance
 from sfumato.elicit.clock import Clock
+from sfumato.elicit.intake import Intake
 from sfumato.elicit.judging import Judge
-from sfumato.elicit.kind import Kind, Stimulus, label_of
+from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.links import LinkEnded, is_signed, made_at, new_token, oldest_that_holds
 from sfumato.elicit.memory import Memory
-from sfumato.elicit.person import Person, Receipt, Trial
+from sfumato.elicit.person import Person, Trial
 from sfumato.elicit.platforms.platform import Back
-from sfumato.elicit.record import Record
 from sfumato.elicit.registering import identity, register
 from sfumato.elicit.returning import way_back
-from sfumato.elicit.schema import LAPSED
 from sfumato.elicit.standing import Link, Outcome, Sent, Shown, Standing, Welcome
 from sfumato.elicit.turns import Turns
-from sfumato.errors import InvalidAnswer, NotNow, NotThere, show
+from sfumato.errors import InvalidAnswer, NotNow, NotThere
 from sfumato.study import Entry, Study
 
 T = TypeVar("T")
@@ -89,6 +88,18 @@ class Fieldwork:
                 connection, self.study, self.number, now=now, at=at, guide=self.guide, judge=self.judge
             )
             self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng, self.chance)
+            self._intake = Intake(
+                self.study,
+                self.number,
+                self.kinds,
+                self._known,
+                self._turns,
+                self._changes,
+                self.clock,
+                self.chance,
+                self.guide,
+                self._written,
+            )
         self._n_answers = self._memory.n_answers
         self._turns.lapse()
         # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
@@ -117,6 +128,14 @@ class Fieldwork:
         """Let go of everything that is only in memory; the next group reads the store anew."""
         self._changes.clear()
         self._known = None
+
+    def _written(self) -> sa.Connection:
+        """The connection, with everything decided so far in this group visible to it."""
+        if self._changes:
+            store.flush(self._connection, self._changes)
+            self._changes.clear()
+            self._has_written = True
+        return self._connection
 
     @property
     def _memory(self) -> Memory:
@@ -226,52 +245,30 @@ class Fieldwork:
         person = self._person(token_hash)
         if person.withdrawn_at is None:
             self._set(person, withdrawn_at=self.clock.now())
-            self._give_back(person)
+            self._turns.give_back_all(person)
         return self._standing(person)
 
     def erase(self, token_hash: str, *, answers: bool) -> None:
         """Forget who a person is (`erasing.py`): their link is dead, and with `answers` no export has theirs."""
         person = self._person(token_hash)
-        self._give_back(person)
+        self._turns.give_back_all(person)
         self._set(person, erased_at=self.clock.now(), left_out_at=self.clock.now() if answers else person.left_out_at)
 
     def submit(self, token_hash: str, sent: Sent) -> Outcome:
-        """Take an answer: once, for the trial it belongs to, never past the item's quota.
-
-        A link that has ended is no reason to refuse it: its trial was given out while the link held.
-        """
+        """Take an answer (`intake.py`). A link that has ended is no reason to refuse it: its trial was given out while
+        the link held."""
         person = self._person(token_hash)
-        if hash(sent.key) in person.sent and (receipt := self._receipt(person, sent.key)):
-            return self._again(person, receipt, sent)
-        trial = person.trials.get(sent.trial)
-        if trial is None:
-            return self._keep_aside(person, self._answered_trial(person, sent.trial), sent, "already-answered")
-        question = self._question(trial, sent.record)
-        payload = self.kinds[question].parse(sent.answer, self._memory.stimuli[trial.item], self.study)
-        if person.withdrawn_at is not None and self.clock.now() - sent.age_ms >= person.withdrawn_at:
-            return self._keep_aside(person, trial.id, sent, "withdrawn")
-        if trial.state == LAPSED and not self._turns.take_up(person, trial):
-            return self._keep_aside(person, trial.id, sent, "given-to-others")
-        self._store(person, trial, sent, payload)
-        passed = None
-        if trial.purpose == "practice" and trial.item in self._memory.regions:
-            passed = self._memory.passed(trial, msgspec.to_builtins(payload))
-        return Outcome(trial.answer, False, None, self._standing(person), passed)
+        became = self._intake.receive(person, sent)
+        if became.failed_check:
+            self._stop_who_fails(person)
+        return Outcome(became.answer, became.again, became.code, self._standing(person), became.passed)
 
-    def _question(self, trial: Trial, record: Record) -> int:
-        """Which question an answer is to: that of its trial, or the deeper one that opened after it."""
-        deeper = self.study.deeper
-        is_drawn = trial.question == 0 and trial.deeper is not None and deeper is not None
-        if not record.opened:
-            if is_drawn:
-                raise _not_as_asked("the choice alone", "the deeper form as well")
-            return trial.question
-        fits = is_drawn if record.opened == "asked" else deeper is not None and deeper.unsure and trial.question == 0
-        if not fits or (record.first is None) != (record.opened == "unsure"):
-            raise _not_as_asked(f"the deeper form, opened by {show(record.opened)}", "the form that was asked")
-        if record.first is not None:
-            self.kinds[0].parse(record.first, self._memory.stimuli[trial.item], self.study)
-        return 1
+    def _stop_who_fails(self, person: Person) -> None:
+        """Who fails too many checks is thanked, where the study says so. Their answers stay."""
+        quality = self.study.quality
+        if quality.stop and person.failed >= quality.most_failed and person.excluded_at is None:
+            self._set(person, excluded_at=self.clock.now())
+            self._turns.give_back_all(person)
 
     def pause(self, paused: bool) -> None:
         """Give out nothing new until told otherwise; answers are taken all the same."""
@@ -355,109 +352,6 @@ class Fieldwork:
         if person.seen_at is None or since > SEEN_AT_LEAST_EVERY:
             self._set(person, seen_at=now)
 
-    # --- answers ---
-
-    def _store(self, person: Person, trial: Trial, sent: Sent, payload: Any) -> None:
-        now = self.clock.now()
-        # Whatever the browser's clock says, nobody answers what they have not been given.
-        submitted = max(now - sent.age_ms, trial.leased_at)
-        trial.answer = self.chance.handle()
-        if sent.record.opened:
-            self._turns.deepened(trial, unsure=sent.record.opened == "unsure")
-        self._turns.answered(person, trial)
-        person.note(sent.key, Receipt(sent.digest, trial.answer))
-        if trial.purpose == "label":
-            if self.guide is not None:
-                self.guide.heard(Heard(trial.item, trial.question, msgspec.to_builtins(payload)))
-            if self._memory.depth.follows and (sent.record.opened or trial.question == 0):
-                first = sent.record.first if sent.record.opened else msgspec.to_builtins(payload)
-                self._memory.depth.heard(trial.item, first["class"] if first else None)
-        row = {
-            "id": self._memory.new_id("answer"),
-            "study": self.number,
-            "annotator": person.id,
-            "item": trial.item,
-            "trial": trial.id,
-            "number": trial.number,
-            "purpose": trial.purpose,
-            "kind": label_of(self.kinds[trial.question]),
-            "payload": msgspec.json.encode(payload).decode(),
-            "started_at": submitted - round(sent.record.elapsed_ms),
-            "submitted_at": submitted,
-            "received_at": now,
-            "seconds": sent.record.seconds(),
-            "key": sent.key,
-            "digest": sent.digest,
-            "handle": trial.answer,
-            "record": msgspec.json.encode(sent.record).decode(),
-        }
-        self._changes.new_answers.append(row | {"chain": self._memory.chain(row)})
-        if trial.purpose == "check":
-            self._judge(person, trial, payload)
-
-    def _judge(self, person: Person, trial: Trial, payload: Any) -> None:
-        """Count a failed check; who fails too many is thanked, where the study says so. Their answers stay."""
-        person.failed += not self._memory.passed(trial, msgspec.to_builtins(payload))
-        quality = self.study.quality
-        if quality.stop and person.failed >= quality.most_failed and person.excluded_at is None:
-            self._set(person, excluded_at=self.clock.now())
-            self._give_back(person)
-
-    def _give_back(self, person: Person) -> None:
-        """Let go of all that a person holds."""
-        for trial in list(person.open.values()):
-            self._turns.give_back(trial)
-
-    def _keep_aside(self, person: Person, trial: int, sent: Sent, code: str) -> Outcome:
-        """Refuse an answer, but keep it where the researcher can find it."""
-        person.note(sent.key, Receipt(sent.digest, None, code))
-        self._changes.new_refused.append(
-            {
-                "id": self._memory.new_id("refused"),
-                "study": self.number,
-                "annotator": person.id,
-                "trial": trial,
-                "code": code,
-                "body": sent.body,
-                "received_at": self.clock.now(),
-                "key": sent.key,
-                "digest": sent.digest,
-            }
-        )
-        return Outcome(None, False, code, self._standing(person))
-
-    def _receipt(self, person: Person, key: str) -> Receipt | None:
-        """What became of the answer sent under `key`, if one was."""
-        if key in person.receipts:
-            return person.receipts[key]
-        row = store.sent_under(self._written(), person.id, key)
-        return None if row is None else Receipt(row["digest"], row["handle"], row["code"])
-
-    def _answered_trial(self, person: Person, handle: str) -> int:
-        """The id of a trial of theirs that is over."""
-        row = store.trial_with(self._written(), person.id, handle)
-        if row is None:
-            raise _no_such_trial(handle)
-        return int(row["id"])
-
-    def _written(self) -> sa.Connection:
-        """The connection, with everything decided so far in this group visible to it."""
-        if self._changes:
-            store.flush(self._connection, self._changes)
-            self._changes.clear()
-            self._has_written = True
-        return self._connection
-
-    def _again(self, person: Person, receipt: Receipt, sent: Sent) -> Outcome:
-        if receipt.digest != sent.digest:
-            raise InvalidAnswer(
-                "found another answer under a key that was used before",
-                expected="the same answer, or a new key",
-                fix="answer the question again",
-                code="key-reused",
-            )
-        return Outcome(receipt.answer, True, receipt.code, self._standing(person))
-
     # --- small parts ---
 
     def _person(self, token_hash: str) -> Person:
@@ -512,22 +406,4 @@ def no_such_link() -> NotThere:
         expected="the whole link you were given",
         fix="check that the address is complete, or ask for a new link",
         code="unknown-link",
-    )
-
-
-def _not_as_asked(found: str, expected: str) -> InvalidAnswer:
-    return InvalidAnswer(
-        f"found {found}",
-        expected=expected,
-        fix="answer the question again; if it comes back, tell the researcher",
-        code="not-as-asked",
-    )
-
-
-def _no_such_trial(handle: str) -> NotThere:
-    return NotThere(
-        f"found the trial {show(handle)}",
-        expected="a trial of yours",
-        fix="reload the page",
-        code="unknown-trial",
     )

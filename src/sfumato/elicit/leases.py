@@ -14,6 +14,9 @@ from dataclasses import replace
 from sfumato.elicit.assignment import Guide, Openings, Pick
 from sfumato.elicit.person import Trial
 
+MOST_OVER = 1_000
+"""How many ends of leases may be in line beyond twice those of trials that are held."""
+
 
 class Leases:
     """Every item's openings, and every trial that is being answered now. Where forms are compared each arm has openings
@@ -24,6 +27,7 @@ class Leases:
         self._arms = [Openings(items, guide) for items in arms] or [Openings((), guide)]
         self._held: dict[int, Trial] = {}
         self._due: list[tuple[float, int]] = []
+        """When leases end, as a heap. Trials that were answered stay in it until it is made anew."""
 
     def __len__(self) -> int:
         return len(self._held)
@@ -70,6 +74,9 @@ class Leases:
         """The trial was held before, and is counted as taken already."""
         self._held[trial.id] = trial
         heapq.heappush(self._due, (trial.expires, trial.id))
+        if len(self._due) > 2 * len(self._held) + MOST_OVER:
+            self._due = [(held.expires, held.id) for held in self]
+            heapq.heapify(self._due)
 
     def answered(self, trial: Trial) -> None:
         """The trial's answer has come; what it took stays taken."""

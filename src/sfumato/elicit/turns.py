@@ -86,6 +86,11 @@ class Turns:
             person.move(trial, LAPSED)
         self.changes.set_trial(trial.id, state=LAPSED)
 
+    def give_back_all(self, person: Person) -> None:
+        """Let go of all that a person holds."""
+        for trial in list(person.open.values()):
+            self.give_back(trial)
+
     def lapse(self) -> None:
         """Give back whatever has been held too long."""
         for trial in self.memory.leases.overdue(self.clock.monotonic()):
