@@ -149,7 +149,20 @@ def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(a
     assert at.one("SELECT count(*) FROM answers") == 3
 
 
-def test_a_broken_statement_is_of_its_request_alone(at: AtWork) -> None:
+def test_the_log_says_what_failed_and_not_what_was_asked(at: AtWork, caplog: pytest.LogCaptureFixture) -> None:
+    def breaks(_work: Fieldwork) -> None:
+        raise ValueError("an answer: cat")
+
+    for _ in range(3):
+        with pytest.raises(StoreDown):
+            at.writer.run(breaks)
+    (line,) = caplog.messages
+    assert line.startswith("not stored: ValueError () at ")
+    assert "test_writer.py:" in line
+    assert "cat" not in line
+
+
+def test_a_broken_statement_is_of_its_request_alone(at: AtWork, caplog: pytest.LogCaptureFixture) -> None:
     person = at.new()
     answer = sent(person.first().handle)
     broken = lambda work: work._connection.exec_driver_sql("SELECT * FROM nowhere")  # noqa: E731
@@ -157,6 +170,7 @@ def test_a_broken_statement_is_of_its_request_alone(at: AtWork) -> None:
     assert isinstance(first, StoreDown)
     assert second.code is None
     assert at.one("SELECT count(*) FROM answers") == 1
+    assert "nowhere" in caplog.messages[0]
 
 
 class NoSpace(Exception):

@@ -104,13 +104,14 @@ def port(asked: AskedSite) -> Iterator[int]:
 def said(port: int, request: bytes) -> bytes:
     """What comes back until the server hangs up; who holds the line open for more is cut off."""
     received = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=2) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         with contextlib.suppress(ConnectionError):
             connection.sendall(request)
             connection.shutdown(socket.SHUT_WR)
         with contextlib.suppress(TimeoutError, ConnectionError):
             while chunk := connection.recv(65_536):
                 received += chunk
+                connection.settimeout(2)
     return received
 
 

@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, expect
 from study_server import StudyServer
 
 from sfumato.elicit.kind import Stimulus
 
 CLASSES = ("cat", "dog", "ship", "frog")
-TIMEOUT_SECONDS = 20
+TIMEOUT_SECONDS = 60
+expect.set_options(timeout=1000 * TIMEOUT_SECONDS)
 THUMB_MARGIN_PX = 14
 """On a slider's track, from its ends to 0 and to 100 %."""
 

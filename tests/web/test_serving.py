@@ -47,14 +47,15 @@ def server(study: Path) -> Iterator[StudyServer]:
         yield running
 
 
-def asked_raw(server: StudyServer, request: bytes) -> bytes:
-    """What comes back to bytes sent as they are; a server that waits for more of them says nothing."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=0.5) as connection:
+def asked_raw(server: StudyServer, request: bytes, seconds: float = 0.5) -> bytes:
+    """What comes back within so long to bytes sent as they are; a server that waits for more of them says nothing."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
         connection.sendall(request)
         said = b""
         with contextlib.suppress(TimeoutError, ConnectionResetError):
             while chunk := connection.recv(65_536):
                 said += chunk
+                connection.settimeout(0.5)
     return said
 
 
@@ -126,7 +127,7 @@ def test_a_body_in_chunks_beyond_the_limit_is_refused_and_others_are_served(serv
     token = sfumato("study", "links", server.study, "-n", 1).stdout.strip().rpartition("/")[2]
     chunk = b"7530\r\n" + b" " * 30_000 + b"\r\n"
     head = f"POST /s/{token}/api/state HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n".encode()
-    said = asked_raw(server, head + b"Transfer-Encoding: chunked\r\n\r\n" + 4 * chunk + b"0\r\n\r\n")
+    said = asked_raw(server, head + b"Transfer-Encoding: chunked\r\n\r\n" + 4 * chunk + b"0\r\n\r\n", 30)
     assert said.startswith(b"HTTP/1.1 413 "), said[:60]
     assert b"Traceback" not in server.log.read_bytes()
 

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -29,6 +31,7 @@ from sfumato.elicit.fieldwork import Fieldwork
 from sfumato.errors import Busy, SfumatoError
 
 T = TypeVar("T")
+LOG = logging.getLogger("sfumato.elicit")
 GROUP = 512
 """Requests committed together at most."""
 MOST_WAITING = 1024
@@ -41,6 +44,8 @@ PAUSE_SECONDS = 1.0
 """How long a store whose disk failed is left alone."""
 ONE_BY_ONE_SECONDS = 5.0
 """How long requests of a group that failed are tried one by one: those that write nothing succeed on a full disk."""
+LOGGED_EVERY_SECONDS = 10.0
+"""At most so often the log says that something could not be stored."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,6 +70,7 @@ class Writer:
         self._is_sure = True
         """Whether the store is known to be whole."""
         self._rests_until = 0.0
+        self._logs_from = 0.0
         self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
 
     def start(self) -> None:
@@ -134,12 +140,23 @@ class Writer:
             self._fieldwork.forget()
             if alone and group[0].future is None:
                 raise
+            self._log(error)
             if failure_of(error) is Failure.DISK:
                 self._let_go()
             if len(group) > 1 and self._is_sure:
                 self._one_by_one(group, error)
             else:
                 _refuse(group, error)
+
+    def _log(self, error: Exception) -> None:
+        """Say what went wrong and where; not what was asked, which may be an answer."""
+        now = time.monotonic()
+        if now >= self._logs_from:
+            self._logs_from = now + LOGGED_EVERY_SECONDS
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            words = error.found if isinstance(error, SfumatoError) else getattr(error, "orig", "")
+            said = (str(words).splitlines() or [""])[0]
+            LOG.error("not stored: %s (%s) at %s:%s", type(error).__name__, said, last.filename, last.lineno)
 
     def _one_by_one(self, group: list[Request], error: Exception) -> None:
         """Do each request of a group that failed by itself, for as long as others can be asked to wait."""
