@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from measuring import most_bytes
 
 from sfumato.cli.sharing import FORMAT_LINES, command
 from sfumato.errors import SfumatoError
@@ -20,11 +20,6 @@ from sfumato.share import FORMATS
 from sfumato.soft_labels import SoftLabels
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
-MEASURED = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-"""
 MOST_BYTES = 10**9
 
 
@@ -117,6 +112,4 @@ def test_a_million_items_need_less_than_a_gigabyte(name, tmp_path):
     SoftLabels.from_numpy(items, rng.dirichlet([0.3] * 10, n), list("abcdefghij")).write(tmp_path / "labels.parquet")
     out = tmp_path / ("out.npz" if name == "numpy" else "out")
     arguments = [SFUMATO, "share", tmp_path / "labels.parquet", "--as", name, "-o", out]
-    # By way of a small process: what a child needs at most begins with what its parent had when it was begun.
-    done = subprocess.run([sys.executable, "-c", MEASURED, *arguments], capture_output=True, text=True, check=True)
-    assert int(done.stdout.split()[-1]) * 1024 < MOST_BYTES
+    assert most_bytes(arguments) < MOST_BYTES

@@ -25,7 +25,7 @@ def test_backups_under_load_hold_all_that_was_acknowledged(tmp_path: Path) -> No
 @pytest.mark.parametrize("at_once", [True, False])
 def test_an_export_under_load_is_of_one_moment(tmp_path: Path, at_once: bool) -> None:
     """Unless its two files are exported one after the other: the trial would have found it."""
-    study, store = write_crowd_study(tmp_path / "study", 4_000), str(tmp_path / "answers.sqlite")
+    study, store = write_crowd_study(tmp_path / "study", 60_000), str(tmp_path / "answers.sqlite")
     with StudyServer(study, store=store) as server:
         report = export_trial(server, study, store, tmp_path, 2, seed=1, at_once=at_once)
     print(report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 from crowd import Crowd
+from measuring import most_bytes
 from study_server import StudyServer
 
 from sfumato.elicit.backing_up import backup
@@ -195,8 +195,5 @@ async def _exports(
 
 def _exported(arguments: list[str], report: CopiesReport) -> None:
     """`sfumato export` in a process of its own, and the most memory that it took."""
-    process = subprocess.Popen([sys.executable, "-m", "sfumato", "export", *arguments], stdout=subprocess.DEVNULL)
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, arguments
-    report.megabytes = max(report.megabytes, used.ru_maxrss / 1024)
+    used = most_bytes([sys.executable, "-m", "sfumato", "export", *arguments])
+    report.megabytes = max(report.megabytes, used / 1e6)
