@@ -137,6 +137,8 @@ def _tests(file: Path, which: str, seconds: float | None, environment: dict[str,
             process.send_signal(signal.SIGINT)
             process.communicate()
             raise TimeoutError from None
+        finally:
+            process.kill()
     if process.returncode:
         print(said)
     return process.returncode == 0, (said.strip().splitlines() or ["nothing said"])[-1]
