@@ -200,6 +200,10 @@ class AtWork:
         )
 
 
+Serve = Callable[..., AtWork]
+"""Starts a study on an empty store."""
+
+
 @contextlib.contextmanager
 def at_work(store: str, study: Study | None = None, stimuli: Sequence[Stimulus] | None = None) -> Iterator[AtWork]:
     """A study at work for the while."""
