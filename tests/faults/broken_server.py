@@ -23,7 +23,7 @@ from sfumato.errors import SfumatoError
 from sfumato.web import pages, serving, wire
 
 LATE_SECONDS = 0.1
-A_THOUSANDTH = 0.001
+MORE_A_REQUEST_SECONDS = 0.0003
 
 
 def acknowledge_early() -> None:
@@ -153,8 +153,8 @@ def short_queue() -> None:
 
 
 def slow_machine() -> None:
-    """At most a thousand requests a second: not broken, but a machine for which thirty times the usual is too much."""
-    _slow_down(lambda requests: A_THOUSANDTH * len(requests))
+    """Half as many requests a second: not broken, but a machine for which thirty times the usual is too much."""
+    _slow_down(lambda requests: MORE_A_REQUEST_SECONDS * len(requests))
 
 
 def _slow_down(seconds: Callable[[list[writer.Request]], float]) -> None:

@@ -30,6 +30,7 @@ from sfumato.web.pace import A_SECOND
 
 TENFOLD_SECONDS, SOAK_SECONDS = 600, 7_200
 FLOOD, FLOOD_SECONDS, AFTER_SECONDS = 30 * NORMAL, 20, 15
+SLOW_FLOOD_SECONDS, RECOVERY_SECONDS = 10, 5
 REPLY_MS = 2_000
 """Nobody is left waiting in a flood."""
 BESIDE_SECONDS = 20
@@ -95,18 +96,21 @@ def _flooded(bench: Bench, fault: str | None = None, seconds: float = FLOOD_SECO
 
 
 def _flood(bench: Bench, until: float) -> Measured:
-    report = _flooded(bench)
-    in_time = report.p99 <= REPLY_MS and report.recovered_seconds <= 5
-    return Measured(report, report.safe and report.refused > 0 and in_time)
+    """Here, where all of them may find room, and on a machine of half the speed, where they do not."""
+    here, slow = _flooded(bench), _flooded(bench, "slow-machine", SLOW_FLOOD_SECONDS)
+    clean = all(
+        report.safe and report.p99 <= REPLY_MS and report.recovered_seconds <= RECOVERY_SECONDS
+        for report in (here, slow)
+    )
+    return Measured(f"{here}; at half the speed: {slow}", clean and slow.refused > 0)
 
 
 def _shed_nothing(bench: Bench) -> Control:
-    """On a machine that is slow enough for the queue to matter."""
-    ours, endless = (_flooded(bench, fault, 10) for fault in ("slow-machine", "slow-machine,shed-nothing"))
+    report = _flooded(bench, "slow-machine,shed-nothing", SLOW_FLOOD_SECONDS)
     return Control(
-        f"a queue without end on a machine of 1,000 a second: {endless.refused} asked to come back, replies within "
-        f"{endless.p99:,.0f} ms (with an end: {ours.p99:,.0f} ms)",
-        endless.p99 > max(REPLY_MS, 2 * ours.p99),
+        f"a queue without end at half the speed: {report.refused} asked to come back, 99% of replies within "
+        f"{report.p99:,.0f} ms",
+        report.p99 > REPLY_MS,
     )
 
 
