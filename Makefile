@@ -13,7 +13,7 @@ test: system $(VENV)/.tested
 	@$(BIN)/ruff check src tests bench examples docs/*.py
 	@$(BIN)/ruff format --check src tests bench examples docs/*.py
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n 3 -m "not slow" --durations=15
+	@$(BIN)/python -m pytest -n 4 -m "not slow" --durations=15
 
 # The documents as a site: build/site/index.html, which opens from disk.
 docs: $(VENV)/.documented
