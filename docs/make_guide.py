@@ -114,8 +114,7 @@ def seconds_table(seconds: dict[str, float]) -> str:
         elif what == "studio":
             rows.append(["the researcher's page has everybody's answers, flags and disputes; paused", f"{took:.1f}"])
     rows.append(["all of it", f"{sum(seconds.values()):.1f}"])
-    busy = f"{os.getloadavg()[0]:.0f} programs at work on {os.cpu_count()} cores"
-    rows.append([f"(as it was: {busy}, this one and others)", ""])
+    rows.append([f"(on {os.cpu_count()} cores, with a load of {os.getloadavg()[0]:.1f}, this included)", ""])
     return pages.markdown(["step", "seconds"], rows)
 
 
