@@ -10,8 +10,8 @@ demo: $(VENV)/.installed
 	@$(BIN)/sfumato demo
 
 test: system $(VENV)/.tested
-	@$(BIN)/ruff check src tests bench examples docs/*.py
-	@$(BIN)/ruff format --check src tests bench examples docs/*.py
+	@$(BIN)/ruff check src papers tests bench examples docs/*.py conftest.py
+	@$(BIN)/ruff format --check src papers tests bench examples docs/*.py conftest.py
 	@$(BIN)/mypy
 	@$(BIN)/python -m pytest -n 4 -m "not slow" --durations=15
 
@@ -60,12 +60,12 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@$(BIN)/python -m sfumato.aggregate.kernels
 	@touch $@
 
-$(VENV)/.tested: $(VENV)/.installed
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,report,postgres,test,scale,bench,docs]'
+$(VENV)/.tested: $(VENV)/.installed papers/pyproject.toml
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,report,postgres,test,scale,bench,docs]' -e papers
 	@touch $@
 
 $(VENV)/.fuzzed: $(VENV)/.tested
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[fuzz]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[fuzz]' -e papers
 	@touch $@
 
 $(VENV)/.documented: $(VENV)/bin/python pyproject.toml constraints.txt
@@ -73,7 +73,7 @@ $(VENV)/.documented: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.benched: $(VENV)/.tested
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[peers]'
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[peers]' -e papers
 	@touch $@
 
 clean:

@@ -5,7 +5,7 @@
 Every one of the 6,200 first-pass answers is entered twice: in the form of the study (first and second class, their
 percents, a box for every class it is definitely not), and as the ten tokens nearest to the belief that `top-two-clamp`
 reads in it, with "others are possible" where it leaves belief on a class without a token. Where an M stands is written
-in `sfumato.elicit.keystrokes`; two other ways to place it are printed below.
+in `sfumato_papers.collins_2022.keystroke_model`; two other ways to place it are printed below.
 """
 
 from __future__ import annotations
@@ -19,10 +19,18 @@ import numpy as np
 
 from pages import markdown, write
 from sfumato import Annotations
-from sfumato.elicit.keystrokes import BOXES, SECONDS, Event, nearest_tokens, operators, planned_tokens, planned_top_two
 from sfumato.imports import Cifar10S
 from sfumato.label import TopTwoClamp
 from sfumato.payloads import Tokens, TopTwo, payload_kind
+from sfumato_papers.collins_2022.keystroke_model import (
+    BOXES,
+    SECONDS,
+    Event,
+    nearest_tokens,
+    operators,
+    planned_tokens,
+    planned_top_two,
+)
 
 Placing = Callable[[Sequence[Event]], float]
 

@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from sfumato.papers import PAPERS
-from sfumato.papers.outcome import Outcomes
-from sfumato.papers.page import tally_in_words
+from sfumato_papers import PAPERS
+from sfumato_papers.outcome import Outcomes
+from sfumato_papers.paper_page import tally_in_words
 
 ALLOWED = {"small": 15 * 60, "cpu": len(PAPERS) * 60 * 60}
 """Seconds for all papers together on two cores."""

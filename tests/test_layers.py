@@ -29,7 +29,6 @@ LAYERS = (
     {"pay"},
     {"report"},
     {"share"},
-    {"papers"},
     {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {"torch": "learn", "starlette": "web", "uvicorn": "web", "sqlalchemy": "elicit"}

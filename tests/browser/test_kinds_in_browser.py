@@ -14,7 +14,6 @@ from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer, by_touch, rows
 from sfumato.annotations import Annotations
-from sfumato.elicit.keystrokes import nearest_tokens, operators, planned_tokens, planned_top_two, seconds
 from sfumato.elicit.kind import Stimulus
 from sfumato.elicit.kinds import KINDS, kind_of
 from sfumato.elicit.kinds.top_two.kind import TopTwo
@@ -23,6 +22,13 @@ from sfumato.label import TopTwoClamp
 from sfumato.payloads import payload_kind
 from sfumato.study import Study
 from sfumato.study_file import read_study
+from sfumato_papers.collins_2022.keystroke_model import (
+    nearest_tokens,
+    operators,
+    planned_tokens,
+    planned_top_two,
+    seconds,
+)
 
 Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]

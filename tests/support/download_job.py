@@ -7,8 +7,8 @@ from pathlib import Path
 
 from made_up_sets import HOMES, made_up_sources
 
-from sfumato.papers.downloading import download
-from sfumato.papers.fetching import Fetcher
+from sfumato_papers.download import download
+from sfumato_papers.http_file import Fetcher
 
 
 def main() -> None:

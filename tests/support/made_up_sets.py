@@ -15,8 +15,8 @@ import numpy as np
 
 from sfumato.files.png import png_bytes
 from sfumato.imports.imported import CIFAR_10
-from sfumato.papers.source import Source, Upstream
-from sfumato.papers.sources import SOURCES
+from sfumato_papers.dataset_source import Source, Upstream
+from sfumato_papers.sources import SOURCES
 
 HOMES = ("https://raw.githubusercontent.com", "https://www.cs.toronto.edu", "https://storage.googleapis.com")
 

@@ -48,7 +48,6 @@ COMMANDS = {
     "restore": ("sfumato.cli.restoring", "Make a store from a backup."),
     "export": ("sfumato.cli.exporting", "Write a study's answers as a table."),
     "simulate": ("sfumato.cli.simulating", "Send simulated annotators through a study."),
-    "reproduce": ("sfumato.cli.reproducing", "Run published results again, and say what came out."),
     "demo": ("sfumato.cli.demo", "Walk the path on a small example."),
 }
 

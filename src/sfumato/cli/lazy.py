@@ -1,37 +1,58 @@
-"""Groups of commands that are imported when first asked for, so that help comes at once."""
+"""Groups of commands that are imported when first used, so that `--help` answers at once.
+
+Other distributions add commands by entry points of the group `sfumato.commands`: `reproduce` becomes
+`sfumato reproduce`, `plan figures` becomes `sfumato plan figures`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import click
 
+ENTRY_POINTS = "sfumato.commands"
+
 
 class LazyGroup(click.Group):
-    """`members` says of each command where it is and what it does; help needs no more."""
+    """`members` gives module and help line of each command; `prefix` is what entry points of this group begin with."""
 
-    def __init__(self, *args: Any, members: Mapping[str, tuple[str, str]], heading: str, **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, members: Mapping[str, tuple[str, str]], heading: str, prefix: str = "", **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
-        self.members, self.heading = members, heading
+        self.members, self.heading, self.prefix = members, heading, prefix
+
+    @cached_property
+    def added(self) -> dict[str, EntryPoint]:
+        """The commands that other distributions add to this group."""
+        found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
+        names = {name: name.removeprefix(self.prefix) for name in found if name.startswith(self.prefix)}
+        return {short: found[name] for name, short in names.items() if " " not in short and short not in self.members}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(self.members)
+        return [*self.members, *self.added]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in self.members:
-            return None
-        command: click.Command = import_module(self.members[cmd_name][0]).command
+        command: click.Command | None = None
+        if cmd_name in self.members:
+            command = import_module(self.members[cmd_name][0]).command
+        elif cmd_name in self.added:
+            command = self.added[cmd_name].load()
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        rows = [(name, line) for name, (_, line) in self.members.items()]
+        rows += [(name, point.load().get_short_help_str(limit=100)) for name, point in self.added.items()]
         with formatter.section(self.heading):
-            formatter.write_dl([(name, line) for name, (_, line) in self.members.items()])
+            formatter.write_dl(rows)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in self.members:
+        if args and args[0] not in self.members and args[0] not in self.added:
             from sfumato.errors import unknown
 
-            raise unknown("command", args[0], list(self.members), fix=f"see {ctx.command_path} --help")
+            raise unknown("command", args[0], self.list_commands(ctx), fix=f"see {ctx.command_path} --help")
         return super().resolve_command(ctx, args)

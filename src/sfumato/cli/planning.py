@@ -12,7 +12,6 @@ from sfumato.cli.options import PATH, NameList
 QUESTIONS = {
     "compare": ("sfumato.cli.plan_compare", "Which kind of label is worth its price."),
     "annotators": ("sfumato.cli.plan_annotators", "How many answers an item needs."),
-    "figures": ("sfumato.cli.plan_figures", "What labels say about which items are alike, as figures."),
     "items": ("sfumato.cli.plan_items", "Which items deserve the richer form, or more answers."),
     "rehearse": ("sfumato.cli.plan_rehearsing", "Try a plan on simulated people before anybody is paid."),
     "replay": ("sfumato.cli.plan_replay", "Which item next: policies replayed on recorded answers."),
@@ -24,6 +23,7 @@ QUESTIONS = {
     cls=LazyGroup,
     members=QUESTIONS,
     heading="Questions",
+    prefix="plan ",
     invoke_without_command=True,
     subcommand_metavar="[QUESTION ...]",
 )

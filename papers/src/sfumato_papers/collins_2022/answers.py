@@ -1,0 +1,103 @@
+"""CIFAR-10S answers and what stands beside them: read once, for the parts that count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from sfumato.annotations import Annotations
+from sfumato.beliefs import Beliefs
+from sfumato.doubt import entropy
+from sfumato.evaluate.compared import Compared, compare
+from sfumato.imports import Cifar10S
+from sfumato.imports.imported import CIFAR_10
+from sfumato.label import Labeler, TopTwoClamp
+from sfumato.payloads import TopTwo, decode, payload_kind
+from sfumato.soft_labels import SoftLabels
+from sfumato_papers.published_data import PublishedData
+from sfumato_papers.rerun import Rerun
+
+HIGH, LOW = 0.25, 0.1
+"""Entropies, in nats, from which and up to which an image counts as high or low (Section 4.1)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Answers of CIFAR-10S with the classes and votes of the same images."""
+
+    table: Annotations
+    votes: SoftLabels
+    original: Int[np.ndarray, "all_items"]
+    """The CIFAR-10 class of every test picture."""
+
+    @cached_property
+    def each(self) -> list[TopTwo]:
+        """The answers, one by one."""
+        found: list[TopTwo] = decode(self.table.payload.to_pylist(), payload_kind("top_two/1"))
+        return found
+
+    @cached_property
+    def truth(self) -> list[str]:
+        """The CIFAR-10 class of the picture each answer is about."""
+        return [CIFAR_10[self.original[int(item)]] for item in self.table.item.text().to_pylist()]
+
+    @cached_property
+    def first_percent(self) -> Float[np.ndarray, "answers"]:
+        """As typed; 0 means 100."""
+        return np.array([answer.first_percent or 100 for answer in self.each], np.float64)
+
+    @cached_property
+    def is_doubtful(self) -> Bool[np.ndarray, "answers"]:
+        """Whether the picture has high entropy under CIFAR-10H."""
+        return np.asarray(self.entropy_of_votes >= HIGH)
+
+    @cached_property
+    def entropy_of_votes(self) -> Float[np.ndarray, "answers"]:
+        return np.asarray(entropy(self.votes.probs)[self.votes.rows_of(self.table.item.text())])
+
+    def beside_votes(self, by: Labeler | None = None) -> Compared:
+        """Each image's mean label, as if predicted, beside the votes of CIFAR-10H."""
+        labels = mean_labels((by or TopTwoClamp(as_released=True)).label(self.table, CIFAR_10))
+        return compare(predicted=labels, people=self.votes, common=True)
+
+
+def first_pass(rerun: Rerun) -> Answers:
+    """The 6,200 first-pass answers."""
+    return rerun.once("first pass", lambda: _answers(rerun.data, rerun.data.cifar_10s))
+
+
+def as_released(rerun: Rerun) -> Answers:
+    """The 6,723 rows behind the released labels: repeats and one upload sent twice are among them."""
+    return rerun.once("as released", lambda: _answers(rerun.data, _read(rerun.data, Cifar10S(as_released=True))))
+
+
+def with_repeats(rerun: Rerun) -> Answers:
+    """First passes, and the pictures that people were shown a second time."""
+    return rerun.once("with repeats", lambda: _answers(rerun.data, _read(rerun.data, Cifar10S(repeats=True))))
+
+
+def mean_labels(beliefs: Beliefs) -> SoftLabels:
+    """Each item's mean belief; somebody who answered twice counts twice, as in the released labels."""
+    sums = np.zeros((len(beliefs.item.names), len(beliefs.classes)))
+    np.add.at(sums, beliefs.item.codes, beliefs.probs)
+    n_answers = np.bincount(beliefs.item.codes, minlength=len(sums))
+    return SoftLabels.from_numpy(beliefs.item.names.to_pylist(), sums / n_answers[:, None], beliefs.classes, n_answers)
+
+
+def original_classes(data: PublishedData) -> Int[np.ndarray, "items"]:
+    """The class of each CIFAR-10 test picture, by number."""
+    with np.load(data.path("cifar10h", "counts.npz")) as file:
+        return np.asarray(file["labels"].astype(np.int64))
+
+
+def _read(data: PublishedData, reader: Cifar10S) -> Annotations:
+    table = reader.read(data.path("cifar10s")).table
+    assert isinstance(table, Annotations)
+    return table
+
+
+def _answers(data: PublishedData, table: Annotations) -> Answers:
+    return Answers(table, data.cifar_10h, original_classes(data))

@@ -1,0 +1,111 @@
+"""What the trained networks reach on held-out labels: cross-entropy, calibration and loss under attack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.evaluate import read_runs
+from sfumato.evaluate.measuring import measure_runs
+from sfumato.evaluate.metric import Metric
+from sfumato.evaluate.metrics import CrossEntropy, RMSCalibration
+from sfumato.evaluate.run_folders import Trained
+from sfumato.imports.imported import CIFAR_10
+from sfumato.learn.attacking import Attacking
+from sfumato.learn.attacks import Attack, attack_named
+from sfumato.learn.dealing import carry_out_work
+from sfumato.learn.ready_runs import ReadyRuns
+from sfumato.soft_labels import SoftLabels
+from sfumato_papers.collins_2022.answers import mean_labels, original_classes
+from sfumato_papers.collins_2022.label_sets import LABELERS
+from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained
+from sfumato_papers.rerun import Rerun
+
+CE, CALIBRATION, FGSM = "CE", "Calibration", "FGSM Loss"
+METRICS = (CE, CALIBRATION, FGSM)
+BLOCKS = ("10H", "10S")
+"""What is evaluated on: held-out labels of CIFAR-10H, and of CIFAR-10S (T2, Clamp)."""
+BIN_SIZES = {"10H": 100, "10S": 10}
+"""Items a bin, as the published code has them."""
+FEW_DRAWS = 100
+"""Draws of items, whose interval is not used: the one over trainings is."""
+
+Figures = Mapping[tuple[str, str, str], Mapping[int, float]]
+"""By label set, block and metric: a figure a training, by its number."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """The labels that predictions are compared with."""
+
+    people: Mapping[str, SoftLabels]
+    attacked: Mapping[str, SoftLabels]
+    """What the loss under attack is taken from: hard labels on CIFAR-10H, as the published figure was."""
+
+
+def held_out(rerun: Rerun) -> HeldOut:
+    items, original = items_of(rerun), original_classes(rerun.data)
+    votes = rerun.data.cifar_10h
+    tested = [str(n) for n in items.tested]
+    mean = mean_labels(LABELERS["T2, Clamp"].label(rerun.data.cifar_10s, CIFAR_10))
+    few = [str(n) for n in items.held_out]
+    people = {
+        "10H": SoftLabels.from_numpy(tested, votes.probs[votes.rows_of(tested)], CIFAR_10),
+        "10S": SoftLabels.from_numpy(few, mean.probs[mean.rows_of(few)], CIFAR_10),
+    }
+    hard = SoftLabels.one_hot(tested, [CIFAR_10[original[n]] for n in items.tested], CIFAR_10)
+    assert len(few) == N_HELD_OUT
+    return HeldOut(people, {"10H": hard, "10S": people["10S"]})
+
+
+def figures(rerun: Rerun) -> Figures:
+    """Every figure of every training."""
+
+    def found() -> Figures:
+        clean: list[Trained] = []
+        attacked: list[Trained] = []
+        for folder in trained(rerun):
+            clean += read_runs(folder)
+            attacked += read_runs(_attacked(rerun, folder))
+        labels = held_out(rerun)
+        values: dict[tuple[str, str, str], dict[int, float]] = {}
+        for block in BLOCKS:
+            metrics: list[Metric] = [CrossEntropy(), RMSCalibration(size=BIN_SIZES[block], form="published")]
+            _add(values, clean, labels.people[block], block, dict(zip((CE, CALIBRATION), metrics, strict=True)))
+            _add(values, attacked, labels.attacked[block], block, {FGSM: CrossEntropy()})
+        return values
+
+    return rerun.once("figures", found)
+
+
+def _attacked(rerun: Rerun, folder: Path) -> Path:
+    """Where the predictions of attacked pictures stand; those that are missing are made."""
+    place = folder.parent / f"{folder.name}-attacked"
+    ready = ReadyRuns.in_folder(folder).runs
+    fgsm: Attack = attack_named("fgsm", {})
+    work = Attacking(ready, place, fgsm, pictures(rerun), device=rerun.device)
+    carry_out_work(work, processes=rerun.processes)
+    return next(path for path in sorted(place.iterdir()) if path.name.startswith(fgsm.name))
+
+
+def _add(
+    values: dict[tuple[str, str, str], dict[int, float]],
+    runs: list[Trained],
+    people: SoftLabels,
+    block: str,
+    metrics: dict[str, Metric],
+) -> None:
+    """Put what `metrics` say of `runs` among the values, by their columns' names."""
+    column_of = {metric.name: column for column, metric in metrics.items()}
+    measured = measure_runs(runs, people=people, metrics=list(metrics.values()), common=True, resamples=FEW_DRAWS)
+    numbers = {network: 1000 * k for k, network in enumerate(measured.networks)}
+    for each in measured.figures:
+        cell = values.setdefault((each.target, block, column_of[each.metric.name]), {})
+        cell |= {numbers[each.network] + seed: float(v) for seed, v in zip(each.seeds, each.values, strict=True)}
+
+
+def mean_of(values: Mapping[int, float]) -> float:
+    return float(np.mean(list(values.values())))

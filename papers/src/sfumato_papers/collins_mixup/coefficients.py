@@ -1,0 +1,140 @@
+"""Figures 4.2 and 4.3: what people say went into a mixed image, against what did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.learn.mixing import CurveFit
+from sfumato.report.chart import Chart
+from sfumato.report.charts import Field, curve
+from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.published import Published
+from sfumato_papers.rerun import Rerun
+
+COEFFICIENTS = (0.1, 0.25, 0.5, 0.75, 0.9)
+NEAR = 0.1
+"""How near a median is to the coefficient where it is called close to it."""
+WHOLE = (0.0, 1.0)
+SHOWN = {
+    "Dog, Airplane": ("mixed_0.75_Airplane_74_Dog_3610.png", "0.42", "0.58", True),
+    "Bird, Cat": ("mixed_0.5_Bird_7348_Cat_6202.png", "0.99", "0.01", False),
+    "Automobile, Bird": ("mixed_0.5_Automobile_9830_Bird_5118.png", "0.87", "0.13", False),
+}
+"""The three images of figure 4.3: which they are, what is printed of each class, and whether the second class is the
+first image. The thesis does not name them: these are the ones of their classes and coefficient with those means."""
+
+
+def figure_4_2(rerun: Rerun) -> Part:
+    thesis, everyone = thesis_collection(rerun), all_collections(rerun)
+    medians, means = _by_coefficient(thesis, np.median), _by_coefficient(thesis, np.mean)
+    apart = max(abs(median - at) for at, median in medians.items())
+    relabeled = float((thesis.relabeling > 0.25).mean())
+    findings: list[Finding | Statement] = [
+        Finding(f"median at λ_f = {at:g}", "the thesis' collection", None, Estimate(value), how="drawn, not printed")
+        for at, value in medians.items()
+    ]
+    findings += [
+        Finding(f"median at λ_f = {at:g}", "all of H-Mix", None, Estimate(value))
+        for at, value in _by_coefficient(everyone, np.median).items()
+    ]
+    findings += [
+        Finding(f"mean at λ_f = {at:g}", column, None, Estimate(value))
+        for column, each in (("the thesis' collection", thesis), ("all of H-Mix", everyone))
+        for at, value in _by_coefficient(each, np.mean).items()
+    ]
+    findings += [
+        Statement(
+            "on aggregate",
+            "participants recover close to the generating coefficient, by the median",
+            apart <= NEAR,
+            f"furthest off by {apart:.3f}; the means by {max(abs(m - at) for at, m in means.items()):.3f}",
+            how=f"close: within {NEAR:g}",
+        ),
+        Statement(
+            "image by image",
+            "human perception is not consistently aligned with the coefficient",
+            relabeled > 0.05,
+            f"{relabeled:.1%} of judgments are off by more than .25, {float((thesis.relabeling > 0.1).mean()):.1%} by "
+            "more than .1",
+            how="not consistently: more than one judgment in twenty is off by a quarter",
+        ),
+    ]
+    return Part(
+        "Figure 4.2",
+        "Human-inferred against generating mixing coefficient",
+        tuple(findings),
+        charts=(_aggregate_chart(everyone, thesis),),
+        after=f"Medians hide that people pull to the ends: at .25, {_share(thesis, 0.25, -1):.0%} of judgments are "
+        f"below .25, and at .75 {_share(thesis, 0.75, 1):.0%} are above .75; while the means at .1 and .9, "
+        f"{means[0.1]:.2f} and {means[0.9]:.2f}, lie inside of them, drawn there by the few who see the other class.",
+    )
+
+
+def figure_4_3(rerun: Rerun) -> Part:
+    told = thesis_collection(rerun).judgments
+    shares = dict(zip(told.items, told.mean(told.share).tolist(), strict=True))
+    findings = []
+    for name, (item, one, other, turned) in SHOWN.items():
+        first = shares.get(item, float("nan"))
+        values = (1 - first, first) if turned else (first, 1 - first)
+        for of, published, value in zip(name.split(", "), (one, other), values, strict=True):
+            findings.append(
+                Finding(name, f"λ_h of {of.lower()}", Published(published), Estimate(value), how=item, places=3)
+            )
+    return Part(
+        "Figure 4.3",
+        "Example relabelings",
+        tuple(findings),
+        about="The mean of what participants say of three images. Which images they are is not said: these are of the "
+        "classes and coefficients shown, with those means.",
+    )
+
+
+def _share(collection: Collection, at: float, side: int) -> float:
+    """The share of judgments of a coefficient that lie on one side of it."""
+    shares = collection.judgments.share[np.isclose(collection.generating, at)]
+    return float((side * (shares - at) > 1e-9).mean())
+
+
+def _by_coefficient(collection: Collection, of: Callable[[Float[np.ndarray, "rows"]], Any]) -> dict[float, float]:
+    return {at: float(of(collection.judgments.share[np.isclose(collection.generating, at)])) for at in COEFFICIENTS}
+
+
+# --- drawn ---
+
+
+def _aggregate_chart(everyone: Collection, thesis: Collection) -> Chart:
+    rows: dict[str, list[object]] = {name: [] for name in ("generating", "inferred", "low", "high", "series")}
+
+    def add(series: str, at: float, value: float, low: float | None = None, high: float | None = None) -> None:
+        for name, each in zip(rows, (at, value, low, high, series), strict=True):
+            rows[name].append(each)
+
+    for series, each in (("median, the thesis' collection", thesis), ("median, all of H-Mix", everyone)):
+        for at in COEFFICIENTS:
+            shares = each.judgments.share[np.isclose(each.generating, at)]
+            low, middle, high = np.quantile(shares, [0.25, 0.5, 0.75])
+            add(series, at, float(middle), float(low), float(high))
+    fitted = CurveFit(prior=0.0).fit(everyone.judgments).pooled
+    for at in np.linspace(0, 1, 11):
+        add("logistic fit, all of H-Mix", float(at), float(fitted.at(np.array([at]))[0]))
+    for at in (0.0, 1.0):
+        add("as mixup assumes", at, at)
+    return curve(
+        "figure-4-2",
+        title="What people say went into a mixed image",
+        caption="Median of judgments with the middle half of them; the straight line is the label of mixup.",
+        data=rows,
+        x=Field("generating", "generating coefficient λ_f", ".2f", domain=WHOLE),
+        y=Field("inferred", "inferred coefficient λ_h", ".2f", domain=WHOLE),
+        low="low",
+        high="high",
+        series="series",
+    )

@@ -1,0 +1,94 @@
+"""H-Mix as read here: all judgments, those of the collection that the thesis is about, and the mixed images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.annotations import Annotations
+from sfumato.beliefs import Beliefs
+from sfumato.imports import HMix
+from sfumato.learn.mixing import HumanMixtures, Judgments, blends_of
+from sfumato_papers.rerun import Rerun
+
+PAGES = (59, 60)
+"""How many images a participant of the thesis' collection judged; those asked later judged 62."""
+
+
+@dataclass(frozen=True, eq=False)
+class Collection:
+    """Judgments of mixed images by some participants; row by row the images that were mixed, by their number."""
+
+    annotations: Annotations
+    judgments: Judgments
+    first_image: Int[np.ndarray, "rows"]
+    second_image: Int[np.ndarray, "rows"]
+
+    @classmethod
+    def of(cls, annotations: Annotations) -> Collection:
+        blends = blends_of(annotations.item.names.to_pylist(), ())
+        judgments = Judgments.of(annotations, blends)
+        item = judgments.item_of_rows()
+        first = np.array([int(blends[name].first) for name in judgments.items])
+        second = np.array([int(blends[name].second) for name in judgments.items])
+        return cls(annotations, judgments, first[item], second[item])
+
+    @property
+    def generating(self) -> Float[np.ndarray, "rows"]:
+        """The coefficient each judged image was mixed with."""
+        return np.asarray(self.judgments.generating[self.judgments.item_of_rows()])
+
+    @property
+    def n_annotators(self) -> int:
+        return len(np.unique(self.annotations.annotator.codes))
+
+    @property
+    def relabeling(self) -> Float[np.ndarray, "rows"]:
+        """How far each judgment lies from the coefficient."""
+        return np.asarray(np.abs(self.judgments.share - self.generating))
+
+
+def all_collections(rerun: Rerun) -> Collection:
+    """Everything released, from the 81 participants of two collections."""
+    return rerun.once("hmix", lambda: Collection.of(_read(rerun)))
+
+
+def thesis_collection(rerun: Rerun) -> Collection:
+    """The judgments that there were when the thesis was written: of participants who saw 59 or 60 images."""
+
+    def found() -> Collection:
+        annotations = _read(rerun)
+        n_pages = np.bincount(annotations.annotator.codes)
+        seen = np.isin(n_pages[annotations.annotator.codes], PAGES)
+        return Collection.of(annotations.take(seen))
+
+    return rerun.once("hmix-thesis", found)
+
+
+def mixtures(rerun: Rerun) -> HumanMixtures:
+    """The 810 mixed images of the thesis, with what its participants saw in them."""
+
+    def found() -> HumanMixtures:
+        images = rerun.data.pictures("cifar10-test", "images.npz", classes=rerun.data.cifar_10h.classes).images
+        assert images is not None
+        return HumanMixtures.of(thesis_collection(rerun).annotations, images)
+
+    return rerun.once("mixtures", found)
+
+
+def soft_labels(rerun: Rerun) -> Beliefs:
+    """Ten-class beliefs about 100 of the mixed images."""
+    table = HMix(part="soft-labels").read(rerun.data.path("hmix")).table
+    assert isinstance(table, Beliefs)
+    return table
+
+
+def _read(rerun: Rerun) -> Annotations:
+    def found() -> Annotations:
+        table = HMix().read(rerun.data.path("hmix")).table
+        assert isinstance(table, Annotations)
+        return table
+
+    return rerun.once("hmix-annotations", found)

@@ -1,0 +1,133 @@
+"""Appendix C: the curve from what went into an image to what people see, by pair of classes, as a mixing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.learn.mixing import CurveFit, PairCurve
+from sfumato.report.charts import Field, heat_map
+from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
+from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, FGSM, values_of
+from sfumato_papers.collins_mixup.tables import PublishedTable, Row, change, findings, is_lower, mean_of, said
+from sfumato_papers.collins_mixup.training import (
+    DEPTHS,
+    ENT_WC,
+    HARD,
+    MIXUP,
+    TAU,
+    TAU_ENT_WC,
+    network_of,
+    scaled_down,
+)
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.published import Published
+from sfumato_papers.rerun import Rerun
+
+COLUMNS = (CE, FGSM, CALIBRATION)
+LINEAR, BENT, LINEAR_YES, BENT_YES = "mixup, no Ent-WC", "τ mixing, no Ent-WC", "mixup, Ent-WC", "τ mixing, Ent-WC"
+GRIDS = {LINEAR: MIXUP, BENT: TAU, LINEAR_YES: ENT_WC, BENT_YES: TAU_ENT_WC}
+REFERENCES = {LINEAR: "", BENT: LINEAR, LINEAR_YES: LINEAR, BENT_YES: LINEAR_YES}
+
+TABLE_C_1 = PublishedTable.of("""
+                        CE          FGSM Loss    Calibration
+mixup, no Ent-WC        1.252±0.02  10.547±0.26  0.087±0.01
+τ mixing, no Ent-WC     1.28±0.04   6.502±1.61   0.172±0.11
+mixup, Ent-WC           1.054±0.01  3.314±0.05   0.102±0.0
+τ mixing, Ent-WC        1.039±0.02  4.171±0.06   0.109±0.01
+""")
+
+
+def curves_of_class_pairs(rerun: Rerun) -> Part:
+    everyone, thesis = all_collections(rerun), thesis_collection(rerun)
+    fit = CurveFit(prior=0.0)
+    curves, first = fit.fit(everyone.judgments), fit.fit(thesis.judgments)
+    ends = curves.pooled.at(np.array([0.0, 1.0]))
+    middles = np.array([pair.curve.x0 for pair in curves.pairs])
+    steep = np.array([pair.curve.k for pair in curves.pairs])
+    classes = everyone.judgments.classes
+    cells = {
+        "of": [classes[pair.first] for pair in curves.pairs],
+        "in": [classes[pair.second] for pair in curves.pairs],
+        "x0": middles.tolist(),
+        "k": steep.tolist(),
+        "judgments": list(curves.n_judgments),
+    }
+    chart = heat_map(
+        "appendix-c",
+        title="How much of a class must be in a mixed image to be half of what people see",
+        caption="x0 of the logistic curve of each pair of classes, all released judgments; .5 is what mixup assumes. "
+        "Above it, people see less of the row's class than went in.",
+        data=cells,
+        x=Field("in", "mixed with"),
+        y=Field("of", "share of"),
+        value=Field("x0", "x0", ".2f"),
+        about=0.5,
+        written=True,
+        told=(Field("k", "k", ".2f"), Field("judgments", "judgments", ",d")),
+    )
+
+    def row(name: str, column: str, value: float, places: int = 3, how: str = "") -> Finding:
+        return Finding(name, column, None, Estimate(float(value)), how=how, places=places)
+
+    everyone_, thesis_ = f"all {everyone.n_annotators} participants", f"the thesis' {thesis.n_annotators}"
+    return Part(
+        "Appendix C",
+        "Logistic functions fitted to human judgments",
+        (
+            Finding("pairs of classes with a curve", everyone_, Published("45"), Estimate(len(curves.pairs)), places=0),
+            row("k, all pairs together", everyone_, curves.pooled.k, 2),
+            row("k, all pairs together", thesis_, first.pooled.k, 2),
+            row("x0, all pairs together", everyone_, curves.pooled.x0),
+            row("x0, all pairs together", thesis_, first.pooled.x0),
+            row("τ(0)", everyone_, ends[0], 2, "what a class that is not in the image is given"),
+            row("τ(1)", everyone_, ends[1], 2, "what a class that is alone in the image is given"),
+            row("smallest x0 of a pair", everyone_, middles.min(), how=_pair(classes, curves.pairs[middles.argmin()])),
+            row("largest x0 of a pair", everyone_, middles.max(), how=_pair(classes, curves.pairs[middles.argmax()])),
+            row("smallest k of a pair", everyone_, steep.min(), 2, _pair(classes, curves.pairs[steep.argmin()])),
+            row("largest k of a pair", everyone_, steep.max(), 2, _pair(classes, curves.pairs[steep.argmax()])),
+        ),
+        about="`1 / (1 + exp(-k (λ_f - x0)))` by least squares, each pair of classes by itself, the class that stands "
+        "first in CIFAR-10's order being counted. The thesis prints the method and none of its fits.",
+        charts=(chart,),
+        after=f"The curve does not reach its ends: an image with none of a class is still given {ends[0]:.2f} of it, "
+        f"and one of that class alone only {ends[1]:.2f}. Used as a target, it takes mass from labels that are certain"
+        "; `class-pair` offers the form that is anchored at both ends.",
+    )
+
+
+def table_c_1(rerun: Rerun) -> Part:
+    network, _ = network_of(rerun.scale, DEPTHS[1])
+    rows = {
+        name: Row(name, {column: values_of(rerun, grid)[HARD, network, column] for column in COLUMNS}, REFERENCES[name])
+        for name, grid in GRIDS.items()
+    }
+    lowest = min(rows.values(), key=lambda row: mean_of(row, CE)).name
+    bent = change(rows[LINEAR], rows[BENT], CE)
+    return Part(
+        "Table C.1",
+        "Mixing by the curves that people's judgments give",
+        (
+            *findings(TABLE_C_1, tuple(rows.values()), COLUMNS),
+            Statement(
+                "τ mixing with Ent-WC",
+                "achieves the best cross-entropy",
+                lowest == BENT_YES,
+                ", ".join(f"{row.name} {mean_of(row, CE):.3f}" for row in rows.values()),
+            ),
+            Statement(
+                "τ mixing without Ent-WC",
+                "is worse than linear mixup",
+                is_lower(bent),
+                f"mixup less τ mixing in CE: {said(bent)}",
+            ),
+        ),
+        about="Every pair's curve is fitted to the judgments of the thesis' 33 participants, none drawn towards the "
+        "others. Coefficients as in table 5.1: Beta(1, 1) without the entropy-weighted loss, Beta(.2, .2) with it.",
+        scaled_down=scaled_down(rerun.scale, DEPTHS[1]),
+    )
+
+
+def _pair(classes: tuple[str, ...], pair: PairCurve) -> str:
+    return f"{classes[pair.first]} in {classes[pair.second]}"

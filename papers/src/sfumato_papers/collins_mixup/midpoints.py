@@ -1,0 +1,162 @@
+"""The perceived 50/50 point: which of many mixtures people take for half and half (UAI paper, section 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sfumato.columns import check_columns, numbers
+from sfumato.evaluate.paired_tests import t_interval
+from sfumato.files import read_rows
+from sfumato.learn.mixing import CurveFit
+from sfumato.report.charts import Field, bars
+from sfumato.resampling import Interval
+from sfumato.texts import CodedColumn
+from sfumato_papers.collins_mixup.hmix import all_collections
+from sfumato_papers.estimate import LEVEL, Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.rerun import Rerun
+
+
+@dataclass(frozen=True)
+class Task:
+    """How the point was asked for: the file, and the column with the coefficient that was chosen."""
+
+    name: str
+    file: str
+    column: str
+
+
+TASKS = (
+    Task("Construct", "construct_midpoint.csv.gz", "final_value"),
+    Task("Select-Shuffled", "select_shuffled_midpoint.csv.gz", "selected_mixing"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """The coefficients chosen; answers of one annotator are not independent of each other."""
+
+    annotators: tuple[str, ...]
+    annotator: np.ndarray
+    pairs: tuple[str, ...]
+    chosen: Float[np.ndarray, "answers"]
+    start: Float[np.ndarray, "answers"] | None
+    is_repeat: Bool[np.ndarray, "answers"]
+
+    def by_annotator(self) -> Float[np.ndarray, "annotators"]:
+        """Each annotator's mean, repeats left out."""
+        first = ~self.is_repeat
+        sums = np.bincount(self.annotator[first], self.chosen[first], len(self.annotators))
+        return np.asarray(sums / np.bincount(self.annotator[first], minlength=len(self.annotators)))
+
+
+def answers(rerun: Rerun, task: Task) -> Answers:
+    """The released answers of a task, read once."""
+
+    def found() -> Answers:
+        rows = read_rows(rerun.data.path("hmix", task.file), guarded=False)
+        names = ("annotator", "task", "index1", "index2")
+        check_columns(rows, (*names, task.column))
+        coded = {name: CodedColumn.of(rows, name) for name in names}
+        wanted = [task.column, *(["start_value"] if "start_value" in rows.schema.names else [])]
+        values: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
+        n_rows = 0
+        for chunk in rows.chunks:
+            for name, column in coded.items():
+                column.append(chunk.column(name))
+            for name in wanted:
+                values[name].append(numbers(rows, name, chunk.column(name), n_rows))
+            n_rows += len(chunk)
+        done = {name: column.finish() for name, column in coded.items()}
+        first, second = (done[name].text().to_pylist() for name in ("index1", "index2"))
+        tasks = np.array(done["task"].names.to_pylist(), object)[done["task"].codes]
+        return Answers(
+            tuple(done["annotator"].names.to_pylist()),
+            done["annotator"].codes,
+            tuple(f"{a}+{b}" for a, b in zip(first, second, strict=True)),
+            np.concatenate(values[task.column]),
+            np.concatenate(values["start_value"]) if "start_value" in values else None,
+            np.array([name.startswith("rerun") for name in tasks]),
+        )
+
+    return rerun.once(f"midpoints-{task.name}", found)
+
+
+def perceived_midpoints(rerun: Rerun) -> Part:
+    findings: list[Finding | Statement] = []
+    rows: dict[str, list[object]] = {"coefficient": [], "share": [], "task": []}
+    middles = {}
+    for task in TASKS:
+        told = answers(rerun, task)
+        first = ~told.is_repeat
+        middles[task.name] = Estimate.within(float(told.by_annotator().mean()), _over_annotators(told.by_annotator()))
+        counts = {
+            "participants": len(told.annotators),
+            "pairs of images": len(set(told.pairs)),
+            "answers, repeats left out": int(first.sum()),
+        }
+        findings += [Finding(name, task.name, None, Estimate(float(n)), places=0) for name, n in counts.items()]
+        findings += [
+            Finding("mean coefficient of the image chosen", task.name, None, middles[task.name], places=3),
+            Finding("median", task.name, None, Estimate(float(np.median(told.chosen[first]))), places=2),
+            Finding(
+                "chose another image than .5", task.name, None,
+                Estimate(float((np.abs(told.chosen[first] - 0.5) > 0.05).mean())), places=3,
+            ),
+            Finding(
+                "chose one at least .2 away", task.name, None,
+                Estimate(float((np.abs(told.chosen[first] - 0.5) > 0.15).mean())), places=3,
+            ),
+        ]  # fmt: skip
+        if told.start is not None:
+            for start in (0.1, 0.9):
+                own = first & np.isclose(told.start, start)
+                value = Estimate(float(told.chosen[own].mean()))
+                findings.append(Finding(f"mean where the first image shown was {start:g}", task.name, None, value))
+        for at in np.arange(11) / 10:
+            rows["coefficient"].append(f"{at:.1f}")
+            rows["share"].append(float(np.isclose(np.round(told.chosen[first], 1), at).mean()))
+            rows["task"].append(task.name)
+    x0 = CurveFit(prior=0.0).fit(all_collections(rerun).judgments).pooled.x0
+    findings.append(
+        Finding("where the curve of inferred coefficients is at .5", "Infer", None, Estimate(x0), how="x0, appendix C")
+    )
+    findings.append(
+        Statement(
+            "human perceptions (abstract)",
+            "do not consistently align with the labels used for synthetic points",
+            all(float((np.abs(answers(rerun, task).chosen - 0.5) > 0.05).mean()) > 0.5 for task in TASKS),
+            ", ".join(f"{name} {each.value:.3f} ({each.low:.3f} to {each.high:.3f})" for name, each in middles.items())
+            + " on average",
+            how="holds where most answers are another image than the one mixed half and half",
+        )
+    )
+    return Part(
+        "UAI paper, Section 3",
+        "The perceived midpoint",
+        tuple(findings),
+        about="Two tasks of the later paper, of which the thesis does not tell: to move through mixtures of two images "
+        "until one looks half and half (*Construct*), and to choose it from all of them in random order "
+        "(*Select-Shuffled*). The data are released, the paper's figures about them are not transcribed here: ours "
+        "stand without any beside them. Coefficients are of the first image; intervals are over annotators.",
+        charts=(
+            bars(
+                "midpoints",
+                title="Which mixture people take for half and half",
+                caption="Share of answers by the first image's coefficient in the mixture chosen, repeats left out.",
+                data=rows,
+                of="coefficient",
+                value=Field("share", "share of answers", ".0%"),
+                series="task",
+            ),
+        ),
+    )
+
+
+def _over_annotators(means: Float[np.ndarray, "annotators"]) -> Interval:
+    found = t_interval(means, LEVEL)
+    return Interval(found.low, found.high, "95% t over annotators")

@@ -1,0 +1,133 @@
+"""What the trainings are measured by: cross-entropy, calibration, and the losses under attack and corruption."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.evaluate import read_runs
+from sfumato.evaluate.measuring import measure_runs
+from sfumato.evaluate.metric import Metric
+from sfumato.evaluate.metrics import CrossEntropy, RMSCalibration
+from sfumato.evaluate.run_folders import Trained
+from sfumato.learn.attacking import Attacking
+from sfumato.learn.attacks import attack_named
+from sfumato.learn.conditions import CLEAN
+from sfumato.learn.corruptions import CORRUPTIONS
+from sfumato.learn.dealing import Work, carry_out_work
+from sfumato.learn.ready_runs import ReadyRuns
+from sfumato.learn.shifting import Shifting, corruptions_for
+from sfumato.soft_labels import SoftLabels
+from sfumato_papers.collins_mixup.training import (
+    AUGMENTING,
+    ENT_WC,
+    MIX_MAX_ENT,
+    MIXUP,
+    REGULAR,
+    TAU,
+    TAU_ENT_WC,
+    augmented,
+    mixed,
+    tested,
+)
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.scale import Scale
+
+CE, CALIBRATION, FGSM, CORRUPTION = "CE", "Calibration", "FGSM Loss", "Corruption CE"
+SEVERITY = 3
+N_CORRUPTIONS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: len(CORRUPTIONS)}
+RESAMPLES = 100
+"""Draws of items, of which nothing is read here: what varies is the training."""
+
+CHAPTERS = ((AUGMENTING, REGULAR), (MIXUP, MIX_MAX_ENT, ENT_WC, TAU, TAU_ENT_WC))
+"""Grids that are attacked and corrupted together, so that processes are started once."""
+
+BySeed = dict[int, float]
+Values = dict[tuple[str, str, str], BySeed]
+"""By target, network and measure."""
+
+HOW = {
+    CE: "against CIFAR-10H",
+    CALIBRATION: "bins of 100 items, the most confident bin left out, as the published code does",
+    FGSM: "4/255 away from CIFAR-10's label, and the cross-entropy with that label",
+    CORRUPTION: "against CIFAR-10H, mean over the corruptions",
+}
+
+
+def values_of(rerun: Rerun, name: str) -> Values:
+    """Every measure of every run of a grid."""
+    return rerun.once(f"values-{name}", lambda: _values(rerun, name))
+
+
+def _values(rerun: Rerun, name: str) -> Values:
+    (grids,) = [each for each in CHAPTERS if name in each]
+    places = {each: _Places.of(rerun, each) for each in grids}
+    work = Together(tuple(each for place in places.values() for each in place.work(rerun)))
+    carry_out_work(work, processes=rerun.processes)
+    people, pictures, place = rerun.data.cifar_10h, tested(rerun), places[name]
+    assert pictures.labels is not None
+    original = SoftLabels.one_hot(pictures.items, pictures.labels, people.classes)
+    asked: dict[str, Metric] = {CE: CrossEntropy(), CALIBRATION: RMSCalibration(form="published")}
+    found = _measured(read_runs(place.runs), people, asked)
+    attacked = [run for run in read_runs(place.attacked) if run.condition != CLEAN]
+    found |= _measured(attacked, original, {FGSM: CrossEntropy()})
+    if place.corrupted is not None:
+        found |= _measured(read_runs(place.corrupted), people, {CORRUPTION: CrossEntropy()})
+    return found
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Where the runs of a grid stand, and what they predict of pictures that were changed."""
+
+    runs: Path
+    attacked: Path
+    corrupted: Path | None
+
+    @classmethod
+    def of(cls, rerun: Rerun, name: str) -> _Places:
+        """The grid, trained. Chapter 4 corrupts nothing."""
+        runs = augmented(rerun) if name == AUGMENTING else mixed(rerun, name)
+        corrupted = None if name == AUGMENTING else runs.parent / f"{name}-corrupted"
+        return cls(runs, runs.parent / f"{name}-attacked", corrupted)
+
+    def work(self, rerun: Rerun) -> list[Work[Any]]:
+        """What is to be predicted; of it only what is missing is done."""
+        pictures, runs = tested(rerun), ReadyRuns.in_folder(self.runs).runs
+        works: list[Work[Any]] = [
+            Attacking(runs, self.attacked, attack_named("fgsm", {}), pictures, device=rerun.device)
+        ]
+        if self.corrupted is not None:
+            n = rerun.scale.of(N_CORRUPTIONS)
+            kinds = [each() for each in CORRUPTIONS[:: len(CORRUPTIONS) // n][:n]]
+            asked = corruptions_for(pictures, kinds, (SEVERITY,))[1:]
+            works.append(Shifting(runs, self.corrupted, pictures, asked, device=rerun.device))
+        return works
+
+
+def _measured(runs: Sequence[Trained], people: SoftLabels, metrics: dict[str, Metric]) -> Values:
+    """The metrics by seed; the mean over conditions, where there are several."""
+    found: dict[tuple[str, str, str], dict[int, list[float]]] = {}
+    for name, metric in metrics.items():
+        for each in measure_runs(runs, people=people, metrics=[metric], resamples=RESAMPLES).figures:
+            by_seed = found.setdefault((each.target, each.network, name), {})
+            for seed, value in zip(each.seeds, each.values.tolist(), strict=True):
+                by_seed.setdefault(seed, []).append(value)
+    return {key: {seed: float(np.mean(of)) for seed, of in by.items()} for key, by in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Several pieces of work as one, so that processes are started once."""
+
+    works: tuple[Work[Any], ...]
+
+    def missing(self) -> list[tuple[int, Any]]:
+        return [(number, job) for number, work in enumerate(self.works) for job in work.missing()]
+
+    def carry_out(self, job: tuple[int, Any]) -> None:
+        self.works[job[0]].carry_out(job[1])

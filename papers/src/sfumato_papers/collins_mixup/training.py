@@ -1,0 +1,196 @@
+"""The trainings of chapters 4 and 5 and appendix C: seven grids that share weights, seed by seed.
+
+Every mixing is a grid of its own, for it belongs to the recipe; the luck of a seed is the same in all of them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Int
+
+from sfumato.inputs import Inputs
+from sfumato.learn.grid import Grid
+from sfumato.learn.lesson import Lesson
+from sfumato.learn.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain
+from sfumato.learn.networks import Network, PreactResNet, Small
+from sfumato.learn.optimisers import Sgd
+from sfumato.learn.preparing import Prepared, prepared
+from sfumato.learn.recipe import Recipe
+from sfumato.learn.schedules import OneCycle, Steps
+from sfumato.learn.splits import Fold
+from sfumato.learn.targets import EntropyMatched, Hard, Soft, Target
+from sfumato.soft_labels import SoftLabels
+from sfumato_papers.collins_mixup.hmix import mixtures, thesis_collection
+from sfumato_papers.collins_mixup.mixings import ClassPairWeighted
+from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints
+from sfumato_papers.collins_mixup.targets import labelings
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.scale import Scale
+
+SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
+EPOCHS = {Scale.SMALL: 10, Scale.CPU: 40, Scale.FULL: 200}
+N_LEARNT = {Scale.SMALL: 500, Scale.CPU: 1000, Scale.FULL: 7000}
+"""How many of the 7,000 items are learnt from."""
+N_MIXTURES = {Scale.SMALL: 150, Scale.CPU: 270, Scale.FULL: 810}
+N_TESTED = {Scale.SMALL: 1000, Scale.CPU: 2000, Scale.FULL: 3000}
+DEPTHS = (18, 34)
+"""Of the PreAct ResNets of chapter 4, and of chapter 5 and appendix C."""
+WIDTHS = {Scale.SMALL: 8, Scale.CPU: 16}
+"""Of the small network. The wider one learns its few items by heart, as the published ones do."""
+REGULAR, AUGMENTING = "regular", "augmenting"
+HARD, SOFT, MATCHED = "hard", "soft", "entropy-matched"
+MIXUP, MIX_MAX_ENT, ENT_WC, TAU, TAU_ENT_WC = "mixup", "mix-max-ent", "ent-wc", "class-pair", "class-pair-ent-wc"
+
+
+def scaled_down(scale: Scale, depth: int) -> str:
+    """In what the trainings are smaller than the thesis'."""
+    if scale == Scale.FULL:
+        return ""
+    learnt, n, width = N_LEARNT[scale], N_MIXTURES[scale], WIDTHS[scale]
+    parts = [
+        f"the small network ({width}, {2 * width}, {4 * width} channels) for a PreAct ResNet-{depth}",
+        f"{EPOCHS[scale]} epochs in one cycle for 200 in steps",
+        *[f"{SEEDS[scale]} seeds for 5"] * (SEEDS[scale] != SEEDS[Scale.FULL]),
+        f"{learnt:,} for 7,000 items to learn from",
+    ]
+    if depth == DEPTHS[0]:
+        parts.append(f"beside them {n:,} mixed images, which weigh {n / (n + learnt):.0%} for 10%")
+    if N_TESTED[scale] < N_TESTED[Scale.FULL]:
+        parts.append(f"{N_TESTED[scale]:,} for 3,000 items to predict")
+    return "; ".join(parts)
+
+
+# --- how ---
+
+
+def network_of(scale: Scale, depth: int) -> tuple[str, Network]:
+    """The network of a chapter, under its name."""
+    if scale == Scale.FULL:
+        return f"preact-resnet-{depth}", PreactResNet(depth)
+    return f"small-{WIDTHS[scale]}", Small(WIDTHS[scale])
+
+
+def recipe(scale: Scale, mixing: Mixing) -> Recipe:
+    """As the code of mixup (Zhang et al. 2018) trains, without augmentation; in one short cycle at smaller scales."""
+    return Recipe(
+        epochs=scale.of(EPOCHS),
+        batch_size=128 if scale == Scale.FULL else 64,
+        optimiser=Sgd(rate=0.1, momentum=0.9, weight_decay=1e-4),
+        schedule=Steps((100, 150), 0.1) if scale == Scale.FULL else OneCycle(),
+        mixing=mixing,
+        dynamics="none",
+    )
+
+
+def grid(rerun: Rerun, targets: dict[str, Target], mixing: Mixing, depths: tuple[int, ...]) -> Grid:
+    return Grid(
+        targets=targets,
+        networks=dict(network_of(rerun.scale, depth) for depth in depths),
+        seeds=tuple(range(rerun.scale.of(SEEDS))),
+        recipe=recipe(rerun.scale, mixing),
+        device=rerun.device,
+    )
+
+
+def mixings(rerun: Rerun) -> dict[str, Mixing]:
+    """Every mixing of a batch that is compared, by the name of its grid."""
+    # The published way: every pair by itself, with nothing to draw it towards the others.
+    curves = CurveFit(prior=0.0).fit(thesis_collection(rerun).judgments)
+    return {
+        REGULAR: Plain(),
+        MIXUP: Mixup(alpha=1.0),
+        MIX_MAX_ENT: MixMaxEnt(alpha=10.0, weight=1.0),
+        ENT_WC: EntropyWeighted(alpha=0.2, kappa=0.7),
+        TAU: ClassPair.fitted(curves, alpha=1.0),
+        TAU_ENT_WC: ClassPairWeighted(ClassPair.fitted(curves, alpha=0.2), EntropyWeighted(alpha=0.2, kappa=0.7)),
+    }
+
+
+# --- from what ---
+
+
+def pictures(rerun: Rerun) -> Inputs:
+    classes = rerun.data.cifar_10h.classes
+    return rerun.once("pictures", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=classes))
+
+
+def split(rerun: Rerun) -> tuple[Int[np.ndarray, "train"], Int[np.ndarray, "test"]]:
+    """The items learnt from and predicted, by number: at smaller scales some, drawn once."""
+    rng = np.random.default_rng(2023)
+    train, test = (rng.permutation(part) for part in rerun.data.cifar_split())
+    return np.sort(train[: rerun.scale.of(N_LEARNT)]), np.sort(test[: rerun.scale.of(N_TESTED)])
+
+
+def tested(rerun: Rerun) -> Inputs:
+    """The pictures that are predicted, with their class."""
+    return rerun.once("tested", lambda: pictures(rerun).take(split(rerun)[1]))
+
+
+def _plain_data(rerun: Rerun) -> tuple[Prepared, Fold]:
+    """The items themselves; people's labels of those learnt from are CIFAR-10S's, elicited or simulated."""
+    train, test = split(rerun)
+    numbers = np.concatenate([train, test])
+    people, simulated = rerun.data.cifar_10h, soft_endpoints(rerun.data)
+    items = [str(n) for n in numbers]
+    probs = np.concatenate([simulated.probs[simulated.rows_of(items[: len(train)])],
+                            people.probs[people.rows_of(items[len(train) :])]])  # fmt: skip
+    data = prepared(pictures(rerun).take(numbers), people=SoftLabels.from_numpy(items, probs, people.classes))
+    return data, Fold(0, np.arange(len(train)), np.arange(len(train), len(numbers)))
+
+
+def _augmented_data(rerun: Rerun) -> tuple[Prepared, Fold]:
+    """The items, and after them the mixed images; of a mixture's two classes the larger share is its original one."""
+    train, test = split(rerun)
+    numbers = np.concatenate([train, test])
+    plain = prepared(pictures(rerun).take(numbers), classes=rerun.data.cifar_10h.classes)
+    mixed = _mixtures(rerun)
+    told = mixed.judgments
+    original = plain.lesson.original
+    assert original is not None
+    lesson = Lesson(
+        (*plain.lesson.items, *mixed.items),
+        plain.lesson.classes,
+        np.concatenate([original, np.where(told.generating >= 0.5, told.first, told.second)]),
+    )
+    learnt = np.concatenate([np.arange(len(train)), np.arange(len(numbers), len(lesson.items))])
+    return Prepared(lesson, np.concatenate([plain.images, mixed.images])), Fold(
+        0, learnt, np.arange(len(train), len(numbers))
+    )
+
+
+def _mixtures(rerun: Rerun) -> HumanMixtures:
+    mixed = mixtures(rerun)
+    return mixed.take(mixed.items[: rerun.scale.of(N_MIXTURES)])
+
+
+# --- trained ---
+
+
+def augmented(rerun: Rerun) -> Path:
+    """The runs of tables 4.1 to 4.3: one labeling of the mixed images a target, no mixing of batches."""
+
+    def found() -> Path:
+        data, fold = _augmented_data(rerun)
+        asked = grid(rerun, labelings(_mixtures(rerun)), Plain(), DEPTHS[:1])
+        return rerun.train(AUGMENTING, data=data, folds=[fold], grid=asked)
+
+    return rerun.once(AUGMENTING, found)
+
+
+def mixed(rerun: Rerun, name: str) -> Path:
+    """The runs of one mixing, with hard and soft endpoints; class-pair mixing is about hard ones alone."""
+
+    def found() -> Path:
+        data, fold = rerun.once("plain-data", lambda: _plain_data(rerun))
+        targets: dict[str, Target] = {HARD: Hard()}
+        if name not in (TAU, TAU_ENT_WC):
+            targets[SOFT] = Soft()
+        if name not in (REGULAR, TAU, TAU_ENT_WC):
+            targets[MATCHED] = EntropyMatched()
+        depths = DEPTHS if name == REGULAR else DEPTHS[1:]
+        mixing = rerun.once("mixings", lambda: mixings(rerun))[name]
+        return rerun.train(name, data=data, folds=[fold], grid=grid(rerun, targets, mixing, depths))
+
+    return rerun.once(name, found)

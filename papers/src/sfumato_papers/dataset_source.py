@@ -1,0 +1,89 @@
+"""Source: where a data set comes from, on what terms, and what its folder holds as released."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from sfumato.errors import BadFile
+from sfumato_papers.digest import digest_of
+
+DAMAGE = (BadFile, OSError, EOFError, zlib.error)
+"""What reading a damaged file raises."""
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """A file as its authors give it out. Its size is known, so that nothing larger is ever taken."""
+
+    url: str
+    n_bytes: int
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return unquote(self.url.rpartition("/")[2])
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set: its home, its terms, and the content of every file of its folder."""
+
+    name: str
+    """What its folder is called."""
+    title: str
+    licence: str
+    """As its home states it; `none stated` where it states none."""
+    citation: str
+    home: str
+    """The page to read before it is used; `not public` where there is none."""
+    files: Mapping[str, str]
+    """The files of the folder, and the SHA-256 of what each holds (`sfumato_papers.digest`)."""
+    upstream: tuple[Upstream, ...] = ()
+    """The files it is made of, as its authors give them out; none where it is not public."""
+    after: tuple[str, ...] = ()
+    """The sets it takes something from (the classes of its pictures): they must be there first."""
+
+    @property
+    def origin(self) -> str:
+        """Where it is from and on what terms, in a few words."""
+        return f"home: {self.home}; licence: {self.licence}"
+
+    @property
+    def terms(self) -> str:
+        """What to read before it is downloaded, in a line."""
+        return f"{self.title}; {self.origin}; cite {self.citation}"
+
+    def differing(self, folder: Path) -> tuple[str, ...]:
+        """The released files that `folder` lacks, `(missing)` after their name, or holds otherwise than released."""
+        missing = [file for file in self.files if not (folder / file).is_file()]
+        changed = [file for file in self.files if file not in missing and not _holds(folder / file, self.files[file])]
+        return tuple(sorted([*(f"{file} (missing)" for file in missing), *changed]))
+
+
+def github(repository: str, commit: str, folder: str, listed: str) -> tuple[Upstream, ...]:
+    """Files in a folder of a repository as they were at `commit`; a line each: size, SHA-256, name."""
+    return under(f"https://raw.githubusercontent.com/{repository}/{commit}/{folder}", listed)
+
+
+def under(address: str, listed: str) -> tuple[Upstream, ...]:
+    """Files below an address; a line each: size, SHA-256, name."""
+    lines = [line.split(maxsplit=2) for line in listed.splitlines() if line.strip()]
+    return tuple(Upstream(f"{address}/{quote(name)}", int(size), sha256) for size, sha256, name in lines)
+
+
+def holding(listed: str) -> dict[str, str]:
+    """The files of a folder; a line each: the SHA-256 of the content, the name."""
+    lines = [line.split() for line in listed.splitlines() if line.strip()]
+    return {name: digest for digest, name in lines}
+
+
+def _holds(path: Path, digest: str) -> bool:
+    try:
+        return digest_of(path) == digest
+    except DAMAGE:
+        return False

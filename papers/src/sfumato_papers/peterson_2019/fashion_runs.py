@@ -1,0 +1,121 @@
+"""LeNet on Fashion-MNIST-H with the targets of Peterson et al. (2019): what is trained, and what is measured of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.evaluate import read_runs
+from sfumato.evaluate.metrics import (
+    Accuracy,
+    AccuracyOriginal,
+    ConfidenceWhenRight,
+    ConfidenceWhenWrong,
+    CrossEntropy,
+    SecondBestAccuracy,
+)
+from sfumato.inputs import Inputs
+from sfumato.learn.attacking import Attacking
+from sfumato.learn.attacks import attack_named
+from sfumato.learn.conditions import CLEAN
+from sfumato.learn.corruptions import GaussianNoise
+from sfumato.learn.dealing import carry_out_work
+from sfumato.learn.grid import Grid
+from sfumato.learn.mixing import Mixup
+from sfumato.learn.networks import LeNet
+from sfumato.learn.preparing import prepared
+from sfumato.learn.ready_runs import ReadyRuns
+from sfumato.learn.recipe import Recipe
+from sfumato.learn.shifting import Shifting, corruptions_for
+from sfumato.learn.splits import Fold
+from sfumato.learn.targets import ClassLevel, EntropyMatched, Hard, Sampled, Shuffled, Soft, Target
+from sfumato_papers.peterson_2019.pictures import original
+from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
+from sfumato_papers.peterson_2019.scored import Scored, scored, under
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.scale import Scale
+
+NETWORK = "lenet"
+N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000, Scale.FULL: 7000}
+N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000, Scale.FULL: 3000}
+EPOCHS = {Scale.SMALL: 10, Scale.CPU: 15, Scale.FULL: 60}
+SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 10}
+SEVERITIES = {Scale.SMALL: (3,), Scale.CPU: (1, 3, 5), Scale.FULL: (1, 2, 3, 4, 5)}
+TARGETS: dict[str, Target] = {
+    CONTROL: Hard(),
+    "category": ClassLevel(),
+    HUMAN: Soft(),
+    "sampled": Sampled(),
+    "shuffled": Shuffled(),
+    "entropy-matched": EntropyMatched(),
+}
+
+
+def fashion_grid(scale: Scale, device: str = "cpu") -> Grid:
+    """What is trained, mixup apart."""
+    recipe = Recipe(epochs=scale.of(EPOCHS), dynamics="none")
+    return Grid(TARGETS, {NETWORK: LeNet()}, tuple(range(scale.of(SEEDS))), recipe, device=device)
+
+
+def _pictures(rerun: Rerun) -> Inputs:
+    people = rerun.data.fashion_mnist_h
+    return rerun.once("fashion", lambda: rerun.data.pictures("fashion-mnist", "test.npz", classes=people.classes))
+
+
+def _trained(rerun: Rerun) -> Path:
+    inputs, scale = _pictures(rerun), rerun.scale
+    data = prepared(inputs, people=rerun.data.fashion_mnist_h)
+    fold = Fold(0, np.arange(scale.of(N_LEARNT)), np.arange(7000, 7000 + scale.of(N_HELD_OUT)))
+    grid = fashion_grid(scale, rerun.device)
+    mixed = replace(grid, targets={MIXUP: Hard()}, recipe=replace(grid.recipe, mixing=Mixup(alpha=ALPHA)))
+    for each in (grid, mixed):
+        folder = rerun.train("fashion", data=data, folds=[fold], grid=each)
+    return folder
+
+
+def on_held_out(rerun: Rerun) -> Scored:
+    """Held-out pictures against people and against original labels, and with noise against people."""
+
+    def measured() -> Scored:
+        folder, inputs, people = _trained(rerun), _pictures(rerun), rerun.data.fashion_mnist_h
+        output = folder.parent / "fashion-noise"
+        noise = corruptions_for(inputs, [GaussianNoise()], rerun.scale.of(SEVERITIES))[1:]
+        ready = ReadyRuns.in_folder(folder).runs
+        carry_out_work(Shifting(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
+        runs, noisy, hard = read_runs(folder), read_runs(output), original(inputs)
+        metrics = (
+            CrossEntropy(),  Accuracy(), SecondBestAccuracy(), ConfidenceWhenRight(),
+            ConfidenceWhenWrong(),
+        )  # fmt: skip
+        return Scored(
+            {
+                "people": scored(runs, people, metrics),
+                "original": scored(runs, hard, (CrossEntropy(), AccuracyOriginal()), original=hard),
+            }
+            | {each.name: scored(under(noisy, each.name), people, (CrossEntropy(), Accuracy())) for each in noise}
+        )
+
+    return rerun.once("fashion scored", measured)
+
+
+def under_attack(rerun: Rerun) -> tuple[Scored, str]:
+    """Original labels before and after FGSM, and what the attack is called."""
+
+    def measured() -> tuple[Scored, str]:
+        folder, inputs = _trained(rerun), _pictures(rerun)
+        output, hard = folder.parent / "fashion-fgsm", original(inputs)
+        attacking = Attacking(
+            ReadyRuns.in_folder(folder).runs,
+            output,
+            attack_named("fgsm", {"eps": 4 / 255}),
+            inputs,
+            device=rerun.device,
+        )
+        carry_out_work(attacking, processes=rerun.processes)
+        runs, name = read_runs(output), attacking.name_of(1)
+        metrics = (AccuracyOriginal(), CrossEntropy())
+        return Scored({each: scored(under(runs, each), hard, metrics, original=hard) for each in (CLEAN, name)}), name
+
+    return rerun.once("fashion attacked", measured)

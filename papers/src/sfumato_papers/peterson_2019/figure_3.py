@@ -1,0 +1,138 @@
+"""Figure 3 of Peterson et al. (2019): how sure networks are when right and when wrong, and how near to people."""
+
+from __future__ import annotations
+
+from sfumato.evaluate import read_runs
+from sfumato.evaluate.metrics import (
+    JSD,
+    Accuracy,
+    ConfidenceWhenRight,
+    ConfidenceWhenWrong,
+    EntropySpearman,
+    KLDivergence,
+    TotalVariation,
+)
+from sfumato.report.chart import Chart
+from sfumato.report.charts import Field
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.peterson_2019.figure_2 import LABELS
+from sfumato_papers.peterson_2019.pairs_of_bars import pairs_of_bars
+from sfumato_papers.peterson_2019.protocol import (
+    CONTROL,
+    FROM_SCRATCH,
+    HUMAN,
+    TRAINING,
+    from_scratch,
+    smaller,
+)
+from sfumato_papers.peterson_2019.scored import ACROSS, Scored, is_below, scored, set_beside, signed
+from sfumato_papers.rerun import Rerun
+
+RIGHT, WRONG = "confidence_when_right", "confidence_when_wrong"
+COLUMNS = {
+    RIGHT: "confidence when correct",
+    WRONG: "confidence when incorrect",
+    "kl_divergence": "KL divergence from people",
+    "jsd": "JS divergence from people",
+    "total_variation": "total variation from people",
+    "entropy_spearman": "rank correlation of entropies",
+    "accuracy": "same first choice as people",
+}
+AWAY = ("kl_divergence", "jsd", "total_variation")
+ABOUT = """
+The networks of Figure 2 on the held-out pictures. *Correct* is what most people chose. The paper's (A) comes without
+numbers in its text; (B) is here three distances of all predictions from people's distributions.
+"""
+
+
+def figure_3(rerun: Rerun) -> Part:
+    """Confidence when right and wrong, and the fit to people."""
+    found = _fit(rerun)
+    cells = [
+        Finding.over_seeds(LABELS[target], column, None, found.of("people", ACROSS, target, metric))
+        for target in FROM_SCRATCH
+        for metric, column in COLUMNS.items()
+    ]
+    cells += [
+        set_beside(f"human labels less {LABELS[rival]}", column, found.less("people", ACROSS, HUMAN, rival, metric))
+        for rival in ("shuffled", "entropy-matched")
+        for metric, column in COLUMNS.items()
+    ]
+    confidence = _bars(
+        found, "figure-3-a", [RIGHT, WRONG], "(A) Confidence when correct and when incorrect",
+        Field("value", "mean confidence", ".0%"),
+    )  # fmt: skip
+    distance = _bars(
+        found, "figure-3-b", ["jsd", "total_variation"], "(B) Distance of predictions from people",
+        Field("value", "distance from people", ".3~g"),
+    )  # fmt: skip
+    return Part(
+        "Figure 3",
+        "Confidence, and fit to people",
+        (*cells, *_statements(found)),
+        ABOUT.strip(),
+        smaller(rerun.scale, TRAINING),
+        (confidence, distance),
+    )
+
+
+def _fit(rerun: Rerun) -> Scored:
+    def measured() -> Scored:
+        metrics = (
+            ConfidenceWhenRight(), ConfidenceWhenWrong(), KLDivergence(), JSD(), TotalVariation(), EntropySpearman(),
+            Accuracy(),
+        )  # fmt: skip
+        return Scored({"people": scored(read_runs(from_scratch(rerun)), rerun.data.cifar_10h, metrics)})
+
+    return rerun.once("fit to people", measured)
+
+
+def _statements(found: Scored) -> list[Statement]:
+    def less(metric: str) -> Estimate:
+        return found.less("people", ACROSS, HUMAN, CONTROL, metric)
+
+    wrong, right = less(WRONG), less(RIGHT)
+    return [
+        Statement(
+            "(A) When incorrect",
+            "Soft-label models are far less confident when incorrect than hard-label controls.",
+            holds=is_below(wrong),
+            ours=signed(wrong),
+        ),
+        Statement(
+            "(A) When correct",
+            "They are only slightly less confident when correct.",
+            holds=is_below(wrong) and abs(right.value) < abs(wrong.value),
+            ours=f"{signed(right)}, against {wrong.value:+.3f} when incorrect",
+            how="slightly: by less than when incorrect",
+        ),
+        Statement(
+            "(B) Fit to people",
+            "Soft label training yields predictions that distribute probability mass more like people.",
+            holds=all(is_below(less(metric)) for metric in AWAY),
+            ours="; ".join(f"{COLUMNS[metric].removesuffix(' from people')} {signed(less(metric))}" for metric in AWAY),
+        ),
+        Statement(
+            "(B) Same top choice",
+            "... with the same top choice.",
+            holds=not is_below(less("accuracy")),
+            ours=f"same first choice as people {signed(less('accuracy'))}",
+            how="not shown to be less often people's",
+        ),
+    ]
+
+
+def _bars(found: Scored, name: str, metrics: list[str], title: str, value: Field) -> Chart:
+    return pairs_of_bars(
+        name,
+        title=title,
+        caption="Held-out pictures.",
+        shown=[
+            (COLUMNS[metric].removesuffix(" from people"), LABELS[target], found.of("people", ACROSS, target, metric))
+            for metric in metrics
+            for target in (CONTROL, HUMAN)
+        ],
+        value=value,
+    )

@@ -1,0 +1,109 @@
+"""The pictures of Peterson et al. (2019): those people judged, those to pretrain on, and test sets from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int
+
+from sfumato.inputs import Inputs
+from sfumato.learn.preparing import Prepared, prepared
+from sfumato.learn.splits import Fold, KFold
+from sfumato.soft_labels import SoftLabels
+from sfumato_papers.peterson_2019.released_predictions import teachers
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.scale import Scale
+
+N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000}
+N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000}
+N_BEFORE = {Scale.SMALL: 3000, Scale.CPU: 10_000, Scale.FULL: 50_000}
+"""Pictures to pretrain on."""
+N_ELSEWHERE = {Scale.SMALL: 1000, Scale.CPU: 10_000, Scale.FULL: 50_000}
+"""Pictures of a test set from elsewhere, at most."""
+FOLDS = 10
+
+BATCH, ALL = ("cifar10-train-batch1", "images.npz"), ("cifar10-train", "images.npz")
+BEFORE = {Scale.SMALL: BATCH, Scale.CPU: BATCH, Scale.FULL: ALL}
+"""Where the pictures of CIFAR-10's training set stand: the first batch, or all of them."""
+OPTIONAL = {"CIFAR10.1v6": ("cifar10.1", "v6.npz"), "CIFAR10.1v4": ("cifar10.1", "v4.npz")}
+"""Test sets that are used where they are there: npz files with `images` and `labels`."""
+NEEDS = {
+    "CIFAR10.1v6": "CIFAR-10.1 v6, which is not among the data here",
+    "CIFAR10.1v4": "CIFAR-10.1 v4, which is not among the data here",
+    "ImageNet-Far": "ImageNet-Far, which was never released",
+}
+
+
+def judged(rerun: Rerun) -> Inputs:
+    """The 10,000 pictures that people judged, CIFAR-10's test set."""
+    people = rerun.data.cifar_10h
+    return rerun.once("judged", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=people.classes))
+
+
+def cifar_10h(rerun: Rerun) -> Prepared:
+    """The same with all that is known of them: people's labels, CIFAR-10's, and what three large networks predict."""
+    people = rerun.data.cifar_10h
+    return rerun.once("cifar-10h", lambda: prepared(judged(rerun), people=people, teachers=teachers(rerun)))
+
+
+def folds(rerun: Rerun) -> Sequence[Fold]:
+    """The ten folds of the paper, or one split of Collins et al. (2022), which is quicker."""
+    if rerun.scale is Scale.FULL:
+        return KFold(FOLDS).folds(cifar_10h(rerun).lesson)
+    learnt, held_out = rerun.data.cifar_split()
+    some = spread(len(learnt), N_LEARNT[rerun.scale]), spread(len(held_out), N_HELD_OUT[rerun.scale])
+    return [Fold(0, np.sort(learnt[some[0]]), np.sort(held_out[some[1]]))]
+
+
+def pretraining_set(rerun: Rerun) -> Prepared:
+    """Pictures of CIFAR-10's training set with their hard labels."""
+
+    def read() -> Prepared:
+        classes = rerun.data.cifar_10h.classes
+        pictures = rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)
+        return prepared(_some(pictures, rerun.scale.of(N_BEFORE)), classes=classes)
+
+    return rerun.once("pretraining", read)
+
+
+def elsewhere(rerun: Rerun, *, with_training_set: bool) -> dict[str, Inputs]:
+    """Test sets from elsewhere, the nearest first; CIFAR-10's training pictures only for who has not learnt them."""
+
+    def read() -> dict[str, Inputs]:
+        classes = rerun.data.cifar_10h.classes
+        found = {"CIFAR10": rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)}
+        for name, parts in OPTIONAL.items():
+            if rerun.data.folder.joinpath(*parts).exists():
+                found[name] = rerun.data.pictures(*parts, classes=classes)
+        found["CINIC10"] = _from_imagenet(rerun, classes)
+        return {name: _some(inputs, rerun.scale.of(N_ELSEWHERE)) for name, inputs in found.items()}
+
+    sets = rerun.once("elsewhere", read)
+    return {name: inputs for name, inputs in sets.items() if with_training_set or name != "CIFAR10"}
+
+
+def original(inputs: Inputs) -> SoftLabels:
+    """The class each picture came with, as one-hot labels."""
+    assert inputs.labels is not None
+    assert inputs.classes is not None
+    return SoftLabels.one_hot(inputs.items, inputs.labels, inputs.classes)
+
+
+def _from_imagenet(rerun: Rerun, classes: tuple[str, ...]) -> Inputs:
+    """CINIC-10's pictures that are not CIFAR-10's."""
+    pictures = rerun.data.pictures("cinic10-sample", "images.npz", classes=classes)
+    with np.load(rerun.data.path("cinic10-sample", "images.npz")) as file:
+        return pictures.take(np.flatnonzero(~file["in_cifar10"]))
+
+
+def spread(n_all: int, n: int) -> Int[np.ndarray, "kept"]:
+    """`n` of `n_all` places, evenly spread; all of them where there are no more.
+
+    The released sets are sorted by category, and the first of them would be of a few categories alone.
+    """
+    return np.arange(n_all) if n_all <= n else np.arange(n) * n_all // n
+
+
+def _some(inputs: Inputs, n: int) -> Inputs:
+    return inputs.take(spread(len(inputs), n))

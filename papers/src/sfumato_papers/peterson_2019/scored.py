@@ -1,0 +1,95 @@
+"""Scored: figures of trainings by seed, found by what they were scored on, and how two targets differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sfumato.evaluate.measuring import Measured, measure_runs
+from sfumato.evaluate.metric import Metric
+from sfumato.evaluate.run_folders import Trained
+from sfumato.learn.grid import PRETRAINED, RunKey
+from sfumato.learn.runs import PREDICTIONS
+from sfumato.scores import ALL
+from sfumato.soft_labels import SoftLabels
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding
+
+ACROSS = "across networks"
+"""Stands for all networks, as the paper averages them in its figures."""
+RESAMPLES = 100
+"""Draws of items; no interval here is about items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Figures by the set they were taken on. `times` turns shares into percents, where asked for."""
+
+    sets: Mapping[str, Measured]
+
+    def of(self, on: str, network: str, target: str, metric: str, *, times: float = 1.0) -> dict[int, float]:
+        """The figure of every seed; of `ACROSS`, the mean over all networks of the seed."""
+        if network == ACROSS:
+            each = [self.of(on, name, target, metric, times=times) for name in self.sets[on].networks]
+            return {seed: sum(values[seed] for values in each) / len(each) for seed in each[0]}
+        found = self.sets[on].of(target, network, metric, ALL)
+        assert found is not None, f"{target} has no {metric} on {on}"
+        return {seed: times * float(value) for seed, value in zip(found.seeds, found.values, strict=True)}
+
+    def less(self, on: str, network: str, target: str, baseline: str, metric: str, *, times: float = 1.0) -> Estimate:
+        """How `target` differs from `baseline`, paired by seed."""
+        one, other = (self.of(on, network, each, metric, times=times) for each in (target, baseline))
+        return difference(one, other)
+
+    def mean(self, on: str, network: str, target: str, metric: str, *, times: float = 1.0) -> float:
+        values = self.of(on, network, target, metric, times=times)
+        return sum(values.values()) / len(values)
+
+
+def scored(
+    runs: Sequence[Trained], labels: SoftLabels, metrics: Sequence[Metric], *, original: SoftLabels | None = None
+) -> Measured:
+    """The metrics of `runs` against `labels`, which are people's or the original ones."""
+    return measure_runs(runs, people=labels, original=original, metrics=metrics, resamples=RESAMPLES)
+
+
+def difference(one: Mapping[int, float], other: Mapping[int, float]) -> Estimate:
+    """The first less the second over the seeds that both have, with the interval for another training."""
+    return Estimate.over_seeds([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
+
+
+def under(runs: Sequence[Trained], condition: str) -> list[Trained]:
+    """The runs of one condition, which stands with the set they are scored on and no longer with them."""
+    return [replace(run, condition="") for run in runs if run.condition == condition]
+
+
+def pretrained(folder: Path, networks: Sequence[str], seeds: Sequence[int], like: SoftLabels) -> list[Trained]:
+    """What networks predict that have learnt no target yet, of the items of `like`."""
+    found = []
+    for network in networks:
+        for seed in seeds:
+            table = SoftLabels.read(folder / RunKey(PRETRAINED, network, seed, None).name / PREDICTIONS)
+            rows = table.rows_of(like.items)
+            same = replace(table, items=like.items, probs=table.probs[rows], n_annotators=None)
+            found.append(Trained(PRETRAINED, network, seed, same))
+    return found
+
+
+def set_beside(row: str, column: str, found: Estimate, *, places: int = 3) -> Finding:
+    """A difference that the paper has nothing to say of: a figure without a verdict."""
+    return Finding(row, column, None, found, how="difference, paired by seed", places=places)
+
+
+def signed(found: Estimate, places: int = 3) -> str:
+    """`-0.223 (-0.250 to -0.196)`."""
+    return f"{found.value:+.{places}f} ({found.low:+.{places}f} to {found.high:+.{places}f})"
+
+
+def is_below(found: Estimate) -> bool:
+    """Whether a difference is shown to be below 0."""
+    return found.leaves_out_0 and found.value < 0
+
+
+def is_above(found: Estimate) -> bool:
+    return found.leaves_out_0 and found.value > 0

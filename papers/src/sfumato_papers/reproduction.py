@@ -1,0 +1,121 @@
+"""Reproduction: a paper run again, and the files that tell of it."""
+
+from __future__ import annotations
+
+import re
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.evaluate.run_folders import RUN
+from sfumato.files import read_document
+from sfumato.files.replacing import replacing
+from sfumato.report.vega import check_report_installed
+from sfumato_papers import paper_named
+from sfumato_papers.index_page import write_index
+from sfumato_papers.outcome import Outcomes
+from sfumato_papers.paper import Paper
+from sfumato_papers.paper_page import page_of
+from sfumato_papers.part import Part
+from sfumato_papers.published_data import Described, PublishedData
+from sfumato_papers.rerun import Rerun, Say, silent
+from sfumato_papers.scale import Scale
+
+IMAGES = "images"
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduction:
+    """What came of a paper: its parts in its own order, each figure beside the published one."""
+
+    paper: Paper
+    scale: Scale
+    parts: tuple[Part, ...]
+    described: tuple[Described, ...]
+    """The data: where it is from, and whether it is as released."""
+    command: str
+    cost: str
+    """What it took, in a sentence."""
+
+    def outcomes(self) -> Outcomes:
+        return Outcomes.of(self.paper.name, self.parts)
+
+    def markdown(self) -> str:
+        return page_of(self)
+
+    def write(self, folder: str | Path) -> Path:
+        """Write the page, its pictures, every outcome as CSV, and the list of all papers; returns the page."""
+        folder = Path(folder)
+        (folder / IMAGES).mkdir(parents=True, exist_ok=True)
+        for part in self.parts:
+            for chart in part.charts:
+                for mode, dark in (("", False), ("-dark", True)):
+                    with replacing(folder / IMAGES / f"{self.paper.name}-{chart.name}{mode}.svg") as file:
+                        file.write_text(_as_picture(chart.svg(dark=dark)) + "\n", "utf-8")
+        self.outcomes().write(folder / f"{self.paper.name}.csv")
+        path = folder / f"{self.paper.name}.md"
+        with replacing(path) as file:
+            file.write_text(self.markdown(), "utf-8")
+        write_index(folder)
+        return path
+
+
+def reproduce(
+    name: str,
+    *,
+    data: PublishedData,
+    runs: str | Path,
+    scale: Scale = Scale.SMALL,
+    only: Sequence[str] = (),
+    device: str = "cpu",
+    processes: int = 0,
+    command: str = "",
+    say: Say = silent,
+) -> Reproduction:
+    """The paper called `name`, run again: its parts, or those of `only` (as `sfumato reproduce PAPER --parts` lists
+    them). Trainings are kept under `runs` and done once; a rerun that was stopped goes on where it was."""
+    check_report_installed()
+    paper = paper_named(name)
+    steps = [paper.step(each) for each in only] or list(paper.steps)
+    data.need(paper.data)
+    rerun = Rerun(data, scale, Path(runs) / name, device, processes, say)
+    began, used = time.perf_counter(), _cpu_seconds()
+    parts = tuple(paper.parts(rerun, steps))
+    cost = _cost(rerun, time.perf_counter() - began, _cpu_seconds() - used)
+    return Reproduction(paper, scale, parts, data.described(paper.data), command or _asked(name, scale), cost)
+
+
+def _as_picture(svg: str) -> str:
+    """The drawing without what it says mark by mark: a page shows it as a picture, whose words stand beside it."""
+    return re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
+
+
+def _asked(name: str, scale: Scale) -> str:
+    return f"sfumato reproduce {name} --scale {scale}"
+
+
+def _cost(rerun: Rerun, seconds: float, cpu_seconds: float) -> str:
+    """What the rerun took, and what of it trainings took that may have been done before."""
+    trainings = [run for run in _documents(rerun) if "condition" not in run]
+    minutes = sum(run["seconds"]["cpu"] for run in trainings) / 60
+    trained = f"{len(trainings):,} trainings took {minutes:.0f} CPU-minutes in all; " if trainings else ""
+    return (
+        f"Scale `{rerun.scale}`: {trained}the command that wrote this page took {seconds / 60:.1f} minutes "
+        f"({cpu_seconds / 60:.1f} CPU-minutes). Trainings are done once and kept."
+    )
+
+
+def _documents(rerun: Rerun) -> Iterator[dict[str, Any]]:
+    for path in sorted(rerun.folder.rglob(RUN)):
+        document = read_document(path)
+        if isinstance(document, dict) and "seconds" in document:
+            yield document
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of those it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)

@@ -1,0 +1,62 @@
+"""Rerun: where a paper's data stands, how much of its work is done, and where its trainings are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from sfumato_papers.published_data import PublishedData
+from sfumato_papers.scale import Scale
+
+if TYPE_CHECKING:
+    from sfumato.learn.grid import Grid
+    from sfumato.learn.preparing import Prepared
+    from sfumato.learn.splits import Fold
+
+Value = TypeVar("Value")
+Say = Callable[[float, str], None]
+
+
+def silent(share: float, line: str) -> None:
+    """Says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """All that a part of a paper is run with. Trainings are kept under `runs`, and done once."""
+
+    data: PublishedData
+    scale: Scale
+    runs: Path
+    device: str = "cpu"
+    processes: int = 0
+    """How many trainings at once; 0 is one a core."""
+    say: Say = silent
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def folder(self) -> Path:
+        """Where what is made at this scale is kept."""
+        return self.runs / str(self.scale)
+
+    def once(self, name: str, found: Callable[[], Value]) -> Value:
+        """What `found` returns; kept under `name`, for parts that read the same."""
+        if name not in self._known:
+            self._known[name] = found()
+        value: Value = self._known[name]
+        return value
+
+    def train(
+        self, name: str, *, data: Prepared, folds: Sequence[Fold], grid: Grid, before: Prepared | None = None
+    ) -> Path:
+        """The folder with the runs of `grid`: those that are missing are trained now."""
+        from sfumato.learn.experiment import Experiment
+        from sfumato.learn.workers import carry_out_all
+
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        experiment = Experiment(grid, data, tuple(folds), folder, before)
+        carry_out_all(experiment, processes=self.processes)
+        return folder

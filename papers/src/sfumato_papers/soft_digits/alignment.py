@@ -1,0 +1,135 @@
+"""Table 4 and Appendix F.4: do networks doubt what people doubt?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.evaluate.human_doubt import AXES, HumanDoubt, doubt_correlations
+from sfumato.report.chart import Chart
+from sfumato.report.charts import Field, bars
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.soft_digits.dynamics_runs import maps
+from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
+from sfumato_papers.soft_digits.sets import Audited
+from sfumato_papers.soft_digits.training import MAJORITY, ORIGINAL, SYNTHETIC, WEIGHTED, watched_networks
+
+SIGNALS = {"mean_doubt": "mean uncertainty", "unsure_proportion": "unsure proportion"}
+CONFIDENCE, VARIABILITY = AXES
+
+
+def table_4(rerun: Rerun) -> Part:
+    """Rank correlations of mean uncertainty with confidence and variability."""
+    return _part(rerun, "Table 4", "mean_doubt", with_chart=True)
+
+
+def appendix_f_4(rerun: Rerun) -> Part:
+    """The same with the share of people who were unsure of anything."""
+    return _part(rerun, "Appendix F.4", "unsure_proportion", with_chart=False)
+
+
+def _part(rerun: Rerun, place: str, signal: str, *, with_chart: bool) -> Part:
+    findings: list[Finding | Statement] = []
+    networks = list(watched_networks(rerun.scale))
+    found = {audited.name: correlations(rerun, audited, signal) for audited in audited_sets(rerun)}
+    for audited in audited_sets(rerun):
+        own = found[audited.name]
+        for (network, target, axis), rho in own.items():
+            findings.append(Finding(f"{audited.name}: {target}", f"{network} {axis}", None, rho))
+        findings += _statements(audited, own, networks)
+    return Part(
+        place,
+        f"Human doubt ({SIGNALS[signal]}) and how items are learnt",
+        tuple(findings),
+        about=(
+            "Spearman's correlation over items, with its 95% interval over items. The figures of this table did not "
+            "survive in the paper's text; what it says of them did."
+        ),
+        scaled_down=smaller(rerun),
+        charts=(_chart(found),) if with_chart else (),
+    )
+
+
+def correlations(rerun: Rerun, audited: Audited, signal: str) -> dict[tuple[str, str, str], Estimate]:
+    """By network, target and axis of the data map."""
+    doubt = HumanDoubt(audited.doubt.items, {signal: np.asarray(getattr(audited.doubt, signal))})
+    found = {}
+    for (network, target), drawn in maps(rerun, audited).items():
+        scores = doubt_correlations(drawn, [doubt])
+        for k, axis in enumerate(AXES):
+            assert scores.metric[k].startswith(axis)
+            ends = float(scores.low[k]), float(scores.high[k])
+            found[network, target, axis] = Estimate(float(scores.value[k]), *ends, scores.covers[k])
+    return found
+
+
+def _statements(audited: Audited, found: dict[tuple[str, str, str], Estimate], networks: list[str]) -> list[Statement]:
+    made = ORIGINAL if audited.is_synthetic else SYNTHETIC
+    name = audited.name
+
+    def told(axis: str, *targets: str) -> str:
+        return "; ".join(f"{n}: " + ", ".join(f"{t} {found[n, t, axis].value:+.2f}" for t in targets) for n in networks)
+
+    def size(network: str, target: str, axis: str) -> float:
+        return abs(found[network, target, axis].value)
+
+    says = [
+        Statement(
+            f"{name}: confidence", "falls with people's doubt",
+            all(found[n, t, CONFIDENCE].high < 0 for n in networks for t in (MAJORITY, WEIGHTED)),
+            told(CONFIDENCE, MAJORITY, WEIGHTED),
+        ),
+        Statement(
+            f"{name}: variability", "rises with people's doubt",
+            all(found[n, t, VARIABILITY].low > 0 for n in networks for t in (MAJORITY, WEIGHTED)),
+            told(VARIABILITY, MAJORITY, WEIGHTED),
+        ),
+        Statement(
+            f"{name}: soft targets", "have the strongest correlation of confidence with doubt",
+            all(
+                size(n, WEIGHTED, CONFIDENCE) > size(n, t, CONFIDENCE)
+                for n, t, axis in found
+                if axis == CONFIDENCE and t != WEIGHTED
+            ),
+            told(CONFIDENCE, WEIGHTED, MAJORITY, ORIGINAL),
+        ),
+    ]  # fmt: skip
+    if (networks[0], made, CONFIDENCE) in found:
+        says.append(
+            Statement(
+                f"{name}: model-made labels",
+                "leave confidence less aligned with people's doubt than their majority does",
+                all(size(n, made, CONFIDENCE) < size(n, MAJORITY, CONFIDENCE) for n in networks),
+                told(CONFIDENCE, made, MAJORITY),
+            )
+        )  # fmt: skip
+    return says
+
+
+def _chart(found: dict[str, dict[tuple[str, str, str], Estimate]]) -> Chart:
+    rows = [
+        (f"{name}, {network}", target, -rho.value, -rho.high, -rho.low)
+        for name, own in found.items()
+        for (network, target, axis), rho in own.items()
+        if axis == CONFIDENCE
+    ]
+    return bars(
+        "table-4",
+        title="How far networks doubt what people doubt",
+        caption="Spearman's correlation of people's mean uncertainty with a lack of confidence (its sign turned), with "
+        "95% intervals over items.",
+        data={
+            "where": [row[0] for row in rows],
+            "target": [row[1] for row in rows],
+            "rho": [row[2] for row in rows],
+            "low": [row[3] for row in rows],
+            "high": [row[4] for row in rows],
+        },
+        of="where",
+        value=Field("rho", "correlation of doubts", ".2f"),
+        low="low",
+        high="high",
+        series="target",
+    )

@@ -1,0 +1,229 @@
+"""What the paper counts about its data: sizes, human label variation, answers a picture, and how doubts go together."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pyarrow.compute as pc
+
+from sfumato.doubt import entropy
+from sfumato.evaluate.rank_correlation import spearman
+from sfumato.report.charts import Field, bars
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.published import Published, published_cells
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE
+from sfumato_papers.soft_digits.printed import MNIST, MUKHOTI
+from sfumato_papers.soft_digits.released_file import NEEDS, soft_digits
+from sfumato_papers.soft_digits.sets import Audited, stand_ins
+
+RAW = "the raw answers of soft-digits"
+N_REGIONS = 3
+"""France, Germany and the USA."""
+
+SIZES = published_cells("""
+             training  validation  test
+    MNIST    2,131     457         457
+    Mukhoti  1,738     373         373
+""")
+TABLE_1 = published_cells("""
+             NoHLV (%)  HLV (%)  Orig. label agreement (%)  NaN (%)  mean uncertainty  unsure proportion
+    MNIST    60.37      39.63    96.62                      0.624    0.025             0.142
+    Mukhoti  19.48      80.52    66.78                      1.167    0.076             0.418
+""")
+PLACES = {"NaN (%)": 3, "mean uncertainty": 3, "unsure proportion": 3}
+TABLE_7 = {
+    MNIST: published_cells("""
+             (1)    (2)    (3)    (4)
+        (2)  0.388  -      -      -
+        (3)  0.401  0.984  -      -
+        (4)  0.343  0.788  0.760  -
+        (5)  0.345  0.792  0.767  0.999
+    """),
+    MUKHOTI: published_cells("""
+             (1)    (2)    (3)    (4)
+        (2)  0.475  -      -      -
+        (3)  0.492  0.917  -      -
+        (4)  0.446  0.828  0.756  -
+        (5)  0.449  0.825  0.760  0.996
+    """),
+}
+
+
+def section_2_1(rerun: Rerun) -> Part:
+    """How many pictures there are."""
+    found = {each.name: each for each in soft_digits(rerun)}
+    findings: list[Finding | Statement] = []
+    for (name, split), published in SIZES.items():
+        row = f"{name}, {split} pictures"
+        if name in found:
+            findings.append(Finding(row, "pictures", published, Estimate(_size(found[name], split)), places=0))
+        else:
+            findings.append(Finding(row, "pictures", published, needs=NEEDS))
+    whole = Published("5,530")
+    n_split = sum(each.value for each in SIZES.values())
+    findings.append(
+        Finding(
+            "pictures in all (datasheet)", "pictures", whole, Estimate(n_split), places=0,
+            how="the sum of the six splits above as printed; Table 6 sums to 5,530: one picture is in no split",
+        )
+    )  # fmt: skip
+    return Part(
+        "Section 2.1",
+        "How many pictures",
+        tuple(findings),
+        about="The sum is over the paper's own figures, and needs no data.",
+    )
+
+
+def table_1(rerun: Rerun) -> Part:
+    """Human label variation, and how often people choose another class."""
+    found = {each.name: each for each in soft_digits(rerun)}
+    findings: list[Finding | Statement] = []
+    for (name, column), published in TABLE_1.items():
+        places = PLACES.get(column, 2)
+        if name in found:
+            findings.append(Finding(name, column, published, Estimate(facts(found[name])[column]), places=places))
+        else:
+            findings.append(Finding(name, column, published, needs=NEEDS, places=places))
+    others = stand_ins(rerun)
+    for each in others:
+        findings += [
+            Finding(each.name, column, None, Estimate(value), places=PLACES.get(column, 2))
+            for column, value in facts(each).items()
+        ]
+    ratio = {c: TABLE_1[MUKHOTI, c].value / TABLE_1[MNIST, c].value for c in ("mean uncertainty", "unsure proportion")}
+    findings.append(
+        Statement(
+            "doubt in the two sets", "both measures of doubt are three times as large in Mukhoti as in MNIST",
+            all(round(each) == 3 for each in ratio.values()),
+            ", ".join(f"{name} {value:.2f} times" for name, value in ratio.items()),
+            "of the printed figures",
+        )
+    )  # fmt: skip
+    chart = bars(
+        "table-1",
+        title="Where people disagree",
+        caption="The share of pictures with human label variation: as published, and in the sets that stand in here.",
+        data={
+            "set": [MNIST, MUKHOTI, *(each.name for each in others)],
+            "share": [TABLE_1[MNIST, "HLV (%)"].value, TABLE_1[MUKHOTI, "HLV (%)"].value]
+            + [100 * each.share_of_hlv() for each in others],
+            "from": ["published", "published", "here", "here"],
+        },
+        of="set",
+        value=Field("share", "HLV, % of pictures", ".0f"),
+        series="from",
+    )
+    return Part(
+        "Table 1",
+        "Human label variation",
+        tuple(findings),
+        about=(
+            "CIFAR-10H and Fashion-MNIST-H stand in for the two parts of soft-digits in all that is trained below: "
+            "the one, like the MNIST part, has mostly pictures that all agree on and few whose class changes; the "
+            "other, like the Mukhoti part, hardly any, and many whose class changes. Their votes are read three at "
+            "a time as one person: what two or three name is a *yes*, what one names is *unsure*, the rest *no*; a "
+            "picture has as many such people as Table 6 says. `weighted` (unsure counts half) is then exactly the "
+            "share of the votes drawn, `equal` counts every class that a panel names alike. HLV: people's label is "
+            "not one-hot."
+        ),
+        charts=(chart,),
+    )
+
+
+def facts(audited: Audited) -> dict[str, float]:
+    """The row of Table 1 about a set."""
+    hlv = 100 * audited.share_of_hlv()
+    assert audited.doubt.mean_doubt is not None
+    assert audited.doubt.unsure_proportion is not None
+    nothing = audited.weighted.probs.argmax(axis=1) == len(audited.weighted.classes) - 1
+    return {
+        "NoHLV (%)": 100 - hlv,
+        "HLV (%)": hlv,
+        "Orig. label agreement (%)": 100 * audited.agreement(),
+        "NaN (%)": 100 * float(nothing.mean()),
+        "mean uncertainty": float(audited.doubt.mean_doubt.mean()),
+        "unsure proportion": float(audited.doubt.unsure_proportion.mean()),
+    }
+
+
+def appendix_b(rerun: Rerun) -> Part:  # noqa: ARG001
+    """Table 6, and what follows from it."""
+    n_images, n_answers = sum(ANNOTATIONS_PER_IMAGE.values()), sum(k * n for k, n in ANNOTATIONS_PER_IMAGE.items())
+    findings: list[Finding | Statement] = [
+        Finding(f"pictures with {k} answers (Table 6)", "value", Published(f"{n:,}"), needs=RAW)
+        for k, n in ANNOTATIONS_PER_IMAGE.items()
+    ]
+    findings += [
+        Finding("pictures in all", "value", Published("5,530"), Estimate(n_images), how="the sum of Table 6", places=0),
+        Finding(
+            "answers a picture", "value", Published("6"), Estimate(n_answers / n_images), how="Table 6", places=2
+        ),
+        Finding(
+            "pictures an annotator (Section 2.2)", "value", Published("70"), Estimate(n_answers / 160), places=1,
+            how=f"{n_answers:,} answers of Table 6 over the 160 annotators of Appendix B; with 160 in each of the "
+            f"three regions they are {n_answers / 160 / N_REGIONS:.1f}, which is likely what is meant",
+        ),
+        Finding("median minutes an annotator", "value", Published("14.59"), needs=RAW),
+        Finding("annotators", "value", Published("160"), needs=RAW),
+    ]  # fmt: skip
+    return Part(
+        "Appendix B",
+        "Annotators and answers (Table 6)",
+        tuple(findings),
+        about="The released file has no answers of single people; what follows from the printed table needs none.",
+    )
+
+
+def table_7(rerun: Rerun) -> Part:
+    """How the measures of people's doubt go together."""
+    found = {each.name: each for each in soft_digits(rerun)}
+    findings: list[Finding | Statement] = []
+    for name, cells in TABLE_7.items():
+        ours = doubts_together(found[name]) if name in found else {}
+        for (row, column), published in cells.items():
+            needs = RAW if column == "(1)" else "" if ours else NEEDS
+            value = None if needs else Estimate(ours[row, column])
+            findings.append(Finding(f"{name} {row}", column, published, value, needs=needs))
+    for each in stand_ins(rerun):
+        own = doubts_together(each)
+        findings += [
+            Finding(f"{each.name} {row}", column, None, Estimate(value)) for (row, column), value in own.items()
+        ]
+    return Part(
+        "Table 7",
+        "How the measures of doubt go together",
+        tuple(findings),
+        about=(
+            "(1) normalised average milliseconds, (2) mean uncertainty, (3) unsure proportion, (4) entropy of the "
+            "equal label, (5) entropy of the weighted label. Which of (4) and (5) is which, and what kind of "
+            "correlation it is, the text does not say: Spearman's is taken, as everywhere else in the paper. In the "
+            "sets that stand in, doubt is made of the same votes as the labels, and no sentence is judged by it."
+        ),
+    )
+
+
+def doubts_together(audited: Audited) -> dict[tuple[str, str], float]:
+    """Spearman's rho of every two of the measures (2) to (5)."""
+    rows = audited.equal.rows_of(audited.weighted.items)
+    assert audited.doubt.mean_doubt is not None
+    assert audited.doubt.unsure_proportion is not None
+    own = pc.index_in(audited.weighted.items, value_set=audited.doubt.items).to_numpy().astype(np.int64)
+    measures = {
+        "(2)": audited.doubt.mean_doubt[own],
+        "(3)": audited.doubt.unsure_proportion[own],
+        "(4)": entropy(audited.equal.probs[rows]),
+        "(5)": entropy(audited.weighted.probs),
+    }
+    # What differs in the last digits alone is a tie.
+    tidy = {name: np.round(values, 9) for name, values in measures.items()}
+    return {(row, column): spearman(tidy[column], tidy[row]) for column, row in combinations(tidy, 2)}
+
+
+def _size(audited: Audited, split: str) -> int:
+    n_learnt = len(audited.learnt) - audited.n_validation
+    return {"training": n_learnt, "validation": audited.n_validation, "test": len(audited.tested)}[split]

@@ -1,0 +1,219 @@
+"""Figure 2 and Appendix F.3: data maps of what was learnt how, and how far predictions still move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from jaxtyping import Bool
+
+from sfumato.evaluate.cartography import DataMap
+from sfumato.evaluate.regions import REGIONS, Region
+from sfumato.report.chart import Chart
+from sfumato.report.charts import Field, curve, shaded
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.soft_digits.dynamics_runs import LAST, Watched, maps, watched
+from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
+from sfumato_papers.soft_digits.run_scores import differences, in_words, is_below
+from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited
+from sfumato_papers.soft_digits.training import MAJORITY, ORIGINAL, SYNTHETIC, WEIGHTED, watched_networks
+
+DRAWN = "LeNet"
+"""The network of the maps drawn; the paper has the others in its appendix."""
+NEAR_0 = 0.01
+"""Nats: predictions that move less from one epoch to the next have settled."""
+
+
+def figure_2(rerun: Rerun) -> Part:
+    """Where items lie by how they were learnt."""
+    findings: list[Finding | Statement] = []
+    charts = []
+    for audited in audited_sets(rerun):
+        found = maps(rerun, audited)
+        for (network, target), drawn in found.items():
+            for stratum in (NO_HLV, HLV):
+                own = _in(audited, drawn, stratum)
+                row = f"{audited.name}, {network}, {stratum}: {target}"
+                for column, value in _averages(drawn, own).items():
+                    covers = "items and seeds, not shown"
+                    findings.append(Finding(row, column, None, Estimate(value, covers=covers)))
+        findings += _of_maps(audited, {target: drawn for (n, target), drawn in found.items() if n == DRAWN})
+        charts.append(_map_chart(audited, found))
+    return Part(
+        "Figure 2",
+        "Data maps by human label variation",
+        tuple(findings),
+        about=(
+            f"The last {LAST} epochs of every seed together, on items that were learnt from. Confidence is the mean "
+            "probability of the class that the target itself puts first, variability its standard deviation. The "
+            "paper's thresholds and average confidences did not survive in its text: easy is a confidence of .75 "
+            "and more, hard one of .25 and less, ambiguous a variability of .2 and more. Sentences are about LeNet."
+        ),
+        scaled_down=smaller(rerun),
+        charts=tuple(charts),
+    )
+
+
+def appendix_f_3(rerun: Rerun) -> Part:
+    """How far predictions move from epoch to epoch."""
+    findings: list[Finding | Statement] = []
+    rows: list[tuple[str, str, int, float]] = []
+    networks = list(watched_networks(rerun.scale))
+    for audited in audited_sets(rerun):
+        for stratum in (NO_HLV, HLV):
+            moved = {key: _moved(audited, runs, stratum) for key, runs in watched(rerun, audited).items()}
+            early = differences(*({n: _early(moved[n, t]) for n in networks} for t in (WEIGHTED, MAJORITY)))
+            findings.append(
+                Statement(
+                    f"{audited.name}, {stratum}: early epochs",
+                    "predictions move less from epoch to epoch with soft targets than with the majority's",
+                    is_below(early), in_words(early), "mean JSD of the first quarter of epochs, nats",
+                )
+            )  # fmt: skip
+            late = {(n, t): _late(moved[n, t]) for n in networks for t in (MAJORITY, WEIGHTED)}
+            findings.append(
+                Statement(
+                    f"{audited.name}, {stratum}: late epochs", "both come to a near stable state in the end",
+                    max(late.values()) < NEAR_0, ", ".join(f"{n}, {t} {v:.4f}" for (n, t), v in late.items()),
+                    f"mean JSD of the last {LAST} epochs below {NEAR_0} nats",
+                )
+            )  # fmt: skip
+            for (network, target), by_seed in moved.items():
+                if network == DRAWN:
+                    mean = np.mean(list(by_seed.values()), axis=0)
+                    rows += [(f"{audited.name}, {stratum}", target, k + 2, float(v)) for k, v in enumerate(mean)]
+    chart = curve(
+        "appendix-f-3",
+        title="How far predictions still move",
+        caption=f"{DRAWN}: Jensen-Shannon divergence between the predictions of an epoch and of the one before, the "
+        "mean over items and seeds, in nats (at most ln 2).",
+        data={
+            "where": [row[0] for row in rows],
+            "target": [row[1] for row in rows],
+            "epoch": [row[2] for row in rows],
+            "jsd": [row[3] for row in rows],
+        },
+        x=Field("epoch", "epoch", "d"),
+        y=Field("jsd", "JSD, nats", ".3f", zero=True),
+        series="target",
+        panel="where",
+    )
+    return Part(
+        "Appendix F.3",
+        "Training dynamics: shifts between epochs",
+        tuple(findings),
+        about="On items that were learnt from; differences are paired by seed.",
+        scaled_down=smaller(rerun),
+        charts=(chart,),
+    )
+
+
+def _in(audited: Audited, drawn: DataMap, stratum: str) -> Bool[np.ndarray, "items"]:
+    return np.array([audited.stratum[item] == stratum for item in drawn.items.to_pylist()])
+
+
+def _averages(drawn: DataMap, own: Bool[np.ndarray, "items"]) -> dict[str, float]:
+    region = drawn.region[own]
+    shares = {f"{each} share": float(np.mean(region == REGIONS.index(each))) for each in (Region.EASY, Region.HARD)}
+    between = float(np.sum(drawn.between_runs[own] ** 2) / max(float(np.sum(drawn.variability[own] ** 2)), 1e-12))
+    return {
+        "confidence": float(drawn.confidence[own].mean()),
+        "variability": float(drawn.variability[own].mean()),
+        **shares,
+        "variance between seeds": between,
+    }
+
+
+def _of_maps(audited: Audited, found: Mapping[str, DataMap]) -> list[Statement]:
+    at = {(t, s): _averages(drawn, _in(audited, drawn, s)) for t, drawn in found.items() for s in (NO_HLV, HLV)}
+    made = ORIGINAL if audited.is_synthetic else SYNTHETIC
+    people = (MAJORITY, WEIGHTED)
+    name = audited.name
+    lower = {s: at[WEIGHTED, s]["confidence"] - at[MAJORITY, s]["confidence"] for s in (NO_HLV, HLV)}
+    says = [
+        Statement(
+            f"{name}: NoHLV", "items that all agree on lie mostly in the easy region",
+            all(at[t, NO_HLV]["easy share"] > 0.5 for t in people),
+            ", ".join(f"{t} {at[t, NO_HLV]['easy share']:.0%} easy" for t in people),
+        ),
+        Statement(
+            f"{name}: HLV", "where people disagree, confidence is lower",
+            all(at[t, HLV]["confidence"] < at[t, NO_HLV]["confidence"] for t in people),
+            ", ".join(f"{t} {at[t, HLV]['confidence']:.3f} for {at[t, NO_HLV]['confidence']:.3f}" for t in people),
+        ),
+        Statement(
+            f"{name}: soft for majority", "soft targets lower confidence, more so where people disagree",
+            lower[HLV] < min(lower[NO_HLV], 0.0),
+            ", ".join(f"{s} {lower[s]:+.3f}" for s in (NO_HLV, HLV)),
+        ),
+        Statement(
+            f"{name}: variability",
+            "with the majority's labels items vary more than with soft ones, where people disagree",
+            at[MAJORITY, HLV]["variability"] > at[WEIGHTED, HLV]["variability"],
+            ", ".join(f"{t} {at[t, HLV]['variability']:.3f}" for t in people),
+        ),
+        Statement(
+            f"{name}: what varies", "seeds differ from each other more than late epochs of a seed do",
+            all(at[t, HLV]["variance between seeds"] > 0.5 for t in people),
+            ", ".join(f"{t} {at[t, HLV]['variance between seeds']:.0%} of variance between seeds" for t in people),
+        ),
+    ]  # fmt: skip
+    if made in found:
+        says.append(
+            Statement(
+                f"{name}: model-made labels", "no item that people disagree on lies in the hard region",
+                at[made, HLV]["hard share"] == 0, f"{at[made, HLV]['hard share']:.1%} hard",
+            )
+        )  # fmt: skip
+    return says
+
+
+def _map_chart(audited: Audited, found: Mapping[tuple[str, str], DataMap]) -> Chart:
+    doubt = dict(zip(audited.doubt.items.to_pylist(), np.asarray(audited.doubt.mean_doubt).tolist(), strict=True))
+    columns: dict[str, list[object]] = {name: [] for name in ("item", "panel", "confidence", "variability", "doubt")}
+    for stratum in (NO_HLV, HLV):
+        for (network, target), drawn in found.items():
+            if network != DRAWN:
+                continue
+            for k in np.flatnonzero(_in(audited, drawn, stratum)):
+                item = drawn.items[int(k)].as_py()
+                own = (
+                    item,
+                    f"{target}, {stratum}",
+                    float(drawn.confidence[k]),
+                    float(drawn.variability[k]),
+                    doubt[item],
+                )
+                for column, value in zip(columns.values(), own, strict=True):
+                    column.append(value)
+    return shaded(
+        f"figure-2-{audited.name.lower()}",
+        title=f"Data maps of {audited.name}",
+        caption=f"{DRAWN}: each point an item that was learnt from, coloured by people's mean uncertainty about it.",
+        data=columns,
+        x=Field("variability", "variability", ".2f", domain=(0.0, 0.5)),
+        y=Field("confidence", "confidence", ".1f", domain=(0.0, 1.0)),
+        value=Field("doubt", "mean uncertainty", ".2f"),
+        of="item",
+        panel="panel",
+    )
+
+
+def _moved(audited: Audited, runs: Mapping[int, Watched], stratum: str) -> dict[int, np.ndarray]:
+    """By seed, the mean JSD of every epoch from the second on."""
+    found = {}
+    for seed, run in runs.items():
+        own = np.array([audited.stratum[item] == stratum for item in run.items])
+        found[seed] = run.shifts()[:, own].mean(axis=1)
+    return found
+
+
+def _early(moved: Mapping[int, np.ndarray]) -> dict[int, float]:
+    return {seed: float(each[: max(len(each) // 4, 1)].mean()) for seed, each in moved.items()}
+
+
+def _late(moved: Mapping[int, np.ndarray]) -> float:
+    return float(np.mean([each[-LAST:].mean() for each in moved.values()]))

@@ -1,0 +1,142 @@
+"""What the paper's sentences say of its own tables, counted again from the printed figures; no data is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+import numpy as np
+
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.published import Published
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.soft_digits.printed import MNIST, MUKHOTI, ON_ORIGINAL, ON_PEOPLE, p_of
+from sfumato_papers.soft_digits.sets import HLV, NO_HLV
+from sfumato_papers.soft_digits.tables import TABLE_2, TABLE_3, TABLE_9
+from sfumato_papers.soft_digits.training import EQUAL, MAJORITY, NETWORKS, ORIGINAL, TARGETS, WEIGHTED
+
+ALPHA = 0.05
+PEOPLES = (MAJORITY, EQUAL, WEIGHTED)
+N_TESTED = {MNIST: (268, 189), MUKHOTI: (80, 293)}
+"""Test items without and with HLV: what makes whole numbers of right answers of the printed accuracies."""
+
+
+def section_3_3(rerun: Rerun) -> Part:  # noqa: ARG001
+    """Sentences about Tables 2, 3 and 9."""
+    return Part(
+        "Section 3.3",
+        "Its sentences beside its own tables",
+        (*_gaps(), *_steps(), *_significant(), _whole(MNIST), _whole(MUKHOTI)),
+        about=(
+            "Each figure is worked out from the printed tables. Where a sentence speaks of soft labels and not of "
+            "which, both are looked at; `how` says what comes out with one of them. Significance: Welch's t from "
+            "printed means and spreads of six seeds, 5%, uncorrected."
+        ),
+    )
+
+
+def _gaps() -> list[Finding]:
+    """How far apart the two kinds of label, and the two kinds of teacher, are on HLV items."""
+    gain = [_hlv(MNIST, ON_PEOPLE, t, n) - _hlv(MNIST, ON_ORIGINAL, t, n) for t, n in product(TARGETS, NETWORKS)]
+
+    def ahead(on: str, people: Sequence[str]) -> float:
+        found = [
+            _hlv(MUKHOTI, on, ORIGINAL, network) - np.mean([_hlv(MUKHOTI, on, each, network) for each in people])
+            for network in NETWORKS
+        ]
+        return float(np.mean(found))
+
+    return [
+        Finding(
+            "MNIST, HLV: re-annotated less original labels", "points", Published("3"), Estimate(float(np.mean(gain))),
+            how=f"the mean of twelve; they run from {min(gain):.2f} to {max(gain):.2f}", places=2,
+        ),
+        Finding(
+            "Mukhoti, HLV: synthetic ahead on original labels", "points", Published("28"),
+            Estimate(ahead(ON_ORIGINAL, PEOPLES)), places=2,
+            how=f"of all three targets made by people; of the equal label alone {ahead(ON_ORIGINAL, [EQUAL]):.2f}",
+        ),
+        Finding(
+            "Mukhoti, HLV: synthetic behind on people's labels", "points", Published("7"),
+            Estimate(-ahead(ON_PEOPLE, PEOPLES)), places=2,
+            how=f"of all three targets made by people; of the equal label alone {-ahead(ON_PEOPLE, [EQUAL]):.2f}",
+        ),
+    ]  # fmt: skip
+
+
+def _steps() -> list[Finding]:
+    """From target to target, on people's labels: the least and the most over the three networks."""
+    asked: list[tuple[str, str, str, str, Sequence[str], str, str]] = [
+        ("MNIST, HLV: soft for majority", MNIST, HLV, MAJORITY, (EQUAL,), "1", "4"),
+        ("MNIST, NoHLV: soft for majority", MNIST, NO_HLV, MAJORITY, (EQUAL,), "1", "2"),
+        ("Mukhoti, HLV: majority for synthetic", MUKHOTI, HLV, ORIGINAL, (MAJORITY,), "1", "4"),
+        ("Mukhoti, HLV: soft for majority", MUKHOTI, HLV, MAJORITY, (EQUAL,), "4", "6"),
+    ]
+    findings = []
+    for row, name, stratum, base, targets, least, most in asked:
+
+        def step(target: str, name: str = name, stratum: str = stratum, base: str = base) -> list[float]:
+            return [
+                TABLE_2.mean(name, ON_PEOPLE, target, f"{network} {stratum}")
+                - TABLE_2.mean(name, ON_PEOPLE, base, f"{network} {stratum}")
+                for network in NETWORKS
+            ]
+
+        own = [each for target in targets for each in step(target)]
+        other = step(WEIGHTED)
+        how = f"with the weighted label {min(other):.2f} to {max(other):.2f}" if EQUAL in targets else ""
+        kinds: list[tuple[str, str, Callable[[list[float]], float]]] = [("least", least, min), ("most", most, max)]
+        for kind, printed, taken in kinds:
+            findings.append(
+                Finding(f"{row}, {kind}", "points", Published(printed), Estimate(taken(own)), how=how, places=2)
+            )
+    return findings
+
+
+def _significant() -> list[Statement]:
+    p = {n: p_of(*(TABLE_2.at(MNIST, ON_PEOPLE, t, f"{n} {HLV}") for t in (EQUAL, MAJORITY))) for n in NETWORKS}
+    worst = max(
+        p_of(TABLE_3.at(name, ON_PEOPLE, soft, f"{n} {HLV}"), TABLE_3.at(name, ON_PEOPLE, base, f"{n} {HLV}"))
+        for name, soft, base, n in product((MNIST, MUKHOTI), (EQUAL, WEIGHTED), (ORIGINAL, MAJORITY), NETWORKS)
+    )
+    lower = all(
+        TABLE_3.mean(name, ON_PEOPLE, soft, f"{n} {HLV}") < TABLE_3.mean(name, ON_PEOPLE, base, f"{n} {HLV}")
+        for name, soft, base, n in product((MNIST, MUKHOTI), (EQUAL, WEIGHTED), (ORIGINAL, MAJORITY), NETWORKS)
+    )
+    return [
+        Statement(
+            "MNIST, HLV: significant gains", "significant for the two more capable networks, for the simplest not",
+            p["DeeperFFN"] < ALPHA and p["LeNet"] < ALPHA and p["SimpleFFN"] >= ALPHA,
+            ", ".join(f"{name} p = {value:.4f}" for name, value in p.items()), "equal against majority",
+        ),
+        Statement(
+            "HLV: KL divergence",
+            "significantly lower with soft labels than with original or majority ones, throughout",
+            lower and worst < ALPHA, f"largest of 24 p values {worst:.1e}",
+        ),
+    ]  # fmt: skip
+
+
+def _whole(name: str) -> Statement:
+    """Whether the accuracies over all test items are what the strata make together."""
+    agreed, disagreed = N_TESTED[name]
+    gaps = {}
+    for target, network in product(TARGETS, NETWORKS):
+        parts = [TABLE_2.mean(name, ON_PEOPLE, target, f"{network} {stratum}") for stratum in (NO_HLV, HLV)]
+        mixed = (agreed * parts[0] + disagreed * parts[1]) / (agreed + disagreed)
+        gaps[network, target] = TABLE_9.mean(name, ON_PEOPLE, target, network) - mixed
+    far = max(gaps, key=lambda key: abs(gaps[key]))
+    return Statement(
+        f"{name}: Table 9 from Table 2", "Table 9 is about all test items, of which Table 2 shows the two strata",
+        max(abs(each) for each in gaps.values()) <= 0.02,
+        f"off by {gaps[far]:+.2f} points for {far[0]}, {far[1]}; in the middle by "
+        f"{float(np.median(np.abs(list(gaps.values())))):.2f}",
+        f"on people's labels, {agreed} items without and {disagreed} with HLV; 0.02 is what rounding "
+        "allows. No shares of the strata make all rows fit: the two tables are not of the same trainings",
+    )  # fmt: skip
+
+
+def _hlv(name: str, on: str, target: str, network: str) -> float:
+    return TABLE_2.mean(name, on, target, f"{network} {HLV}")

@@ -1,0 +1,144 @@
+"""Figure 2 and Section 6: how many principal components are worth as much as soft labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import pearsonr
+
+from sfumato.plan.dimensionality import component_rho, judged_rho
+from sfumato.plan.grids import Cell
+from sfumato.plan.kinds import Soft
+from sfumato.plan.latent import World
+from sfumato.report.chart import Chart
+from sfumato.report.charts import Field, curve, heat_map, scatter
+from sfumato.resampling import Interval
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.part import Part
+from sfumato_papers.published import Published
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.sucholutsky_2023 import simulated_worlds
+from sfumato_papers.sucholutsky_2023.simulated_worlds import DIMENSIONS, of_kind
+
+PUBLISHED_R, PUBLISHED_P = Published("0.734"), 1e-15
+EXAMPLES = ((30, 10), (60, 30), (90, 60))
+"""Points and classes of the worlds whose curves are drawn; the paper does not name its three."""
+EXAMPLE_DIMENSIONS = 25
+
+
+def effective_dimensionality(rerun: Rerun) -> Part:
+    """The effective dimensionality of soft labels, and the information ratio."""
+    cells = of_kind(simulated_worlds.worlds(rerun), "soft")
+    findings: list[Finding | Statement] = [
+        Finding(
+            "r(information ratio, effective dimensionality)",
+            "all d" if d is None else f"d = {d}",
+            PUBLISHED_R,
+            correlated(of_kind(cells, "soft", d)),
+            how="the paper does not say over which d: each is given" if d is None else "",
+        )
+        for d in (None, *DIMENSIONS)
+    ]
+    p = max(float(pearsonr(*_columns(of_kind(cells, "soft", d))).pvalue) for d in DIMENSIONS)
+    few = float(np.mean([2 * cell.effective_dimensionality <= cell.k for cell in cells]))
+    findings += [
+        Statement(
+            "Strong positive correlation",
+            "p < 10⁻¹⁵",
+            holds=p < PUBLISHED_P,
+            ours=f"p = {p:.1g} at most in any d, over {len(cells) // len(DIMENSIONS):,} worlds each",
+        ),
+        Statement(
+            "Redundancy",
+            "the effective dimensionality is generally much lower than the number of classes",
+            holds=few > 0.5,
+            ours=f"at most half the number of classes in {few:.0%} of the worlds",
+        ),
+    ]
+    about = (
+        f"Worlds and labels as in Section 4 ({len(cells):,} of the paper's 88 x 88 x 3). Effective: the fewest "
+        "principal components of points and centroids whose Gram matrix reaches the soft labels' ρ. The interval is "
+        "over worlds, by Fisher's transformation."
+    )
+    return Part(
+        "Figure 2; Section 6",
+        "Effective dimensionality of soft labels",
+        tuple(findings),
+        about=about,
+        charts=(_maps(cells), _curves(), _scatter(cells)),
+    )
+
+
+def correlated(cells: Sequence[Cell]) -> Estimate:
+    """Pearson's r over worlds."""
+    found = pearsonr(*_columns(cells))
+    interval = found.confidence_interval(0.95)
+    return Estimate.within(
+        float(found.statistic), Interval(float(interval.low), float(interval.high), f"95% over {len(cells):,} worlds")
+    )
+
+
+def _columns(cells: Sequence[Cell]) -> tuple[list[float], list[float]]:
+    return [c.information_ratio for c in cells], [float(c.effective_dimensionality) for c in cells]
+
+
+def _maps(cells: Sequence[Cell]) -> Chart:
+    few = np.mean([2 * cell.effective_dimensionality <= cell.k for cell in cells])
+    return heat_map(
+        "figure-2-left",
+        title="Soft labels are worth few components beside their classes",
+        caption="The fewest principal components that recover as much as soft labels do: at most half the number of "
+        f"classes, all of which a label spells out, in {few:.0%} of the worlds.",
+        data={
+            "dimensions": [f"d = {cell.d}" for cell in cells],
+            "n": [cell.n for cell in cells],
+            "k": [cell.k for cell in cells],
+            "components": [cell.effective_dimensionality for cell in cells],
+        },
+        x=Field("n", "points (n)", ",d"),
+        y=Field("k", "classes (k)", ",d"),
+        value=Field("components", "principal components", ",.3~r"),
+        panel="dimensions",
+    )
+
+
+def _curves() -> Chart:
+    rows = []
+    for n, k in EXAMPLES:
+        world = World.drawn(n, k, EXAMPLE_DIMENSIONS, rng=np.random.default_rng([n, k]))
+        soft = judged_rho(world, Soft(), rng=np.random.default_rng(0))
+        for kept in range(1, EXAMPLE_DIMENSIONS + 1):
+            case = f"n = {n}, k = {k}"
+            rows += [(case, kept, "principal components", component_rho(world, kept)), (case, kept, "soft", soft)]
+    return curve(
+        "figure-2-right",
+        title="Where the curve of components crosses the soft labels' line is their effective dimensionality",
+        caption=f"Recovery by the number of principal components retained, three worlds in {EXAMPLE_DIMENSIONS} "
+        "dimensions.",
+        data=dict(zip(("case", "kept", "labels", "rho"), zip(*rows, strict=True), strict=True)),
+        x=Field("kept", "components retained", ",d"),
+        y=Field("rho", "rank correlation with the truth (ρ)", ".2f"),
+        series="labels",
+        panel="case",
+    )
+
+
+def _scatter(cells: Sequence[Cell]) -> Chart:
+    return scatter(
+        "section-6-information-ratio",
+        title="The information ratio foretells how many components a label is worth",
+        caption="Each point is a world; lines are least squares. The paper reports r = .734 over its own.",
+        data={
+            "world": [f"{cell.n} points, {cell.k} classes" for cell in cells],
+            "dimensions": [f"d = {cell.d}" for cell in cells],
+            "information_ratio": [cell.information_ratio for cell in cells],
+            "effective": [cell.effective_dimensionality for cell in cells],
+        },
+        x=Field("information_ratio", "information ratio", ".2~f"),
+        y=Field("effective", "effective dimensionality, components", ",d", zero=True),
+        of="world",
+        series="dimensions",
+        regression=True,
+    )

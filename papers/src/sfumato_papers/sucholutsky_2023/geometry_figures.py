@@ -1,0 +1,264 @@
+"""Figures of label geometry: what labels say about which items are alike, after Sucholutsky et al. (2023)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sfumato.plan.comparing import BETA
+from sfumato.plan.grids import Cell
+from sfumato.plan.utilities import UTILITIES, Utility, subjective_loss
+from sfumato.plan.value_map import MapCell
+from sfumato.report.chart import Chart
+from sfumato.report.charts import Field, curve, heat_map, scatter
+from sfumato.report.charts.scatter import correlation
+from sfumato.report.data import Columns, Source, n_rows
+from sfumato_papers.sucholutsky_2023.geometry_runs import (
+    NOISY_SEEDS,
+    NOISY_SIZE,
+    SPARSE_SEEDS,
+    GeometryRuns,
+    MeanCell,
+    averaged,
+)
+
+RHO = Field("rho", "rank correlation with the truth", ".2f", domain=(0.0, 1.0))
+ITEMS, CLASSES = Field("n", "items (n)", ",d"), Field("k", "classes (k)", ",d")
+LOSS_SIZE = "90 items, 30 classes"
+DEAREST, PLAIN = "sliders", "choice"
+
+
+def recovery_maps(runs: GeometryRuns, source: Source) -> Chart:
+    """Their figure 1, middle: what soft and hard labels recover."""
+    every = runs.cells.cells
+    cells = [*averaged(every, "soft"), *averaged(every, "hard")]
+    soft, hard = (np.mean([cell.rho for cell in cells if cell.kind == kind]) for kind in ("soft", "hard"))
+    better = _share_better(every)
+    return heat_map(
+        "recovery",
+        title="Soft labels recover most of the geometry, hard labels little of it",
+        caption=f"Rank correlation of recovered with true similarities: {soft:.2f} on average with soft labels, "
+        f"{hard:.2f} with hard ones; soft labels recover more in {better:.0%} of the worlds.",
+        data={
+            "labels": [f"{cell.kind} · {cell.d} dimensions" for cell in cells],
+            "n": [cell.n for cell in cells],
+            "k": [cell.k for cell in cells],
+            "rho": [cell.rho for cell in cells],
+            "information_ratio": [cell.information_ratio for cell in cells],
+        },
+        x=ITEMS,
+        y=CLASSES,
+        value=RHO,
+        panel="labels",
+        told=(Field("information_ratio", "information ratio", ".3~f"),),
+        source=source,
+    )
+
+
+def dimensionality_plot(runs: GeometryRuns, source: Source) -> Chart:
+    """Their section 6: the information ratio foretells the effective dimensionality."""
+    cells = [cell for cell in runs.cells.cells if cell.kind == "soft"]
+    data: dict[str, list[Any]] = {
+        "world": [f"{cell.n} items, {cell.k} classes" for cell in cells],
+        "dimensions": [f"{cell.d} dimensions" for cell in cells],
+        "information_ratio": [cell.information_ratio for cell in cells],
+        "effective": [cell.effective_dimensionality for cell in cells],
+    }
+    each = []
+    for name in dict.fromkeys(data["dimensions"]):
+        chosen = [i for i, of in enumerate(data["dimensions"]) if of == name]
+        part = {column: [data[column][i] for i in chosen] for column in ("information_ratio", "effective")}
+        each.append(f"{correlation(part, 'information_ratio', 'effective'):.2f} in {name}")
+    return scatter(
+        "dimensionality",
+        title="The information ratio foretells how many numbers a label is worth",
+        caption=f"Each point is a world. Correlation with the effective dimensionality of soft labels: "
+        f"{', '.join(each)}; Sucholutsky et al. report .73 over all theirs.",
+        data=data,
+        x=Field("information_ratio", "information ratio", ".2~f"),
+        y=Field("effective", "effective dimensionality, principal components", ",d", zero=True),
+        of="world",
+        series="dimensions",
+        regression=True,
+        source=source,
+    )
+
+
+def dimensionality_maps(runs: GeometryRuns, source: Source) -> Chart:
+    """Their figure 2, left: the effective dimensionality of soft labels."""
+    cells = averaged(runs.cells.cells, "soft")
+    few = np.mean([2 * cell.effective_dimensionality <= cell.k for cell in cells])
+    return heat_map(
+        "dimensionality-maps",
+        title="Soft labels are worth few components beside their classes",
+        caption="The fewest principal components that recover as much as soft labels do: at most half the number of "
+        f"classes, which every label spells out, in {few:.0%} of the cells.",
+        data={
+            "dimensions": [f"{cell.d} dimensions" for cell in cells],
+            "n": [cell.n for cell in cells],
+            "k": [cell.k for cell in cells],
+            "components": [cell.effective_dimensionality for cell in cells],
+        },
+        x=ITEMS,
+        y=CLASSES,
+        value=Field("components", "principal components", ",.3~r"),
+        panel="dimensions",
+        source=source,
+    )
+
+
+def noise_curves(runs: GeometryRuns, source: Source) -> Chart:
+    """What is left when people err."""
+    n, k, d = NOISY_SIZE
+    soft = {x: r for x, kind, r in _rows(runs.noise, "noise", "kind", "rho") if kind == "soft"}
+    return curve(
+        "noise",
+        title="Noise costs soft labels most, and leaves them ahead",
+        caption=f"{n} items of {k} classes in {d} dimensions. An error of half a standard deviation in seeing "
+        f"distances takes soft labels from {soft[0.0]:.2f} to {soft[0.5]:.2f}. Sparse labels keep two "
+        f"classes. Bands: 95% over {NOISY_SEEDS} worlds.",
+        data=runs.noise,
+        x=Field("noise", "error in seeing distances, standard deviations"),
+        y=RHO,
+        low="low",
+        high="high",
+        series="kind",
+        source=source,
+    )
+
+
+def sparsity_curves(runs: GeometryRuns, source: Source) -> Chart:
+    """Their figure 3: what labels of fewer classes recover."""
+    return curve(
+        "sparsity",
+        title="What fewer classes an item lose",
+        caption=f"What is recovered with so many classes (or principal components) an item, over {SPARSE_SEEDS} "
+        "worlds; soft labels keep all classes and hard labels one, so they are level. Classes dropped from top-class "
+        "labels count as not asked about, not as zero.",
+        data=runs.sparsity,
+        x=Field("kept", "classes or components kept", ",d", log=True),
+        y=RHO,
+        low="low",
+        high="high",
+        series="kind",
+        panel="size",
+        source=source,
+    )
+
+
+def loss_maps(runs: GeometryRuns, source: Source, *, beta: float = BETA) -> Chart:
+    """Their figure 1, bottom: whether soft labels are worth as many times the price as there are classes."""
+    d = min(cell.d for cell in runs.cells.cells)
+    soft, hard = (
+        {_size(cell): cell for cell in averaged(runs.cells.cells, kind) if cell.d == d} for kind in ("soft", "hard")
+    )
+    sizes = [size for size in soft if size in hard]
+    rows: list[tuple[str, int, int, float, float]] = []
+    for kind in UTILITIES:
+        utility: Utility = kind()
+        gains = {
+            (n, k): subjective_loss(hard[n, k].rho, 1, utility=utility, beta=beta)
+            - subjective_loss(soft[n, k].rho, k, utility=utility, beta=beta)
+            for n, k in sizes
+        }
+        largest = max(map(abs, gains.values()))
+        rows += [(f"{utility.name} utility", n, k, gain, gain / largest) for (n, k), gain in gains.items()]
+    return heat_map(
+        "loss-maps",
+        title="Whether soft labels are worth their price depends on what recovery is worth",
+        caption=f"Loss of hard minus loss of soft labels, {beta:g} times the cost minus the utility, in {d} "
+        "dimensions, relative to the largest of each utility: blue where soft labels are preferred. A soft label is "
+        "taken to cost as many hard ones as there are classes, as in the paper; measured times say less.",
+        data=dict(zip(("utility", "n", "k", "gain", "relative"), zip(*rows, strict=True), strict=True)),
+        x=ITEMS,
+        y=CLASSES,
+        value=Field("relative", "advantage of soft labels, relative", "+.2f", domain=(-1.0, 1.0)),
+        told=(Field("gain", "advantage", "+.3f"),),
+        panel="utility",
+        about=0.0,
+        source=source,
+    )
+
+
+def loss_curves(runs: GeometryRuns, source: Source, *, beta: float = BETA) -> Chart:
+    """Their figure 6: how many classes an item are best worth their price."""
+    rows: list[tuple[str, int, str, float]] = []
+    best: dict[str, tuple[float, str, int]] = {}
+    n_classes = max(kept for size, kept in _rows(runs.sparsity, "size", "kept") if size == LOSS_SIZE)
+    for kind in UTILITIES:
+        utility: Utility = kind()
+        for size, kept, labels, rho in _rows(runs.sparsity, "size", "kept", "kind", "rho"):
+            if size != LOSS_SIZE or labels == "principal components":
+                continue
+            cost = {"soft": n_classes, "hard": 1}.get(labels, kept)
+            loss = subjective_loss(rho, cost, utility=utility, beta=beta)
+            best[utility.name] = min(best.get(utility.name, (loss, "", 0)), (loss, labels, cost))
+            rows.append((f"{utility.name} utility", kept, labels, loss))
+    said = [f"{labels} labels of {kept} class{'es' * (kept != 1)} ({name})" for name, (_, labels, kept) in best.items()]
+    return curve(
+        "losses",
+        title="The best number of classes to ask about",
+        caption=f"{LOSS_SIZE}: loss, {beta:g} times the classes asked about minus the utility; lower is better. "
+        f"Lowest: {', '.join(said)}.",
+        data=dict(zip(("utility", "kept", "kind", "loss"), zip(*rows, strict=True), strict=True)),
+        x=Field("kept", "classes kept", ",d", log=True),
+        y=Field("loss", "loss"),
+        own_y=True,
+        series="kind",
+        panel="utility",
+        source=source,
+    )
+
+
+def value_maps(runs: GeometryRuns, source: Source) -> Chart:
+    """The map over items and classes, at equal items and at equal budget, the reader's own data marked."""
+    n, k = runs.size
+    pairs = [(a, b) for a in runs.values.cells for b in runs.values.cells if _size(a) == _size(b)]
+    pairs = [(a, b) for a, b in pairs if (a.kind, b.kind) == (DEAREST, PLAIN)]
+    rows = [("at equal items", a, a.rho_items - b.rho_items) for a, b in pairs]
+    rows += [("at equal budget", a, a.rho_budget - b.rho_budget) for a, b in pairs]
+    yours = {name: gain for name, a, gain in rows if a.yours}
+    n_answers = next(b.n_answers for _, b in pairs)
+    return heat_map(
+        "value-map",
+        title=f"What {DEAREST} recover beyond {PLAIN}, for the same items and for the same money",
+        caption=f"Blue where {DEAREST} recover more, brown where {PLAIN} does. The ring is your data, {n:,} items of "
+        f"{k} classes: {_signed(yours['at equal items'])} at equal items, {_signed(yours['at equal budget'])} at equal "
+        f"budget, where {n_answers} people answer {PLAIN} for each who fills in {DEAREST}.",
+        data={
+            "comparison": [name for name, _, _ in rows],
+            "n": [a.n for _, a, _ in rows],
+            "k": [a.k for _, a, _ in rows],
+            "gain": [gain for _, _, gain in rows],
+        },
+        x=ITEMS,
+        y=CLASSES,
+        value=Field("gain", f"rank correlation of {DEAREST} minus {PLAIN}", "+.2f"),
+        panel="comparison",
+        about=0.0,
+        marked=(n, k),
+        source=source,
+    )
+
+
+def _share_better(cells: Sequence[Cell]) -> float:
+    """The share of worlds in which soft labels recover at least as much as hard ones."""
+    soft, hard = (
+        {(cell.n, cell.k, cell.d, cell.seed): cell.rho for cell in cells if cell.kind == kind}
+        for kind in ("soft", "hard")
+    )
+    return float(np.mean([soft[world] >= hard[world] for world in soft if world in hard]))
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _size(cell: MeanCell | MapCell) -> tuple[int, int]:
+    return cell.n, cell.k
+
+
+def _rows(columns: Columns, *names: str) -> list[tuple[Any, ...]]:
+    return [tuple(columns[name][i] for name in names) for i in range(n_rows(columns))]

@@ -1,0 +1,142 @@
+"""The label sets of Section 7.1 that are public, what stands in for others, and a target that learns any of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float
+
+from sfumato.annotations import Annotations
+from sfumato.imports import Cifar10S
+from sfumato.imports.imported import CIFAR_10
+from sfumato.label import TopTwoClamp
+from sfumato.soft_labels import SoftLabels
+from sfumato.transform import Infill, Smooth, Sparsify, Temper
+from sfumato_papers.published_data import PublishedData
+from sfumato_papers.rerun import Rerun
+
+if TYPE_CHECKING:
+    from sfumato.learn.labels import FixedLabels
+    from sfumato.learn.lesson import Lesson
+
+HARD, S_HARD, H, S_DENSE = "CIFAR-10", "CIFAR-10S+hard", "CIFAR-10H", "CIFAR-10S+dense"
+LOW, DS, HIGH, T = "CIFAR-10LS (Low)", "CIFAR-10DS", "CIFAR-10LS (High)", "CIFAR-10T"
+PAPER_SETS = (HARD, S_HARD, H, S_DENSE, LOW, DS, HIGH, T)
+"""In the order of Table 1."""
+NOT_PUBLIC = {
+    S_DENSE: "CIFAR-10DS, of which the in-filled labels are made",
+    DS: "CIFAR-10DS: sliders over all ten classes",
+    T: "CIFAR-10T: typicality ratings",
+}
+S_TOP_TWO, S_ALL = "CIFAR-10S+10H, two classes", "CIFAR-10S+10H, all classes"
+"""Stand in for CIFAR-10S+dense: the same in-filling, from CIFAR-10H in place of CIFAR-10DS."""
+SHUFFLED = "CIFAR-10H, shuffled within class"
+"""The control that the paper lacks: each image has the label of another of its class."""
+TEMPERED = {2.0: "CIFAR-10H, temperature 2", 4.0: "CIFAR-10H, temperature 4"}
+SMOOTHED = "CIFAR-10H, half uniform"
+"""Softer than any label set of the paper, to see the other side of a U."""
+BY_SOFTNESS = (HARD, H, *TEMPERED.values(), SMOOTHED)
+"""One set of people's labels from hard to softest: the axis of a U."""
+LOW_MASS, HIGH_MASS = 0.05, 0.2
+"""Mass on the nine other classes, as Section 7.1 gives it."""
+
+
+def label_sets(rerun: Rerun) -> dict[str, SoftLabels]:
+    """All label sets that can be had, over the 10,000 test pictures of CIFAR-10, under the paper's names and ours."""
+    return rerun.once("label sets", lambda: _label_sets(rerun.data))
+
+
+def _label_sets(data: PublishedData) -> dict[str, SoftLabels]:
+    people = replace(data.cifar_10h, n_annotators=None)
+    hard, elicited = original_labels(data), cifar_10s(data)
+    items = people.items
+
+    def filled(filling: SoftLabels) -> SoftLabels:
+        made = Infill(filling=filling).apply(elicited)
+        return SoftLabels(items, CIFAR_10, made.probs[made.rows_of(items)], None)
+
+    def smoothed(mass: float) -> SoftLabels:
+        """`mass` on the nine other classes: `Smooth` gives the tenth its part too."""
+        made = Smooth(mass * len(CIFAR_10) / (len(CIFAR_10) - 1)).apply(hard)
+        assert isinstance(made, SoftLabels)
+        return made
+
+    two = Sparsify(2).apply(people)
+    assert isinstance(two, SoftLabels)
+    found = {
+        HARD: hard,
+        S_HARD: filled(hard),
+        H: people,
+        S_TOP_TWO: filled(two),
+        S_ALL: filled(people),
+        LOW: smoothed(LOW_MASS),
+        HIGH: smoothed(HIGH_MASS),
+        SHUFFLED: _shuffled(people, hard),
+        SMOOTHED: Smooth(0.5).apply(people),
+    }
+    found |= {name: Temper(temperature).apply(people) for temperature, name in TEMPERED.items()}
+    return {name: each for name, each in found.items() if isinstance(each, SoftLabels)}
+
+
+def original_labels(data: PublishedData) -> SoftLabels:
+    """The class each picture came with."""
+    pictures = data.pictures("cifar10-test", "images.npz", classes=CIFAR_10)
+    assert pictures.labels is not None
+    return SoftLabels.one_hot(pictures.items, pictures.labels, CIFAR_10)
+
+
+def cifar_10s(data: PublishedData) -> SoftLabels:
+    """The mean of the released labels of each of the 1,000 images: two classes, clamped, a tenth redistributed.
+
+    All 6,723 released labels, repeats among them: so their mean entropy comes to what the paper says.
+    """
+    answers = Cifar10S(as_released=True).read(data.path("cifar10s")).table
+    assert isinstance(answers, Annotations)
+    beliefs = TopTwoClamp(as_released=True).label(answers, CIFAR_10)
+    names, codes = beliefs.item.names, beliefs.item.codes.astype(np.int64)
+    sums = np.zeros((len(names), len(CIFAR_10)))
+    np.add.at(sums, codes, beliefs.probs)
+    some = sums.sum(axis=1) > 0
+    return SoftLabels(
+        names.filter(pa.array(some)), CIFAR_10, sums[some] / sums[some].sum(axis=1, keepdims=True), n_annotators=None
+    )
+
+
+def _shuffled(people: SoftLabels, hard: SoftLabels) -> SoftLabels:
+    from sfumato.learn.targets.shuffled import cycles
+
+    group = hard.probs[hard.rows_of(people.items)].argmax(axis=1)
+    return replace(people, probs=people.probs[cycles(group, np.random.default_rng(2023))])
+
+
+class LabelTable:
+    """Labels by item; runs keep its digest, and so know when they change."""
+
+    def __init__(self, labels: SoftLabels) -> None:
+        from sfumato.learn.preparing import digest_of
+
+        self.labels = labels
+        self.digest = digest_of(labels.items.to_pylist(), np.asarray(labels.probs, np.float64))
+
+    def __repr__(self) -> str:
+        return f"{len(self.labels):,} labels, {self.digest[:16]}"
+
+    def of(self, items: tuple[str, ...]) -> Float[np.ndarray, "items classes"]:
+        return np.asarray(self.labels.probs[self.labels.rows_of(items)])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSet:
+    """A whole set of labels as a target, so that sets that differ in more than one source are trained side by side."""
+
+    table: LabelTable
+
+    name: ClassVar[str] = "label-set"
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        from sfumato.learn.labels import FixedLabels
+
+        return FixedLabels.of(self.table.of(lesson.items))

@@ -1,0 +1,93 @@
+"""The worlds of Section 4: points around centroids, judged by every kind of label, and what is recovered of them.
+
+The grid is kept under the rerun's folder by its settings, and run once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+import sfumato
+from sfumato.files import read_rows
+from sfumato.plan.gnmds import Gnmds
+from sfumato.plan.grids import Cell, Cells, Grid
+from sfumato.plan.kinds import Hard, Soft, Sparse
+from sfumato.records import rows_of
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.scale import Scale
+
+DIMENSIONS = (5, 25, 125)
+N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}
+"""How many numbers of points, and of classes, from 3 to 90."""
+SMALLEST, LARGEST = 3, 90
+KEPT = 2
+"""Classes that a sparse label keeps."""
+SPARSE = Sparse(KEPT).title
+
+
+def sizes(scale: Scale) -> tuple[int, ...]:
+    """Evenly spread over the paper's 3 to 90."""
+    return tuple(np.unique(np.linspace(SMALLEST, LARGEST, scale.of(N_SIZES)).round().astype(int)).tolist())
+
+
+def grid(scale: Scale) -> Grid:
+    """Every number of points and of classes, in every dimension, by spectral unfolding."""
+    some = sizes(scale)
+    return Grid(n=some, k=some, d=DIMENSIONS, kinds=(Soft(), Hard(), Sparse(KEPT)))
+
+
+def gnmds_grid(scale: Scale, d: int) -> Grid:
+    """The same worlds of one dimension by GNMDS in as many dimensions, which is the paper's method."""
+    some = sizes(scale)
+    return Grid(n=some, k=some, d=(d,), embedder=Gnmds(d))
+
+
+def worlds(rerun: Rerun) -> tuple[Cell, ...]:
+    """What every kind recovers in every world of the grid."""
+    return rerun.once("worlds", lambda: run_once(grid(rerun.scale), rerun).cells)
+
+
+def gnmds_worlds(rerun: Rerun) -> tuple[Cell, ...]:
+    return rerun.once(
+        "gnmds worlds",
+        lambda: tuple(cell for d in DIMENSIONS for cell in run_once(gnmds_grid(rerun.scale, d), rerun).cells),
+    )
+
+
+def run_once(asked: Grid, rerun: Rerun) -> Cells:
+    """The cells of a grid: those kept under its settings, or else they are simulated now and kept."""
+    path = kept_at(asked, rerun)
+    if path.exists():
+        return Cells(rows_of(read_rows(path), Cell))
+    cells = asked.run(n_processes=n_processes(rerun))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    cells.write(path)
+    return cells
+
+
+def kept_at(asked: Grid, rerun: Rerun) -> Path:
+    """Where the cells of a grid are kept: other settings, or another version of this package, is another file."""
+    digest = hashlib.sha256(f"{sfumato.__version__} {asked!r}".encode()).hexdigest()
+    return rerun.runs / str(rerun.scale) / "worlds" / f"{digest[:16]}.parquet"
+
+
+def n_processes(rerun: Rerun) -> int:
+    return rerun.processes or os.cpu_count() or 1
+
+
+def of_kind(cells: Sequence[Cell], kind: str, d: int | None = None) -> list[Cell]:
+    """The cells of one kind of label; `d` None is all dimensions."""
+    return [cell for cell in cells if cell.kind == kind and d in (None, cell.d)]
+
+
+def scaled_down(scale: Scale) -> str:
+    """In what the grid is smaller than the paper's."""
+    if scale == Scale.FULL:
+        return ""
+    n = len(sizes(scale))
+    return f"{n} x {n} numbers of points and classes, evenly spread from 3 to 90, for all 88 x 88"

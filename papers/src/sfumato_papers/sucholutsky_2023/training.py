@@ -1,0 +1,189 @@
+"""The trainings behind Sections 7.2 to 7.4: every label set, from the same weights and batches for all of a seed.
+
+The paper trains five networks by ten-fold cross-validation over several rates and seeds, and keeps the best seed of
+each; it gives neither rates nor epochs. At full scale those are Peterson et al.'s (2019), whose networks it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.evaluate import Trained, read_runs
+from sfumato.imports.imported import CIFAR_10
+from sfumato.inputs import Inputs
+from sfumato.soft_labels import SoftLabels
+from sfumato_papers.rerun import Rerun
+from sfumato_papers.scale import Scale
+from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, label_sets
+
+if TYPE_CHECKING:
+    from sfumato.learn.grid import Grid
+    from sfumato.learn.preparing import Prepared
+    from sfumato.learn.recipe import Recipe
+    from sfumato.learn.splits import Fold
+
+SEEDS = {Scale.SMALL: 3, Scale.CPU: 4, Scale.FULL: 3}
+EPOCHS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 150}
+N_PICTURES = {Scale.SMALL: 2000, Scale.CPU: 10_000, Scale.FULL: 10_000}
+"""How many test pictures of CIFAR-10 are learnt from or predicted."""
+HELD_OUT = 0.3
+NETWORKS = {
+    Scale.SMALL: ("small",),
+    Scale.CPU: ("small",),
+    Scale.FULL: ("vgg-15-bn", "resnet-110", "wrn-28-10", "densenet-bc-100-12", "shake-shake-26"),
+}
+N_FOLDS = 10
+
+FEW_SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 10}
+FEW_EPOCHS = {
+    80: {Scale.SMALL: 4, Scale.CPU: 20, Scale.FULL: 150},
+    8: {Scale.SMALL: 15, Scale.CPU: 40, Scale.FULL: 150},
+}
+N_TESTED = {Scale.SMALL: 500, Scale.CPU: 2000, Scale.FULL: 9000}
+"""How many further pictures are predicted by networks that learnt from few."""
+
+
+def scaled_down(scale: Scale) -> str:
+    """In what the trainings on many pictures are smaller than the paper's."""
+    if scale == Scale.FULL:
+        return ""
+    n = scale.of(N_PICTURES)
+    fewer = "" if n == 10_000 else f" of {n:,} pictures for 10,000"
+    return (
+        f"the small network (16, 32, 64 channels) for VGG, ResNet, WRN, DenseNet and Shake-Shake; {scale.of(EPOCHS)} "
+        f"epochs in one cycle, without augmentation; one split, {1 - HELD_OUT:.0%} learnt from{fewer}, for ten-fold "
+        f"cross-validation; the mean of {scale.of(SEEDS)} seeds for the best one"
+    )
+
+
+def few_scaled_down(scale: Scale) -> str:
+    """The same of trainings on few pictures."""
+    if scale == Scale.FULL:
+        return ""
+    return (
+        f"the small network (16, 32, 64 channels) for the paper's five; {scale.of(FEW_EPOCHS[80])} and "
+        f"{scale.of(FEW_EPOCHS[8])} epochs in one cycle, without augmentation; {scale.of(FEW_SEEDS)} seeds, each with "
+        f"its own draw of pictures; {scale.of(N_TESTED):,} other pictures to predict"
+    )
+
+
+def pictures(rerun: Rerun) -> Inputs:
+    return rerun.once("pictures", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=CIFAR_10))
+
+
+def trained(rerun: Rerun) -> list[Path]:
+    """The folders with networks that learnt each label set, one a network."""
+
+    def found() -> list[Path]:
+        data = _prepared(rerun, _some(rerun))
+        folds = folds_of(rerun.scale, data)
+        every = label_sets(rerun)
+        return [
+            rerun.train(f"label-sets-{name}", data=data, folds=folds, grid=grid(every, rerun.scale, name, rerun.device))
+            for name in rerun.scale.of(NETWORKS)
+        ]
+
+    return rerun.once("trained", found)
+
+
+def predictions(rerun: Rerun) -> list[Trained]:
+    """What they predict for the pictures they did not learn from."""
+    return rerun.once("predictions", lambda: [run for folder in trained(rerun) for run in read_runs(folder)])
+
+
+def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[Trained]:
+    """Networks that learnt from so many pictures a class, drawn anew for every seed."""
+    from sfumato.learn.splits import Fold
+
+    every = {name: label_sets(rerun)[name] for name in names}
+    shown = pictures(rerun)
+    assert shown.labels is not None
+    for seed in range(rerun.scale.of(FEW_SEEDS)):
+        rng = np.random.default_rng([2023, per_class, seed])
+        learnt = drawn_by_class(shown.labels, per_class, rng)
+        others = np.setdiff1d(np.arange(len(shown)), learnt)
+        tested = rng.permutation(others)[: rerun.scale.of(N_TESTED)]
+        numbers = np.sort(np.concatenate([learnt, tested]))
+        data, is_learnt = _prepared(rerun, numbers), np.isin(numbers, learnt)
+        fold = Fold(0, np.flatnonzero(is_learnt), np.flatnonzero(~is_learnt))
+        for name in rerun.scale.of(NETWORKS):
+            rerun.train(
+                f"few-{per_class}/{name}-{seed}",
+                data=data,
+                folds=[fold],
+                grid=few_grid(every, rerun.scale, name, per_class, seed, rerun.device),
+            )
+    return read_runs(rerun.runs / str(rerun.scale) / f"few-{per_class}")
+
+
+def drawn_by_class(labels: Sequence[str], per_class: int, rng: np.random.Generator) -> np.ndarray:
+    """So many of every class at random, by number."""
+    named = np.array(labels)
+    return np.sort(
+        np.concatenate([rng.permutation(np.flatnonzero(named == each))[:per_class] for each in sorted(set(labels))])
+    )
+
+
+def grid(sets: Mapping[str, SoftLabels], scale: Scale, network: str, device: str = "cpu") -> Grid:
+    return _grid(sets, tuple(range(scale.of(SEEDS))), recipe(scale, scale.of(EPOCHS)), network, device)
+
+
+def few_grid(
+    sets: Mapping[str, SoftLabels], scale: Scale, network: str, per_class: int, seed: int, device: str = "cpu"
+) -> Grid:
+    return _grid(sets, (seed,), recipe(scale, scale.of(FEW_EPOCHS[per_class]), batch_size=32), network, device)
+
+
+def _grid(sets: Mapping[str, SoftLabels], seeds: tuple[int, ...], how: Recipe, network: str, device: str) -> Grid:
+    from sfumato.learn.grid import Grid
+    from sfumato.learn.networks import NAMED
+
+    targets = {name: LabelSet(LabelTable(labels)) for name, labels in sets.items()}
+    return Grid(targets=targets, networks={network: NAMED[network]}, seeds=seeds, recipe=how, device=device)
+
+
+def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
+    """In one cycle at smaller scales; at full scale in steps, with crops and flips."""
+    from sfumato.learn.augmenting import CropAndFlip
+    from sfumato.learn.optimisers import Sgd
+    from sfumato.learn.recipe import Recipe
+    from sfumato.learn.schedules import OneCycle, Steps
+
+    optimiser = Sgd(rate=0.1, momentum=0.9, weight_decay=1e-4)
+    if scale == Scale.FULL:
+        ends = (epochs // 2, epochs * 3 // 4)
+        return Recipe(
+            epochs=epochs,
+            batch_size=128,
+            optimiser=optimiser,
+            schedule=Steps(ends, 0.1),
+            augmentation=CropAndFlip(),
+            dynamics="none",
+        )
+    return Recipe(
+        epochs=epochs, batch_size=batch_size, optimiser=optimiser, schedule=OneCycle(), clip=1.0, dynamics="none"
+    )
+
+
+def folds_of(scale: Scale, data: Prepared) -> list[Fold]:
+    from sfumato.learn.splits import KFold, Share
+
+    split = KFold(N_FOLDS) if scale == Scale.FULL else Share(HELD_OUT)
+    return split.folds(data.lesson)
+
+
+def _some(rerun: Rerun) -> np.ndarray:
+    shown = pictures(rerun)
+    assert shown.labels is not None
+    n = rerun.scale.of(N_PICTURES)
+    return drawn_by_class(shown.labels, n // len(CIFAR_10), np.random.default_rng(2023))
+
+
+def _prepared(rerun: Rerun, numbers: np.ndarray) -> Prepared:
+    from sfumato.learn.preparing import prepared
+
+    return prepared(pictures(rerun).take(numbers), classes=CIFAR_10)
