@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sfumato.evaluate import METRICS, Compared
 from sfumato.evaluate.metrics import RMSCalibration, Wasserstein
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 N_CLASSES = 6
 N_VOTES = 50

@@ -21,7 +21,7 @@ from pages import markdown, write
 from sfumato import Annotations
 from sfumato.imports import Cifar10S
 from sfumato.label import TopTwoClamp
-from sfumato.payloads import Tokens, TopTwo, payload_kind
+from sfumato.tables.payloads import Tokens, TopTwo, payload_kind
 from sfumato_papers.collins_2022.keystroke_model import (
     BOXES,
     SECONDS,

@@ -43,7 +43,7 @@ from sfumato.learn.runs import Run
 from sfumato.learn.targets import target_named
 from sfumato.learn.task import Task
 from sfumato.learn.training import Training
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""

@@ -21,7 +21,7 @@ from sfumato.imports import Cifar10H, FashionMnistH
 from sfumato.learn.experiment import Experiment
 from sfumato.learn.grid_file import GridFile
 from sfumato.learn.workers import carry_out_all
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
 TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "shuffled", "entropy-matched")

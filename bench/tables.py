@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.texts import Coded
+from sfumato.tables.text_columns import Coded
 
 CLASSES = tuple(f"class-{k}" for k in range(10))
 LIMIT_MB = 2000

@@ -27,8 +27,8 @@ from sfumato.learn.schedules import SCHEDULES
 from sfumato.learn.targets import TARGETS
 from sfumato.pay import BONUS_RULES
 from sfumato.pay.reconciling import MISMATCHES
-from sfumato.payloads import PAYLOAD_KINDS
 from sfumato.plan.indices import INDICES
+from sfumato.tables.payloads import PAYLOAD_KINDS
 from sfumato.transform import TRANSFORMS
 
 ROOT = Path(__file__).parent.parent

@@ -13,7 +13,7 @@ import pytest
 from home import Home
 from made_up_sets import HOMES, made_up_sources, served
 
-from sfumato.errors import BadFile, NoReply, UnknownName
+from sfumato.tables.errors import BadFile, NoReply, UnknownName
 from sfumato_papers.digest import digest_of
 from sfumato_papers.published_data import PublishedData, cache_folder
 

@@ -15,8 +15,8 @@ import pytest
 from home import Fault, Home
 from made_up_sets import HOMES, made_up_sources, served
 
-from sfumato.errors import BadFile, CannotWrite, NoReply, UnknownName
 from sfumato.imports import Cifar10H, Cifar10S, FashionMnistH, HMix
+from sfumato.tables.errors import BadFile, CannotWrite, NoReply, UnknownName
 from sfumato_papers.download import download, in_order
 from sfumato_papers.http_file import Fetcher
 from sfumato_papers.sources import SOURCES

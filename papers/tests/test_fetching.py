@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from home import Fault, Home
 
-from sfumato.errors import BadFile, NoReply, Refused
+from sfumato.tables.errors import BadFile, NoReply, Refused
 from sfumato_papers.dataset_source import Source, Upstream
 from sfumato_papers.http_file import Fetcher
 

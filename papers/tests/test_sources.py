@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sfumato_papers
-from sfumato.errors import UnknownName
+from sfumato.tables.errors import UnknownName
 from sfumato_papers import PAPERS
 from sfumato_papers.converters import CONVERTERS
 from sfumato_papers.dataset_source import Source, under
@@ -110,7 +110,7 @@ def test_arrays_count_by_name_type_shape_and_value_not_by_their_packing(tmp_path
 def test_a_damaged_archive_is_no_released_one(tmp_path: Path) -> None:
     np.savez(tmp_path / "counts.npz", counts=np.arange(100))
     whole = (tmp_path / "counts.npz").read_bytes()
-    source = Source("x", "", "", "", "", {"counts.npz": digest.digest_of(tmp_path / "counts.npz")})
+    source = Source("x", "", "", "", "", {"counts.npz": digest_of(tmp_path / "counts.npz")})
     assert source.differing(tmp_path) == ()
     (tmp_path / "counts.npz").write_bytes(whole[:-30])
     assert source.differing(tmp_path) == ("counts.npz",)

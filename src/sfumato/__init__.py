@@ -10,31 +10,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.annotations import Annotations
-    from sfumato.beliefs import Beliefs
-    from sfumato.doubt import Doubt
-    from sfumato.errors import SfumatoError, SfumatoWarning
     from sfumato.evaluate import score
     from sfumato.plan.deciding import decide
     from sfumato.plan.plan_file import Plan
     from sfumato.report.evidence import Evidence
     from sfumato.report.report import Report
-    from sfumato.scores import Scores
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.doubt import Doubt
+    from sfumato.tables.errors import SfumatoError, SfumatoWarning
+    from sfumato.tables.scores import Scores
+    from sfumato.tables.soft_labels import SoftLabels
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Annotations": "sfumato.annotations",
-    "Beliefs": "sfumato.beliefs",
-    "Doubt": "sfumato.doubt",
+    "Annotations": "sfumato.tables.annotations",
+    "Beliefs": "sfumato.tables.beliefs",
+    "Doubt": "sfumato.tables.doubt",
     "Evidence": "sfumato.report.evidence",
     "Plan": "sfumato.plan.plan_file",
     "Report": "sfumato.report.report",
-    "Scores": "sfumato.scores",
-    "SfumatoError": "sfumato.errors",
-    "SfumatoWarning": "sfumato.errors",
-    "SoftLabels": "sfumato.soft_labels",
+    "Scores": "sfumato.tables.scores",
+    "SfumatoError": "sfumato.tables.errors",
+    "SfumatoWarning": "sfumato.tables.errors",
+    "SoftLabels": "sfumato.tables.soft_labels",
     "decide": "sfumato.plan.deciding",
     "score": "sfumato.evaluate",
 }

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato import Beliefs
 from sfumato.aggregate import Majority
-from sfumato.errors import BadProbabilities, BadTable, UnknownName
+from sfumato.tables.errors import BadProbabilities, BadTable, UnknownName
 
 ITEMS, PEOPLE, LABELS = ["x", "x", "y"], ["b", "a", "b"], ["dog", "cat", "dog"]
 

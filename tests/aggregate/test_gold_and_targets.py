@@ -11,7 +11,7 @@ import pytest
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregate import AGGREGATORS, Beside, DawidSkene, Glad, Mace, Majority, Mean, OneCoin, Target, calibrate
-from sfumato.errors import BadSetting, BadTable
+from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.transform import Infill
 
 CLASSES = ("cat", "dog", "fox")

@@ -14,7 +14,7 @@ import pytest
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregate import AGGREGATORS, Aggregator, Answers, Beside, Mean, aggregator_named, intervals
 from sfumato.aggregate.weights import read_weights
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
 CLASSES = ("cat", "dog", "fox")
 

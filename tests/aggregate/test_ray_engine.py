@@ -22,8 +22,8 @@ from sfumato.aggregate import ray_engine as module
 from sfumato.aggregate.engine import Sums, quiet
 from sfumato.aggregate.passes import VotePass
 from sfumato.aggregate.ray_engine import RayEngine, RayParts
-from sfumato.cluster import connection, local_cluster
-from sfumato.errors import BadSetting, MissingExtra
+from sfumato.jobs import connection, local_cluster
+from sfumato.tables.errors import BadSetting, MissingExtra
 
 # Asked for, not imported: a local cluster has settings to make before Ray is imported.
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
@@ -261,7 +261,7 @@ def test_ray_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     def without_ray(name: str) -> object:
         return None if name == "ray" else find_spec(name)
 
-    monkeypatch.setattr("sfumato.cluster.find_spec", without_ray)
+    monkeypatch.setattr("sfumato.jobs.find_spec", without_ray)
     with pytest.raises(MissingExtra, match=r'--engine ray.*pip install "sfumato\[scale\]"'):
         RayEngine(2)
 

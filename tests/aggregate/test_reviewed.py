@@ -22,10 +22,10 @@ from sfumato.aggregate import (
     update,
 )
 from sfumato.cli import group
-from sfumato.errors import BadSetting
-from sfumato.joining import coded_texts
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.string_dictionary import coded_texts
 
-pytestmark = pytest.mark.filterwarnings("ignore::sfumato.errors.SfumatoWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::sfumato.tables.errors.SfumatoWarning")
 
 
 def crowd(n_people: int, n_items: int = 100, first: int = 0) -> Beliefs:

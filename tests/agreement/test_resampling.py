@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato import Beliefs, resampling
+from sfumato import Beliefs
 from sfumato.agreement import (
     AlphaDistributions,
     AlphaNominal,
@@ -18,7 +18,8 @@ from sfumato.agreement import (
     agreement,
 )
 from sfumato.agreement.answers import Answers
-from sfumato.texts import Coded
+from sfumato.tables import bootstrap
+from sfumato.tables.text_columns import Coded
 
 
 def simulated(n_items: int, rng: np.random.Generator, n_people: int = 4, n_classes: int = 3) -> Beliefs:
@@ -57,7 +58,7 @@ def test_groups_of_items_give_the_same_interval(monkeypatch: pytest.MonkeyPatch)
     beliefs = simulated(4000, np.random.default_rng(0))
     measures = [AlphaNominal(), AlphaOrdinal(), AlphaDistributions(), TotalVariation()]
     each = agreement(beliefs, measures=measures, resamples=2000, rng=np.random.default_rng(1))
-    monkeypatch.setattr(resampling, "MOST_BLOCKS", 1000)
+    monkeypatch.setattr(bootstrap, "MOST_BLOCKS", 1000)
     joined = agreement(beliefs, measures=measures, resamples=2000, rng=np.random.default_rng(1))
     np.testing.assert_allclose(joined.value, each.value, atol=1e-12)
     np.testing.assert_allclose(joined.high - joined.low, each.high - each.low, rtol=0.12)

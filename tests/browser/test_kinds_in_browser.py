@@ -13,15 +13,15 @@ from playwright.sync_api import Page, expect
 from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer, by_touch, rows
-from sfumato.annotations import Annotations
 from sfumato.elicit.kind import Stimulus
 from sfumato.elicit.kinds import KINDS, kind_of
 from sfumato.elicit.kinds.top_two.kind import TopTwo
-from sfumato.errors import InvalidAnswer
 from sfumato.label import TopTwoClamp
-from sfumato.payloads import payload_kind
 from sfumato.study import Study
 from sfumato.study_file import read_study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import InvalidAnswer
+from sfumato.tables.payloads import payload_kind
 from sfumato_papers.collins_2022.keystroke_model import (
     nearest_tokens,
     operators,

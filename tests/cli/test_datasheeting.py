@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from sfumato.aggregate import Mean
 from sfumato.cli.datasheeting import command
-from sfumato.errors import SfumatoError
 from sfumato.label import TopTwoClamp
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.soft_labels import SoftLabels
 
 
 def run(*arguments: object) -> str:

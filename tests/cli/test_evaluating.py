@@ -15,9 +15,9 @@ from click.testing import CliRunner
 
 from sfumato import SoftLabels
 from sfumato.cli.evaluating import STRATA_LINES, command
-from sfumato.errors import SfumatoError, SfumatoWarning
 from sfumato.evaluate import STRATA
-from sfumato.scores import Scores
+from sfumato.tables.errors import SfumatoError, SfumatoWarning
+from sfumato.tables.scores import Scores
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
 ONE = ("--predicted", "p.parquet", "--people", "people.parquet")

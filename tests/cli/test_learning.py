@@ -18,7 +18,6 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli.learning import TARGET_LINES, command
-from sfumato.errors import SfumatoError
 from sfumato.learn.crowds import CROWDS
 from sfumato.learn.mixing import MIXINGS
 from sfumato.learn.networks import NAMED, NETWORKS
@@ -27,6 +26,7 @@ from sfumato.learn.runs import Run
 from sfumato.learn.schedules import SCHEDULES
 from sfumato.learn.splits import SPLITS
 from sfumato.learn.targets import TARGETS
+from sfumato.tables.errors import SfumatoError
 
 ROOT = Path(__file__).parent.parent.parent
 SFUMATO = Path(sys.executable).parent / "sfumato"

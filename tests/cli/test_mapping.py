@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from sfumato.cli import duplicating, mapping, representing
 from sfumato.cli import learning as learning_command
-from sfumato.errors import SfumatoError
 from sfumato.evaluate.cartography import DataMap
-from sfumato.scores import Scores
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.scores import Scores
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from sfumato import SoftLabels
 from sfumato.cli.planning import command
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 
 SMALL = ("--resamples", "20", "--most", "20")
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from sfumato import Annotations, SoftLabels
 from sfumato.cli.planning import command
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 
 N = 40
 

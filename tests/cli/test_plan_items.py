@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from sfumato import Beliefs, Plan, SoftLabels
 from sfumato.cli.planning import command
-from sfumato.errors import SfumatoError, SfumatoWarning
+from sfumato.tables.errors import SfumatoError, SfumatoWarning
 
 CLASSES = ["cat", "dog", "emu"]
 

@@ -14,7 +14,7 @@ from plan_document import DOCUMENT
 from sfumato import SoftLabels
 from sfumato.cli.planning import command
 from sfumato.cli.studying import command as study_command
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.cli import plan_replay
-from sfumato.errors import SfumatoError
 from sfumato.plan.indices import INDICES
+from sfumato.tables.errors import SfumatoError
 
 CLASSES = ("cat", "dog", "owl")
 

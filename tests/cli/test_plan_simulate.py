@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli import plan_simulate
-from sfumato.errors import SfumatoError
 from sfumato.plan.grids import Grid
 from sfumato.plan.kind_names import label_kind_named
 from sfumato.plan.kinds import LABEL_KINDS, Hard, Soft, Sparse
+from sfumato.tables.errors import SfumatoError
 
 
 @pytest.fixture(autouse=True)

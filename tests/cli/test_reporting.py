@@ -12,7 +12,7 @@ import trained
 from click.testing import CliRunner
 
 from sfumato.cli import reporting
-from sfumato.errors import BadFile, BadSetting, MissingExtra, SfumatoError
+from sfumato.tables.errors import BadFile, BadSetting, MissingExtra, SfumatoError
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,10 @@ from click.testing import CliRunner
 from measuring import most_bytes
 
 from sfumato.cli.sharing import FORMAT_LINES, command
-from sfumato.errors import SfumatoError
 from sfumato.imports import Cifar10H
 from sfumato.share import FORMATS
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.soft_labels import SoftLabels
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
 MOST_BYTES = 10**9

@@ -14,7 +14,7 @@ from platform_study import arrives, door, prolific, through, write_platform_stud
 from site_client import asked_site
 
 from sfumato.cli import group
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 
 IDS = [(f"pidA{n}b3c4", f"sesA{n}b3c4") for n in range(4)]
 BONUS = '[pay.bonus]\nrule = "agreement"\nmost = 1.0\n'

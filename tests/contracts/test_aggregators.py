@@ -33,7 +33,7 @@ from sfumato.aggregate import (
 from sfumato.aggregate import answers as answers_module
 from sfumato.aggregate.aggregation import Earlier, labels_of
 from sfumato.aggregate.mean import mean_of
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 CLASSES = ("cat", "dog", "fox", "owl")
 POOLS = ("mean", "log-pool", "reliability-pool")

@@ -19,13 +19,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato import Annotations, payloads
+from sfumato import Annotations
 from sfumato.elicit.kind import Item, Kind, Stimulus, folder_of, label_of
 from sfumato.elicit.kinds import KINDS, Choice, Mixture, Tokens, TopTwo, kind_named, kind_of
-from sfumato.errors import BadSetting, InvalidAnswer, UnknownName
 from sfumato.label import LABELERS, ClassSimilarity
-from sfumato.payloads import PAYLOAD_KINDS, payload_kind
 from sfumato.study import Framing, ItemSource, Question, Study, StudyClass
+from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting, InvalidAnswer, UnknownName
+from sfumato.tables.payloads import PAYLOAD_KINDS, payload_kind
 from sfumato.web.language import texts_in
 
 CLASSES = ("cat", "dog", "fox", "owl", "eel")

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato import Annotations, Beliefs
-from sfumato.errors import BadTable, InvalidAnswer, SfumatoError
 from sfumato.label import LABELERS, ClassSimilarity, Labeler, OneHot, TopTwoClamp, labeler_named
-from sfumato.payloads import PAYLOAD_KINDS
+from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoError
+from sfumato.tables.payloads import PAYLOAD_KINDS
 
 Answers = Callable[[str, int, int], Annotations]
 SIMILARITY = ClassSimilarity(("cat", "dog", "fox", "owl", "eel"), np.random.default_rng(1).random((5, 5)))

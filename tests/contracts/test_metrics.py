@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.evaluate import METRICS, Better, Compared, Estimate, Metric
 from sfumato.evaluate.metric import mean_over_items
-from sfumato.resampling import Interval, Resampling
+from sfumato.tables.bootstrap import Interval, Resampling
 
 CLASSES = ("cat", "dog", "fox", "owl")
 DIVERGENCES = ("kl_divergence", "brier", "brier_calibration", "brier_refinement", "jsd", "js_distance",

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sfumato.errors import BadSetting, UnknownName
 from sfumato.learn.mixing import MIXINGS, ClassPair, Mixed, Mixing, Mixup, mixing_named
 from sfumato.learn.mixing.mixed import Pairing
+from sfumato.tables.errors import BadSetting, UnknownName
 
 BATCH, CLASSES = 6, 4
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.errors import BadSetting, UnknownName
 from sfumato.learn.networks import (
     NAMED,
     NETWORKS,
@@ -28,6 +27,7 @@ from sfumato.learn.networks import (
 )
 from sfumato.learn.networks.layers import mean_head
 from sfumato.learn.stacking import Stack, can_stack
+from sfumato.tables.errors import BadSetting, UnknownName
 
 GREY, COLOUR, ODD = (1, 28, 28), (3, 32, 32), (2, 17, 19)
 

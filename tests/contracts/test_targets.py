@@ -12,7 +12,6 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import BadSetting, UnknownName
 from sfumato.learn.labels import FixedLabels, Labels, VotedLabels
 from sfumato.learn.lesson import Lesson, Pool, one_hot
 from sfumato.learn.targets import (
@@ -28,6 +27,7 @@ from sfumato.learn.targets import (
     Tempered,
     target_named,
 )
+from sfumato.tables.errors import BadSetting, UnknownName
 
 OPTIONS = {"original": "--original", "people": "--labels", "beliefs": "--beliefs", "predicted": "--teacher"}
 NEEDS: dict[str, set[str]] = {

@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 
 from sfumato import SoftLabels
 from sfumato.demo.digits import CLASSES, Digits, chosen_digits
-from sfumato.errors import BadSetting
-from sfumato.inputs import Inputs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.inputs import Inputs
 
 
 @pytest.fixture(scope="module")

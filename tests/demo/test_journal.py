@@ -10,7 +10,7 @@ import pytest
 from sfumato.demo import journal as journals
 from sfumato.demo import walking
 from sfumato.demo.journal import FILE_NAME, Journal, Step, content_hash
-from sfumato.errors import BadSetting, MissingExtra
+from sfumato.tables.errors import BadSetting, MissingExtra
 
 STEP = Step("copy", "sfumato copy {folder}/a.txt -o {folder}/b.txt", ("a.txt",), ("b.txt", "runs"))
 

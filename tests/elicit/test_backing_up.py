@@ -18,7 +18,7 @@ from sfumato.cli import restoring as restore_command
 from sfumato.elicit.backing_up import backup, restore
 from sfumato.elicit.database import StorePlace, reading_engine, writing_engine
 from sfumato.elicit.verifying import verify
-from sfumato.errors import BadFile, BadSetting, SfumatoError
+from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
 
 
 def heads(store: str | Path) -> list[tuple[int, str]]:

@@ -12,8 +12,8 @@ from PIL import Image
 
 from sfumato.elicit import pictures
 from sfumato.elicit.decoding import Decoder
-from sfumato.errors import BadFile, UnsafeFile
 from sfumato.study import Upscale
+from sfumato.tables.errors import BadFile, UnsafeFile
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from study_at_work import AtWork, Someone, at_work, plain_study
 
-from sfumato.annotations import Annotations
 from sfumato.elicit.arriving import arrived, checked, entry_key, note_check, unchecked
 from sfumato.elicit.database import StorePlace
 from sfumato.elicit.erasing import erased
@@ -18,8 +17,9 @@ from sfumato.elicit.participants import turnout_of
 from sfumato.elicit.platforms import Prolific
 from sfumato.elicit.platforms.platform import Arrival
 from sfumato.elicit.verifying import verify
-from sfumato.errors import BadSetting, NotThere
 from sfumato.study import People, Recruiting
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadSetting, NotThere
 
 STUDY = plain_study(recruiting=Recruiting("prolific", "DONE"))
 PERSON, SESSION = "pid5f0a9c1e77", "ses60d1b2aa77"

@@ -12,15 +12,15 @@ import pytest
 from study_at_work import AtWork, at_work, items_named, plain_study, sent
 
 from sfumato import Annotations
-from sfumato.annotations import SCHEMA
 from sfumato.elicit.codebook import codebook
 from sfumato.elicit.database import StorePlace
 from sfumato.elicit.exporting import RECORDS, Export, export
 from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.record import Record
-from sfumato.errors import BadTable
 from sfumato.study import ItemSource, People, PracticeItem, Question, Study, StudyClass
+from sfumato.tables.annotations import SCHEMA
+from sfumato.tables.errors import BadTable
 
 
 def written(at: AtWork, folder: Path, suffix: str = ".parquet") -> tuple[Export, Path, Path]:

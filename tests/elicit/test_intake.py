@@ -9,7 +9,7 @@ import pytest
 from study_at_work import Serve, items_named, sent
 
 from sfumato.elicit.person import RECEIPTS_AT_HAND
-from sfumato.errors import InvalidAnswer, NotThere
+from sfumato.tables.errors import InvalidAnswer, NotThere
 
 
 def test_an_answer_is_never_older_than_its_trial(serve: Serve) -> None:

@@ -13,8 +13,8 @@ from PIL import Image
 
 from sfumato.elicit.kind import Item
 from sfumato.elicit.pictures import Picture, blended, check_picture, picture_format, rendered
-from sfumato.errors import BadFile, UnsafeFile
 from sfumato.study import ItemSource, Upscale
+from sfumato.tables.errors import BadFile, UnsafeFile
 
 AS_IS = ItemSource(upscale=Upscale.NONE)
 

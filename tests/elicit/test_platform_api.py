@@ -17,7 +17,7 @@ from sfumato.elicit.platforms.calling import ATTEMPTS, Line, Request, pages_of, 
 from sfumato.elicit.platforms.columns import read_export
 from sfumato.elicit.platforms.mturk_api import signed
 from sfumato.elicit.platforms.platform import Arrival, Platform, Submission
-from sfumato.errors import BadSetting, BadTable, NoReply, Refused
+from sfumato.tables.errors import BadSetting, BadTable, NoReply, Refused
 
 ME = Arrival("personA", "study1", "session1")
 both = pytest.mark.parametrize("platform", [Prolific(), MTurk()], ids=lambda each: each.name)

@@ -11,7 +11,6 @@ import msgspec
 import numpy as np
 import pytest
 
-from sfumato import payloads
 from sfumato.elicit.kind import Item, Stimulus
 from sfumato.elicit.kinds.plausible.kind import Plausible
 from sfumato.elicit.kinds.scale import nearest_on_scale, on_scale
@@ -19,8 +18,9 @@ from sfumato.elicit.kinds.similarity.kind import Similarity
 from sfumato.elicit.kinds.sliders.kind import Sliders
 from sfumato.elicit.kinds.triplet.kind import Triplet, _numbered_pair
 from sfumato.elicit.kinds.typicality.kind import Typicality
-from sfumato.errors import BadSetting, InvalidAnswer
 from sfumato.study import Framing, ItemSource, Study, StudyClass
+from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting, InvalidAnswer
 
 STUDY = Study("pets", "Pets", tuple(map(StudyClass, ("cat", "dog", "ship"))), ItemSource(folder=Path("pets")))
 ONE = Stimulus("x")

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from sfumato import SoftLabels
-from sfumato.doubt import entropy
 from sfumato.elicit.kind import Item, Stimulus
 from sfumato.elicit.kinds import KINDS, kind_of
 from sfumato.elicit.simulated import Asked, FittedAnnotator, SimulatedAnnotator, Truth, drawn_annotators
-from sfumato.errors import BadSetting, BadTable
 from sfumato.label import ClassSimilarity
 from sfumato.label.simulated import SimulatedTopTwo
 from sfumato.study import ItemSource, Question, Study, StudyClass
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadSetting, BadTable
 
 CLASSES = ("cat", "dog", "horse", "ship", "truck")
 TRUTH = np.array([0.6, 0.25, 0.1, 0.05, 0.0])

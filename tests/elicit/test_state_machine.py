@@ -40,8 +40,8 @@ from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN, answers, items, refuse
 from sfumato.elicit.standing import Outcome, Sent, Standing
 from sfumato.elicit.turns import Turns
 from sfumato.elicit.writer import Request, Writer
-from sfumato.errors import InvalidAnswer, NotThere, StoreDown
 from sfumato.study import Deeper, Limits, People, PracticeItem, Question, Study
+from sfumato.tables.errors import InvalidAnswer, NotThere, StoreDown
 
 LEASE = 60
 MOST_AT_ONCE = 3

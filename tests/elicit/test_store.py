@@ -18,7 +18,7 @@ from study_at_work import AtWork, at_work, items_named, plain_study, sent
 from sfumato.elicit import store as statements
 from sfumato.elicit.database import LATEST, StorePlace, only_server, reading_engine, writing_engine
 from sfumato.elicit.schema import METADATA
-from sfumato.errors import BadFile, BadSetting, SfumatoError
+from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
 
 UNWRITABLE = Path("/proc/sfumato")
 """A folder that nobody, not even root, can make."""

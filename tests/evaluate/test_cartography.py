@@ -13,14 +13,14 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import spearmanr
 
 from sfumato import SoftLabels
-from sfumato.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.evaluate.cartography import DataMap, data_map
 from sfumato.evaluate.epoch_shifts import epoch_shifts
 from sfumato.evaluate.human_doubt import HumanDoubt, doubt_correlations
 from sfumato.evaluate.rank_correlation import pulls, rank_correlation, spearman
 from sfumato.evaluate.regions import REGIONS, Region, Shares, Thresholds
 from sfumato.evaluate.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
-from sfumato.files import Rows
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
+from sfumato.tables.files import Rows
 
 BY_HAND = {"a": [0.2, 0.4, 0.9], "b": [1.0, 1.0, 1.0], "c": [0.1, 0.0, 0.2]}
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.evaluate import Trained, compare_runs, measure_runs, metric_named, scores_over_seeds
 from sfumato.evaluate.metrics import Brier, CrossEntropy
 from sfumato.evaluate.paired_tests import (
@@ -25,6 +24,7 @@ from sfumato.evaluate.paired_tests import (
     t_interval,
     wilcoxon,
 )
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
 RNG = np.random.default_rng(0)
 
@@ -284,7 +284,7 @@ def test_a_metric_with_intervals_of_its_own() -> None:
 
 def test_draws_are_those_of_the_figure() -> None:
     from sfumato.evaluate.metric import Drawn, from_influence, from_sums, mean_over_items, ratio
-    from sfumato.resampling import Resampling
+    from sfumato.tables.bootstrap import Resampling
 
     resampling = Resampling.of(50, level=0.9, draws=300, rng=np.random.default_rng(1))
     values, weights = RNG.normal(2, 1, 50), RNG.integers(0, 2, 50).astype(float)
@@ -318,7 +318,7 @@ def test_intervals_over_items_of_one_seed_are_the_metrics_own() -> None:
 def test_left_out_groups_move_a_mean_as_its_draws_do() -> None:
     from sfumato.evaluate.measuring import _jackknifed
     from sfumato.evaluate.pairing import compared_runs
-    from sfumato.resampling import Resampling
+    from sfumato.tables.bootstrap import Resampling
 
     (beside,) = compared_runs(trained.grid(["soft"], [0]), people=trained.people())
     resampling = Resampling.of(len(beside), level=0.95, draws=2000, rng=np.random.default_rng(0))

@@ -10,10 +10,10 @@ import pytest
 import trained
 
 from sfumato import SoftLabels
-from sfumato.errors import BadFile, SfumatoWarning
 from sfumato.evaluate import Trained, compare_runs, measure_runs, read_runs, scores_over_seeds, stratification_named
 from sfumato.evaluate.conditions import joined, order_of
 from sfumato.evaluate.metrics import Brier, CrossEntropy
+from sfumato.tables.errors import BadFile, SfumatoWarning
 
 WORSE = {"clean": 0.0, "jpeg/2": 0.3, "jpeg/10": 0.6}
 

@@ -7,9 +7,9 @@ import pytest
 import trained
 
 from sfumato import SoftLabels
-from sfumato.errors import UnknownName
 from sfumato.evaluate import cross_label, kinds_of_labels, measure_against
 from sfumato.evaluate.metrics import Brier
+from sfumato.tables.errors import UnknownName
 
 
 def test_kinds_of_labels_by_hand() -> None:

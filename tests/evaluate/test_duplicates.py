@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.errors import BadSetting, BadTable
 from sfumato.evaluate import near_images
 from sfumato.evaluate.duplicates import find_duplicates, normalised
 from sfumato.evaluate.near_images import near_pairs
-from sfumato.inputs import Inputs
+from sfumato.tables.errors import BadSetting, BadTable
+from sfumato.tables.inputs import Inputs
 
 
 def pictures(n: int, colours: int = 3, size: int = 16, seed: int = 0) -> np.ndarray:

@@ -14,7 +14,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import BadSetting
 from sfumato.evaluate import Compared, Estimate, metric_named
 from sfumato.evaluate.metrics import (
     AURC,
@@ -29,7 +28,8 @@ from sfumato.evaluate.metrics import (
 from sfumato.evaluate.metrics.entropy_spearman import Ranked
 from sfumato.evaluate.metrics.smooth_ece import FINE
 from sfumato.evaluate.metrics.smoothing import on_grid, smoothed, trapezoid
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.errors import BadSetting
 
 
 def beside(predicted: Any, people: Any, **more: Any) -> Compared:

@@ -7,9 +7,9 @@ import pytest
 import trained
 from scipy import stats
 
-from sfumato.errors import BadTable, UnknownName
 from sfumato.evaluate import Measured, Trained, kinds_of_labels, measure_against, mode_shift
 from sfumato.evaluate.metrics import Brier, CrossEntropy
+from sfumato.tables.errors import BadTable, UnknownName
 
 
 def measured(runs: list[Trained]) -> dict[str, Measured]:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import trained
 
-from sfumato.errors import BadFile
 from sfumato.evaluate import compare_runs, cross_label, kinds_of_labels, measure_against, measure_runs, mode_shift
 from sfumato.evaluate import scores_over_seeds as over_seeds
 from sfumato.evaluate.metrics import Brier, CrossEntropy
@@ -21,6 +20,7 @@ from sfumato.evaluate.paper_tables import (
     table_of_mode_shift,
     table_of_scores,
 )
+from sfumato.tables.errors import BadFile
 
 METRICS = [Brier(), CrossEntropy()]
 SMALL = PaperTable(

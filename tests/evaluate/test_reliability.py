@@ -9,7 +9,7 @@ import pytest
 from sfumato.evaluate import Compared
 from sfumato.evaluate.metrics import ECE
 from sfumato.evaluate.reliability import reliability, smooth_reliability
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 
 def sure_by(confidence: np.ndarray, right: np.ndarray) -> Compared:

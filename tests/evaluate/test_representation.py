@@ -13,13 +13,13 @@ import pytest
 from scipy.stats import spearmanr
 
 from sfumato import Annotations
-from sfumato.errors import BadTable, InvalidAnswer, SfumatoWarning
 from sfumato.evaluate.ceilings import leave_one_out, split_half, triplet_disagreement
 from sfumato.evaluate.features import Features
 from sfumato.evaluate.judgments import implied_triplets, ratings_of, triplets_of
 from sfumato.evaluate.rank_correlation import rank_correlation
 from sfumato.evaluate.representation import Alike, Over, alike, represent
 from sfumato.evaluate.sharing import shared_variance
+from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoWarning
 
 
 def annotations(rows: list[tuple[str, str, str, dict[str, object]]]) -> Annotations:

@@ -11,8 +11,8 @@ import pytest
 import trained
 
 from sfumato import SoftLabels
-from sfumato.errors import BadFile, BadTable, SfumatoWarning
 from sfumato.evaluate import read_runs
+from sfumato.tables.errors import BadFile, BadTable, SfumatoWarning
 
 FIRST, REST = slice(0, 15), slice(15, None)
 

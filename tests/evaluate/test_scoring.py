@@ -9,7 +9,6 @@ import pytest
 
 import sfumato
 from sfumato import SoftLabels
-from sfumato.errors import BadProbabilities, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.evaluate import (
     Better,
     Compared,
@@ -24,8 +23,9 @@ from sfumato.evaluate import (
     stratification_named,
 )
 from sfumato.evaluate.metrics import Brier, CrossEntropy
-from sfumato.resampling import Resampling
-from sfumato.scores import Scores
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, SfumatoWarning, UnknownName
+from sfumato.tables.scores import Scores
 
 CLASSES = ["cat", "dog"]
 ITEMS = [f"i{i}" for i in range(40)]

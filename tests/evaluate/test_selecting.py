@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning
 from sfumato.evaluate.cartography import DataMap
 from sfumato.evaluate.regions import REGIONS, Region
 from sfumato.evaluate.selecting import deal, select
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 N = 300
 LABELS = {f"i{i}": "cat" if i % 3 else "dog" for i in range(N)}

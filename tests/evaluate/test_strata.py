@@ -9,9 +9,9 @@ import pytest
 import trained
 
 from sfumato import SoftLabels
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.evaluate import STRATA, Compared, Given, Stratum, compare, stratification_named
 from sfumato.evaluate.strata import Agreement, ByClass, EntropyQuantiles, Stratification, strata_of
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
 PROBS = [[1, 0], [0.5, 0.5], [0, 1], [0.9, 0.1], [0.2, 0.8]]
 

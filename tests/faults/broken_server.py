@@ -19,7 +19,7 @@ from sfumato.elicit import database, writer
 from sfumato.elicit.clock import Clock
 from sfumato.elicit.leases import Leases
 from sfumato.elicit.person import Person, Trial
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 from sfumato.web import pages, serving, wire
 
 LATE_SECONDS = 0.1

@@ -30,7 +30,7 @@ Target = Callable[[bytes], object]
 
 
 def _csv(folder: Path) -> Target:
-    from sfumato.files import read_rows
+    from sfumato.tables.files import read_rows
 
     file = folder / "table.csv"
 
@@ -42,7 +42,7 @@ def _csv(folder: Path) -> Target:
 
 
 def _document(folder: Path) -> Target:
-    from sfumato.files import read_document
+    from sfumato.tables.files import read_document
 
     file = folder / "document.json"
 
@@ -54,7 +54,7 @@ def _document(folder: Path) -> Target:
 
 
 def _parquet(folder: Path) -> Target:
-    from sfumato.files import read_rows
+    from sfumato.tables.files import read_rows
 
     file = folder / "table.parquet"
 
@@ -89,7 +89,7 @@ def _answer(_folder: Path) -> Target:
     shown = Stimulus("a", ("b", "c"), {"class": "cat", "of": ["a", "b"], "mix": 0.5})
 
     def read(data: bytes) -> object:
-        from sfumato.errors import SfumatoError
+        from sfumato.tables.errors import SfumatoError
 
         submission = decoded(SUBMISSION, data)
         for kind, study in asked:
@@ -170,7 +170,7 @@ def fuzz(name: str, seconds: int) -> None:
         read = TARGETS[name](folder)
         if name == "planted":
             read = atheris.instrument_func(read)
-        from sfumato.errors import SfumatoError
+        from sfumato.tables.errors import SfumatoError
 
         def once(data: bytes) -> None:
             try:

@@ -25,8 +25,8 @@ from sfumato.aggregate import (
     Target,
     Wawa,
 )
-from sfumato.errors import SfumatoWarning
 from sfumato.label import TopTwoClamp
+from sfumato.tables.errors import SfumatoWarning
 
 WITH_TRUTH = ("bluebird", "dog", "rte", "weather-cf", "sentiment-sp-amt", "face-sentiment")
 TRUTH_METHODS = [each for each in AGGREGATORS if each.target is Target.TRUTH]
@@ -172,7 +172,7 @@ def crowd(published: Path, request: pytest.FixtureRequest) -> CrowdSet:
     return CrowdSet(beliefs, truth, frame.select(task="item", worker="worker", label="label"))
 
 
-@pytest.mark.filterwarnings("ignore:.*has not converged:sfumato.errors.SfumatoWarning")
+@pytest.mark.filterwarnings("ignore:.*has not converged:sfumato.tables.errors.SfumatoWarning")
 @pytest.mark.parametrize("method", TRUTH_METHODS, ids=lambda method: method.name)
 def test_at_least_nearly_the_majority(crowd: CrowdSet, method: Any, request: pytest.FixtureRequest) -> None:
     found = crowd.accuracy(method())

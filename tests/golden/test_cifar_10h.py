@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from sfumato import SoftLabels
-from sfumato.doubt import entropy
 from sfumato.imports import Cifar10H
 from sfumato.label import OneHot
+from sfumato.tables.doubt import entropy
 
 
 def test_probabilities_elementwise(published: Path, cifar_10h: SoftLabels) -> None:

@@ -11,12 +11,12 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.doubt import entropy
 from sfumato.imports import Cifar10H, Cifar10S
 from sfumato.label import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.label.rules import Contradictions
 from sfumato.label.screening import screen
-from sfumato.payloads import TopTwo, decode, payload_kind
+from sfumato.tables.doubt import entropy
+from sfumato.tables.payloads import TopTwo, decode, payload_kind
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sfumato import Annotations, SoftLabels
-from sfumato.doubt import entropy
 from sfumato.label import ClassSimilarity, TopTwoClamp
 from sfumato.label.simulated import CLEAR, DOUBTFUL, AnswerStatistics, SimulatedTopTwo
 from sfumato.label.spreading import TopTwoArrays, read_top_two
-from sfumato.payloads import decode, payload_kind
+from sfumato.tables.doubt import entropy
+from sfumato.tables.payloads import decode, payload_kind
 
 INDEX = {name: k for k, name in enumerate(
     ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.annotations import Annotations
+from sfumato.tables.annotations import Annotations
 
 Written = Callable[[str, str], Path]
 

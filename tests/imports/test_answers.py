@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import BadTable
-from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import class_numbers, coded_columns, number_column, ordered_classes, second_answers
-from sfumato.texts import Coded
+from sfumato.tables.errors import BadTable
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.text_columns import Coded
 
 ROWS = Rows.of(pa.table({"label": ["x"]}))
 
@@ -47,7 +47,7 @@ def test_leading_zeros_do_not_count_but_keep_names_apart(found):
     assert ordered_classes(coded(found), (), ROWS, "label") == ("007", "7", "9", "010", "x")
 
 
-@pytest.mark.filterwarnings("ignore::sfumato.errors.SfumatoWarning")
+@pytest.mark.filterwarnings("ignore::sfumato.tables.errors.SfumatoWarning")
 @settings(deadline=None)
 @given(st.lists(st.text(min_size=1, max_size=4), min_size=1, unique=True), st.randoms())
 def test_the_order_of_classes_does_not_hang_on_the_order_of_rows(names, random):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadFile, BadTable
 from sfumato.imports import Cifar10H
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadFile, BadTable
+from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 

@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sfumato.errors import BadSetting, BadTable, SfumatoError
 from sfumato.imports import Cifar10S
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoError
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 FILE = "elicitations.csv.gz"

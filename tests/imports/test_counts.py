@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import BadTable
 from sfumato.imports import Counts
+from sfumato.tables.errors import BadTable
 
 TABLE = "item,cat,dog,ship\n007,3,1,0\n7,0,0,5\nNA,1,1,2\n"
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import BadTable, SfumatoError, SfumatoWarning, UnknownName
 from sfumato.imports import Crowd
+from sfumato.tables.errors import BadTable, SfumatoError, SfumatoWarning, UnknownName
 
 PUBLISHED = ("bluebird", "dog", "rte", "weather-cf", "sentiment-sp-amt", "face-sentiment")
 SIZES = {

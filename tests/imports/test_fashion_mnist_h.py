@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.errors import BadTable, SfumatoError
 from sfumato.imports import FashionMnistH
+from sfumato.tables.errors import BadTable, SfumatoError
 
 # The first three rows of the authors' fmh_counts.csv.
 PUBLISHED_CSV = "0,0,0,1,1,1,1,26,0,42\n25,1,33,0,4,1,7,1,0,0\n0,67,3,0,0,0,0,1,1,0\n"

@@ -9,9 +9,9 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, SfumatoError, UnknownName
 from sfumato.imports import HMix
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, SfumatoError, UnknownName
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 HEADER = (

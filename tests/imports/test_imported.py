@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.errors import BadFile, BadTable, Where
 from sfumato.imports.imported import find_file, naming
+from sfumato.tables.errors import BadFile, BadTable, Where
 
 
 def test_a_file_is_itself_whatever_its_name(written):

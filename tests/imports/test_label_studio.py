@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from sfumato.errors import BadFile, BadTable, SfumatoError, UnknownName
 from sfumato.imports import LabelStudio
-from sfumato.payloads import decode, payload_kind
+from sfumato.tables.errors import BadFile, BadTable, SfumatoError, UnknownName
+from sfumato.tables.payloads import decode, payload_kind
 
 PROLOGUE = {"project": 1, "file_upload": "x.csv", "updated_at": "2021-03-09T22:16:08.746926Z", "total_annotations": 1}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.errors import InvalidAnswer, UnknownName
 from sfumato.imports import Crowd, OwnAnnotations
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import InvalidAnswer, UnknownName
 
 HEADER = "item,annotator,kind,payload,trial,purpose,started_at,submitted_at,seconds\n"
 ROW = '1,a,choice/1,"{""class"": ""cat""}",3,label,2026-01-31T12:00:00.000Z,2026-01-31 12:00:01.250Z,1.25\n'

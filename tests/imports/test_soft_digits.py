@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import BadTable, SfumatoError, UnknownName
 from sfumato.imports import SoftDigits
+from sfumato.tables.errors import BadTable, SfumatoError, UnknownName
 
 DIGITS = (*"0123456789", "not a digit")
 

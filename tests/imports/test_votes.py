@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import BadTable
 from sfumato.imports.votes import counts_in, in_arrays, labels_from_counts, original_from_numbers
+from sfumato.tables.errors import BadTable
 
 
 @pytest.fixture

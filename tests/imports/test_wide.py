@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import BadTable, UnknownName
 from sfumato.imports import Wide
+from sfumato.tables.errors import BadTable, UnknownName
 
 TABLE = "picture,ann,bob,cleo\n007,cat,dog,\n7,,cat,cat\nNA,dog,,\n"
 ANSWERS = [

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations
-from sfumato.errors import BadSetting, InvalidAnswer
 from sfumato.label import (
     ClassSimilarity,
     Labeler,
@@ -29,6 +28,7 @@ from sfumato.label import (
     Typicality,
     plausible_doubt,
 )
+from sfumato.tables.errors import BadSetting, InvalidAnswer
 
 CLASSES = ("cat", "dog", "fox", "owl")
 

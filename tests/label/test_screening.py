@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Annotations, SoftLabels
-from sfumato.errors import BadSetting, BadTable, UnknownName
 from sfumato.label.rules import (
     RULE_SETS,
     Contradictions,
@@ -23,6 +22,7 @@ from sfumato.label.rules import (
     rules_named,
 )
 from sfumato.label.screening import JudgedChecks, Rule, Screening, screen, set_aside_in
+from sfumato.tables.errors import BadSetting, BadTable, UnknownName
 
 CLASSES = ("cat", "dog", "fox")
 

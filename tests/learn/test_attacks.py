@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.errors import BadSetting, SfumatoError, UnknownName
-from sfumato.inputs import Inputs
 from sfumato.learn.attacks import ATTACKS, Attack, Attacked, Fgsm, Pgd, attack_named, attacked
 from sfumato.learn.networks import LeNet
 from sfumato.learn.pictures import Scale
 from sfumato.learn.pixel_model import PixelModel
 from sfumato.learn.runs import Predictor
+from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName
+from sfumato.tables.inputs import Inputs
 
 WEIRD = Scale((0.9, -3.0, 0.1), (0.01, 7.0, 250.0))
 PLAIN = Scale((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from resume_job import Outcome, fingerprint, outcome_of, small_task
 
-from sfumato.errors import CannotWrite
 from sfumato.learn import carrying_out, training
 from sfumato.learn.carrying_out import LEFT, carry_out
 from sfumato.learn.draws import Draws
 from sfumato.learn.saved import Saved
 from sfumato.learn.training import Training
+from sfumato.tables.errors import CannotWrite
 
 NEVER = float("inf")
 

@@ -17,12 +17,12 @@ import pytest
 import torch
 from resume_job import fingerprint, outcome_of, small_task
 
-from sfumato.errors import BadFile, BadSetting, CannotWrite, SfumatoWarning
 from sfumato.learn import checkpoints as module
 from sfumato.learn.checkpoints import Checkpoints, forget
 from sfumato.learn.fingerprint import Fingerprint, hash_of
 from sfumato.learn.saved import Saved
 from sfumato.learn.training import Training
+from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoWarning
 
 
 def saved_after(n_epochs: int, job: str = "conv") -> Saved:

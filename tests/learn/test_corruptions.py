@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sfumato.errors import BadTable, MissingExtra
 from sfumato.learn.corruptions import (
     SEVERITIES,
     Brightness,
@@ -24,6 +23,7 @@ from sfumato.learn.corruptions import (
     ShotNoise,
     SpeckleNoise,
 )
+from sfumato.tables.errors import BadTable, MissingExtra
 
 
 def luck() -> np.random.Generator:

@@ -11,7 +11,6 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.errors import BadProbabilities, BadSetting, BadTable, SfumatoError, UnknownName
 from sfumato.learn.adapters import Adapted
 from sfumato.learn.crowds import (
     CROWDS,
@@ -25,6 +24,7 @@ from sfumato.learn.crowds import (
 )
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Pool
+from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, SfumatoError, UnknownName
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.5]], np.float32)
 ROWS = CrowdRows(

@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.errors import BadSetting, BadTable
 from sfumato.evaluate.features import Features
-from sfumato.inputs import Inputs
 from sfumato.learn.features import features_of
 from sfumato.learn.networks import LeNet, ResNet, SimpleFfn, Small
 from sfumato.learn.pictures import Scale
 from sfumato.learn.runs import Predictor
+from sfumato.tables.errors import BadSetting, BadTable
+from sfumato.tables.inputs import Inputs
 
 SHAPE = (1, 28, 28)
 

@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.errors import BadFile, BadSetting, SfumatoError, UnknownName
 from sfumato.learn.augmenting import CropAndFlip
 from sfumato.learn.choices import Choice, described, split_choices
 from sfumato.learn.grid import Grid, RunKey, RunRow, StackKey, write_table
@@ -21,6 +20,7 @@ from sfumato.learn.optimisers import Sgd
 from sfumato.learn.recipe import Recipe
 from sfumato.learn.schedules import Steps
 from sfumato.learn.targets import Hard, Smoothing, Soft
+from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, UnknownName
 
 ROOT = Path(__file__).parent.parent.parent
 

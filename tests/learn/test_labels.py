@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.errors import BadProbabilities
 from sfumato.learn.labels import FixedLabels, PooledLabels, VotedLabels
+from sfumato.tables.errors import BadProbabilities
 
 LAST = float(np.nextafter(1.0, 0.0))
 LAST_SINGLE = float(np.nextafter(np.float32(1), np.float32(0)))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.errors import BadProbabilities, BadTable, SfumatoError
 from sfumato.learn.lesson import Lesson, Pool, one_hot
+from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError
 
 ITEMS, CLASSES = ("a", "b", "c"), ("cat", "dog")
 PEOPLE = np.array([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]])

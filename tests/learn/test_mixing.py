@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from sfumato import Annotations, Beliefs
-from sfumato.errors import BadSetting, BadTable, InvalidAnswer
 from sfumato.label import Mixture
 from sfumato.learn.mixing import (
     Blend,
@@ -31,6 +30,7 @@ from sfumato.learn.mixing import (
     blends_of,
 )
 from sfumato.learn.mixing.mixed import Pairing
+from sfumato.tables.errors import BadSetting, BadTable, InvalidAnswer
 
 X = np.arange(3 * 1 * 2 * 2, dtype=np.float32).reshape(3, 1, 2, 2)
 Y = np.array(

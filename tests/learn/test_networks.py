@@ -11,11 +11,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sfumato.errors import BadSetting
 from sfumato.learn.networks import NAMED, DenseNet, LeNet, PyramidNet, ResNet, ShakeShake, WideResNet, network_named
 from sfumato.learn.networks.layers import JoinedChannels, PaddedChannels, Residual, Strided, he_normal, projection
 from sfumato.learn.networks.shake_shake import Shake
 from sfumato.learn.stacking import Stack, StackedDropout, can_stack
+from sfumato.tables.errors import BadSetting
 
 COLOUR = (3, 32, 32)
 

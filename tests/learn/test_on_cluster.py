@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.cluster import local_cluster
-from sfumato.errors import NotNow, UnknownName
+from sfumato.jobs import local_cluster
 from sfumato.learn.experiment import Experiment
 from sfumato.learn.grid import Grid
 from sfumato.learn.networks import Network, SimpleFfn
@@ -23,6 +22,7 @@ from sfumato.learn.runs import Run
 from sfumato.learn.splits import Share
 from sfumato.learn.targets import Hard, Soft
 from sfumato.learn.workers import carry_out_all
+from sfumato.tables.errors import NotNow, UnknownName
 
 GRID = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")

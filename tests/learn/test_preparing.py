@@ -8,11 +8,11 @@ import learning
 import numpy as np
 import pytest
 
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting, BadTable, UnknownName
-from sfumato.inputs import Inputs
 from sfumato.learn.preparing import prepared, read_original
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting, BadTable, UnknownName
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 
 IMAGES = np.arange(4 * 2 * 2, dtype=np.uint8).reshape(4, 2, 2)
 INPUTS = Inputs(("a", "b", "c", "d"), IMAGES)

@@ -13,8 +13,6 @@ import polars as pl
 import pytest
 import torch
 
-from sfumato.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
-from sfumato.inputs import Inputs
 from sfumato.learn.experiment import STACK, UNFINISHED, Experiment, _luck
 from sfumato.learn.grid import Grid, StackKey
 from sfumato.learn.networks import LeNet, SimpleFfn
@@ -26,6 +24,8 @@ from sfumato.learn.scoring import scores_of
 from sfumato.learn.splits import KFold, NoSplit, Share
 from sfumato.learn.targets import Deaggregated, Distilled, Hard, Shuffled, Soft, Uniform
 from sfumato.learn.workers import carry_out_all
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
+from sfumato.tables.inputs import Inputs
 
 GRID = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16))
 

@@ -14,9 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.errors import NotNow, SfumatoError
 from sfumato.evaluate.run_folders import read_runs
-from sfumato.inputs import Inputs
 from sfumato.learn.attacking import Attacking, in_grey_levels
 from sfumato.learn.attacks import Fgsm, Pgd
 from sfumato.learn.corruptions import CORRUPTIONS, Brightness, GaussianNoise, Saturate
@@ -31,7 +29,9 @@ from sfumato.learn.shifting import Corrupted, Shifting, corruptions_for
 from sfumato.learn.splits import KFold
 from sfumato.learn.targets import Hard, Soft
 from sfumato.learn.workers import carry_out_all
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import NotNow, SfumatoError
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 
 SOFT = "soft.ffn.seed-0.fold-1"
 

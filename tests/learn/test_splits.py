@@ -8,10 +8,10 @@ import learning
 import numpy as np
 import pytest
 
-from sfumato.errors import BadFile, BadSetting, BadTable, SfumatoError
-from sfumato.inputs import Inputs
 from sfumato.learn.lesson import Lesson
 from sfumato.learn.splits import Given, KFold, NoSplit, Share
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoError
+from sfumato.tables.inputs import Inputs
 
 # Seventeen items of the first class, eight of the second.
 LESSON = Lesson(tuple(f"i{i}" for i in range(25)), ("cat", "dog"), original=np.array([0] * 17 + [1] * 8))

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import chisquare
 
-from sfumato.doubt import entropy
-from sfumato.errors import BadTable
 from sfumato.learn.labels import FixedLabels, PooledLabels, VotedLabels
 from sfumato.learn.lesson import Lesson, Pool, one_hot
 from sfumato.learn.targets import (
@@ -37,6 +35,8 @@ from sfumato.learn.targets import (
 from sfumato.learn.targets.entropy_matched import shares_of, smoothed_entropy
 from sfumato.learn.targets.shuffled import cycles
 from sfumato.learn.targets.tempered import tempered
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadTable
 
 
 def lesson(n_classes: int, n_items: int, **sources: Any) -> Lesson:

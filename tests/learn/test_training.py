@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from sfumato.errors import BadSetting
 from sfumato.learn.augmenting import CropAndFlip
 from sfumato.learn.lesson import Lesson, Pool
 from sfumato.learn.members import Apart, side_by_side
@@ -23,6 +22,7 @@ from sfumato.learn.stacking import Dropout, Stack
 from sfumato.learn.targets import target_named
 from sfumato.learn.task import Task
 from sfumato.learn.training import Training
+from sfumato.tables.errors import BadSetting
 
 N_ITEMS, SIZE = 90, 12
 CLASSES = ("ash", "beech", "cedar")

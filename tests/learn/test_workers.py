@@ -12,7 +12,6 @@ import learning
 import pytest
 import torch
 
-from sfumato.errors import BadSetting, NotNow, SfumatoWarning
 from sfumato.learn.experiment import Experiment
 from sfumato.learn.grid import Grid
 from sfumato.learn.networks import LeNet, SimpleFfn
@@ -23,6 +22,7 @@ from sfumato.learn.runs import Run
 from sfumato.learn.splits import Share
 from sfumato.learn.targets import Hard, Soft
 from sfumato.learn.workers import _alone_in, _Crew, carry_out_all
+from sfumato.tables.errors import BadSetting, NotNow, SfumatoWarning
 
 GRID = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 

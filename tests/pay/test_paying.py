@@ -14,11 +14,11 @@ from study_at_work import plain_study
 
 from sfumato.elicit.participants import FINISHED, UNDER_WAY, Participant
 from sfumato.elicit.platforms.platform import Arrival
-from sfumato.errors import BadSetting, BadTable
 from sfumato.pay import Brier, Compared
 from sfumato.pay.paying import Changed, Payments, bonus_for, money, payments, read_paid
 from sfumato.pay.reconciling import reconciled
 from sfumato.study import Bonus, Pay, People
+from sfumato.tables.errors import BadSetting, BadTable
 
 SECRET = "ab" * 32
 PAY = Pay(2.0, "GBP", 8.0, Bonus("brier", 1.0, 0.5))

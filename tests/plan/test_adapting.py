@@ -11,7 +11,7 @@ from sfumato.plan.goals import Goal
 from sfumato.plan.indices import KL, Index, Uniform
 from sfumato.plan.pilot import Pilot, dirichlet
 from sfumato.plan.population import Population
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 ERROR = Criterion(Goal.DISTRIBUTION).of_labels
 

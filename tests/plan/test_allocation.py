@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.errors import BadSetting, BadTable, NotNow, SfumatoError
 from sfumato.plan.allocation import Allocation, Choice
 from sfumato.plan.depth import Form, worth_of_votes
 from sfumato.plan.indices import INDICES, KL, L2, Entropy, Known, Lead, NotUnanimous, Uniform, index_named
 from sfumato.plan.stopping import Stopping
+from sfumato.tables.errors import BadSetting, BadTable, NotNow, SfumatoError
 
 PRIOR = DirichletMixture(np.array([0.5, 0.3, 0.2]), np.array([[3.0, 0.1, 0.2], [0.2, 5.0, 1.0], [0.7, 0.7, 0.7]]))
 COUNTS = np.array([[0, 0, 0], [1, 0, 0], [0, 3, 1], [2, 2, 2], [9, 0, 0], [0, 0, 30], [0.5, 0.25, 0.25]], float)

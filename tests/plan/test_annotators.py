@@ -10,13 +10,13 @@ import pytest
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.aggregate import Majority
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.errors import SfumatoError, SfumatoWarning
 from sfumato.plan.annotators import AnnotatorPlan, Enough, how_many
 from sfumato.plan.budget import trade_off
 from sfumato.plan.costs import CostModel
 from sfumato.plan.measures import MEASURES, BayesDivergence, SquaredDistance, TotalVariation
 from sfumato.plan.pilot import Pilot, dirichlet
 from sfumato.plan.population import Population
+from sfumato.tables.errors import SfumatoError, SfumatoWarning
 
 TRUTH = DirichletMixture(np.array([0.7, 0.3]), np.array([[12.0, 0.3, 0.2], [1.0, 1.5, 0.5]]))
 

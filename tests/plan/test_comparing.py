@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.errors import SfumatoError
 from sfumato.plan.comparing import Comparison, compare
 from sfumato.plan.costs import CostModel, KindTime
 from sfumato.plan.evidence import evidence_of
 from sfumato.plan.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.plan.goals import Goal
 from sfumato.plan.signals import ratio_of
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import SfumatoError
 
 TIMES = {"choice": KindTime(2, "x"), "tokens": KindTime(8, "y"), "similarity": KindTime(4, "z")}
 COSTS = CostModel(TIMES, overhead=1, wage=36, fee=0)  # a cent a second

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.errors import SfumatoError
 from sfumato.imports.hmix import HMix
 from sfumato.plan.costs import DEFAULT_TIMES, CostModel, KindTime, measured_times
 from sfumato.plan.times import seconds_of
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import SfumatoError
 
 
 def sessions(seconds: np.ndarray, kind: str = "choice/1", payload: str = '{"class": "a"}') -> Annotations:

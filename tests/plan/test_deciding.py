@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from sfumato import Plan, SoftLabels, decide
-from sfumato.errors import BadSetting, SfumatoError
 from sfumato.plan.adapting import Adapted
 from sfumato.plan.annotators import Enough
 from sfumato.plan.choosing import best_for, cheapest_for
@@ -19,6 +18,7 @@ from sfumato.plan.pilot import Pilot, dirichlet
 from sfumato.plan.plan_parts import Adaptive, Budget, Fewest
 from sfumato.plan.ways import Terms
 from sfumato.plan.worth import worth_of, worths_of
+from sfumato.tables.errors import BadSetting, SfumatoError
 
 # An hour an answer at 1 an hour: an answer of `choice` costs 1, one of `sliders` 2.
 COSTS = CostModel(

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable
 from sfumato.plan.deepening import DOUBT, Deepened, deepened
 from sfumato.plan.inclusion import difference, effective_number, hajek, horvitz_thompson
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable
 
 CLASSES = ("cat", "dog")
 

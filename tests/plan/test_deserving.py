@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import SfumatoError
 from sfumato.evaluate.cartography import DataMap
 from sfumato.evaluate.regions import REGIONS, Region
 from sfumato.plan.depth import Form
 from sfumato.plan.deserving import deserving, deserving_of_map
 from sfumato.plan.indices import KL, L2, Index, Known, NotUnanimous
 from sfumato.plan.pilot import dirichlet
+from sfumato.tables.errors import SfumatoError
 
 COUNTS = np.array([[3.0, 1.0, 0.0], [8.0, 0.0, 0.0], [0.0, 0.0, 0.0], [5.0, 4.0, 3.0]])
 PRIOR = dirichlet([0.6, 0.5, 0.4])

@@ -7,7 +7,6 @@ from math import log2
 import numpy as np
 import pytest
 
-from sfumato.errors import BadSetting
 from sfumato.plan.dimensionality import (
     component_rho,
     effective_dimensionality,
@@ -20,6 +19,7 @@ from sfumato.plan.kinds import Soft
 from sfumato.plan.latent import World
 from sfumato.plan.noise import ChannelCapacity, TrueTriplets, flip_rate, noisy_triplets
 from sfumato.plan.orders import Orders
+from sfumato.tables.errors import BadSetting
 
 
 @pytest.fixture

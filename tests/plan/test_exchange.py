@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import SfumatoError
 from sfumato.plan.exchange import exchange_rates, in_words, qualities, votes_worth
 from sfumato.plan.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.plan.goals import Goal
 from sfumato.plan.matched import Matched
 from sfumato.plan.published_rates import TOP_TWO
 from sfumato.plan.quality import Split
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("a", "b", "c", "d")
 

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.errors import SfumatoError
 from sfumato.plan.exchange_runs import exchange_from_runs
 from sfumato.plan.goals import Goal
+from sfumato.tables.errors import SfumatoError
 
 
 def runs(factor: float, sign: float = 1.0, noise: float = 0.001) -> pl.DataFrame:

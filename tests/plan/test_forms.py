@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable
 from sfumato.plan.forms import FLOOR, KL, TOTAL_VARIATION, FormScore, FormScores, compare_forms
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable
 
 CLASSES = ("cat", "dog")
 

@@ -7,13 +7,13 @@ from time import process_time
 import numpy as np
 import pytest
 
-from sfumato.errors import BadSetting, BadTable
 from sfumato.plan.embedding import recovery
 from sfumato.plan.gnmds import Gnmds, loss_and_gradient
 from sfumato.plan.gnmds_kernels import SHORT
 from sfumato.plan.kinds import Hard, LabelKind, Similarity, Soft, Sparse, TopClass, Triplets
 from sfumato.plan.latent import World
 from sfumato.plan.orders import Orders
+from sfumato.tables.errors import BadSetting, BadTable
 
 
 def by_triplets(orders: Orders, x: np.ndarray) -> tuple[float, np.ndarray]:

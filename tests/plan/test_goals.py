@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.errors import SfumatoError
 from sfumato.plan.goals import Goal, goal_named
+from sfumato.tables.errors import SfumatoError
 
 
 def test_every_goal_has_its_own_meaning() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import BadSetting
 from sfumato.plan.gnmds import Gnmds
 from sfumato.plan.grids import Cell, Grid
 from sfumato.plan.informativeness import hard_triplets, soft_triplets
 from sfumato.plan.kinds import Hard, Similarity, Soft, Sparse, Triplets
+from sfumato.tables.errors import BadSetting
 
 SMALL = Grid(n=(4, 12), k=(3, 6), d=(2, 5), kinds=(Soft(), Hard(), Sparse(2)), n_seeds=2, noise=0.2)
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.errors import BadSetting, BadTable
 from sfumato.plan.informativeness import (
     hard_triplets,
     information_ratio,
@@ -24,6 +23,7 @@ from sfumato.plan.informativeness import (
 )
 from sfumato.plan.kinds import Hard, Soft, Sparse, TopClass
 from sfumato.plan.orders import Orders
+from sfumato.tables.errors import BadSetting, BadTable
 
 NAN = float("nan")
 

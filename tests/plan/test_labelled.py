@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations
-from sfumato.errors import BadTable
 from sfumato.plan.labelled import as_votes, labelled
 from sfumato.plan.pilot import Pilot
+from sfumato.tables.errors import BadTable
 
 CLASSES = ("cat", "dog", "fox")
 ANSWERS = [

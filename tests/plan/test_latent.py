@@ -7,11 +7,11 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from sfumato.errors import BadSetting
 from sfumato.plan.kinds import Hard, LabelKind, Similarity, Soft, Sparse, TopClass, Triplets, questions
 from sfumato.plan.latent import World
 from sfumato.plan.noise import flip_rate
 from sfumato.plan.orders import Orders
+from sfumato.tables.errors import BadSetting
 
 KINDS = (Hard(), Soft(), Sparse(2), TopClass(3), Similarity(), Triplets(60))
 

@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.errors import SfumatoError, SfumatoWarning
 from sfumato.plan.learning_curve import fit_learning_curve, read_runs
+from sfumato.tables.errors import SfumatoError, SfumatoWarning
 
 SIZES = np.repeat([1, 2, 4, 8, 16], 4)
 SEEDS = np.tile(np.arange(4), 5)

@@ -10,11 +10,11 @@ from pathlib import Path
 import deadly_embedder
 import pytest
 
-from sfumato.cluster import local_cluster
-from sfumato.errors import BadTable, NotNow, UnknownName
+from sfumato.jobs import local_cluster
 from sfumato.plan.grid_engines import in_order
 from sfumato.plan.grids import Cell, Cells, Grid
 from sfumato.plan.kinds import Hard, Soft, Sparse
+from sfumato.tables.errors import BadTable, NotNow, UnknownName
 
 SMALL = Grid(n=(4, 12), k=(3, 6), d=(2, 5), kinds=(Soft(), Hard(), Sparse(2)), n_seeds=2, noise=0.2)
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")

@@ -11,9 +11,9 @@ import pytest
 from plan_document import ADAPTIVE, DOCUMENT
 
 from sfumato import Plan
-from sfumato.errors import SfumatoError
 from sfumato.plan.goals import Goal
 from sfumato.plan.plan_parts import Adaptive, Fewest
+from sfumato.tables.errors import SfumatoError
 
 
 def changed(path: str, value: object) -> dict[str, Any]:

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.errors import SfumatoError
 from sfumato.plan.asking import asked
 from sfumato.plan.measures import MEASURES, BayesDivergence, SquaredDistance, TotalVariation, measure_named
 from sfumato.plan.population import Population
 from sfumato.plan.precision import expected_kl, expected_l2, expected_tv
+from sfumato.tables.errors import SfumatoError
 
 ALPHA = np.array([0.5, 0.2, 0.3])
 PROBS = np.array([[0.7, 0.2, 0.1], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [1 / 3, 1 / 3, 1 / 3]])

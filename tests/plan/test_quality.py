@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from scipy.stats import spearmanr
 
-from sfumato.errors import SfumatoError
 from sfumato.plan.geometry import GeometryQuality
 from sfumato.plan.quality import ClassQuality, DistributionQuality, Split
 from sfumato.plan.similarities import Similarities
+from sfumato.tables.errors import SfumatoError
 
 ONES = np.ones((1, 2))
 ITEMS = pa.array(["x", "y"])

@@ -7,11 +7,11 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from sfumato.errors import SfumatoError
 from sfumato.plan.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.plan.goals import Goal
 from sfumato.plan.published_rates import PUBLISHED_RATES
 from sfumato.plan.rates import USUAL_POWER, Rate, rate_for, rate_of
+from sfumato.tables.errors import SfumatoError
 
 
 def exchanged(votes: dict[int, float], goal: Goal = Goal.DISTRIBUTION, most: int = 25) -> ExchangeRates:

@@ -13,10 +13,10 @@ from plan_document import ADAPTIVE, DOCUMENT
 from sfumato import Plan
 from sfumato.elicit.kind import Item
 from sfumato.elicit.simulated import SimulatedAnnotator, Truth
-from sfumato.errors import BadSetting
 from sfumato.plan.crowds import DrawnCrowd, SimulatedCrowd
 from sfumato.plan.rehearsing import Rehearsal, rehearse
 from sfumato.study import ItemSource, Question, Study, StudyClass
+from sfumato.tables.errors import BadSetting
 
 N = 800
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.errors import BadSetting, SfumatoError
 from sfumato.plan.estimators import ADD_CONSTANT, BAYES, CONSTANTS, add_constant, bayes, loss_of
 from sfumato.plan.indices import KL, Entropy, Lead, Uniform
 from sfumato.plan.modal_label import stop_at_lead
@@ -17,6 +16,7 @@ from sfumato.plan.recorded import Recorded
 from sfumato.plan.replay import budgets_to, replay, replayed
 from sfumato.plan.replay_curves import Curve, Replay
 from sfumato.plan.stopping import Stopping
+from sfumato.tables.errors import BadSetting, SfumatoError
 
 
 def population(n_items: int, seed: int = 0) -> np.ndarray:

@@ -6,14 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.errors import SfumatoError
-from sfumato.payloads import PAYLOAD_KINDS
 from sfumato.plan.costs import CostModel, KindTime
 from sfumato.plan.informativeness import hard_triplets, informativeness_of, possible_triplets, soft_triplets
 from sfumato.plan.latent import World
 from sfumato.plan.signals import SIGNALS, Graded, answers_an_item, ratio_of, simulated_rho
 from sfumato.plan.simulated_rates import simulated_rates
 from sfumato.plan.value_map import value_map
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.payloads import PAYLOAD_KINDS
 
 
 def test_every_kind_has_a_signal() -> None:

@@ -9,15 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import SfumatoError
 from sfumato.plan.matched import Matched
 from sfumato.plan.noise import ChannelCapacity
 from sfumato.plan.orders import Orders
 from sfumato.plan.similarities import Similarities
 from sfumato.plan.triplet_errors import kept_of, triplet_errors
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("a", "b", "c")
 

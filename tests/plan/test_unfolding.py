@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from sfumato.errors import BadTable
 from sfumato.plan.embedding import recovery
 from sfumato.plan.kinds import Hard, LabelKind, Similarity, Soft, TopClass, Triplets
 from sfumato.plan.latent import World
 from sfumato.plan.orders import Orders
 from sfumato.plan.unfolding import SpectralUnfolding, centred, mean_ranks
+from sfumato.tables.errors import BadTable
 
 
 def world(n: int = 40, k: int = 10, d: int = 5, seed: int = 0) -> World:

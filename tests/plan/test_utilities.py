@@ -6,8 +6,8 @@ from math import e, log
 
 import pytest
 
-from sfumato.errors import SfumatoError
 from sfumato.plan.utilities import UTILITIES, LogitUtility, SigmoidUtility, subjective_loss, utility_named
+from sfumato.tables.errors import SfumatoError
 
 
 def test_utilities_by_hand() -> None:

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import ValidationError
 
-from sfumato.errors import BadSetting, MissingExtra, UnknownName
 from sfumato.report import Chart, vega
 from sfumato.report.charts import Field, curve, heat_map, histogram
 from sfumato.report.charts.heat_map import steps
 from sfumato.report.charts.scatter import correlation
+from sfumato.tables.errors import BadSetting, MissingExtra, UnknownName
 
 NAMES = (
     "curve", "curves", "dots", "bars", "map", "gains", "confusion", "scatter", "histogram", "reliability",

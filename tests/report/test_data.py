@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.errors import BadTable
 from sfumato.report import Column, Listing
 from sfumato.report.data import as_columns, csv_text
 from sfumato.report.listing import decimals_of
-from sfumato.scores import Score, Scores
+from sfumato.tables.errors import BadTable
+from sfumato.tables.scores import Score, Scores
 
 
 def test_columns_are_plain_values() -> None:

@@ -10,9 +10,9 @@ import pytest
 from people_evidence import evidence_of
 
 from sfumato import SoftLabels
-from sfumato.errors import BadFile, BadTable, SfumatoError
 from sfumato.report.evidence import Evidence
-from sfumato.scores import RunScores, Scores
+from sfumato.tables.errors import BadFile, BadTable, SfumatoError
+from sfumato.tables.scores import RunScores, Scores
 
 
 @pytest.fixture

@@ -33,10 +33,10 @@ from sfumato.report.sections.stability import stability
 from sfumato.report.sections.targets import targets
 from sfumato.report.trained_models import Models
 from sfumato.report.wording import worded
-from sfumato.scores import Score, Scores
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.scores import Score, Scores
+from sfumato.tables.soft_labels import SoftLabels
 
-FEW = "ignore:people agree. found:sfumato.errors.SfumatoWarning"
+FEW = "ignore:people agree. found:sfumato.tables.errors.SfumatoWarning"
 
 
 @pytest.fixture(scope="module")
@@ -364,7 +364,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.filterwarnings("ignore::sfumato.errors.SfumatoWarning")
+@pytest.mark.filterwarnings("ignore::sfumato.tables.errors.SfumatoWarning")
 def test_maps_and_stability_are_those_of_sfumato_map(learnt: Path, tmp_path: Path) -> None:
     found = models_of(Evidence.read(runs=learnt / "runs", labels=learnt / "labels.parquet"), resamples=100)
     assert found is not None

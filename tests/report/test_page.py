@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from sfumato.errors import BadSetting, CannotWrite
 from sfumato.report import Chart, Column, Commands, Fact, Facts, Listing, Page, Points, Prose, Section, Source
+from sfumato.tables.errors import BadSetting, CannotWrite
 
 EVIL = '</script><script>alert(1)</script><!-- `x` & "y" \''
 

@@ -16,7 +16,6 @@ from looking import look_closely
 from playwright.sync_api import Page as Tab
 
 import sfumato
-from sfumato.errors import BadFile, MissingExtra
 from sfumato.plan.plan_file import Plan
 from sfumato.report import Listing, Page, Points
 from sfumato.report.evidence import Evidence
@@ -24,6 +23,7 @@ from sfumato.report.findings import findings
 from sfumato.report.measuring_models import models_of
 from sfumato.report.provenance import digest_of
 from sfumato.report.report import SUMMARY, Report
+from sfumato.tables.errors import BadFile, MissingExtra
 
 Visitor = Callable[..., Tab]
 APART = "cannot be told apart"

@@ -15,7 +15,6 @@ from PIL import Image
 from scipy.stats import entropy as scipy_entropy
 
 from sfumato import SoftLabels
-from sfumato.inputs import Inputs
 from sfumato.report import Chart, Facts, Listing, Prose, Section
 from sfumato.report.evidence import Evidence
 from sfumato.report.gallery import Gallery
@@ -25,6 +24,7 @@ from sfumato.report.sections.class_map import class_map
 from sfumato.report.sections.repeating import MOST_COMPARED
 from sfumato.report.sections.shifting import moved
 from sfumato.study import ItemSource
+from sfumato.tables.inputs import Inputs
 
 
 def words(section: Section | None) -> str:

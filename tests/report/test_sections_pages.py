@@ -18,8 +18,6 @@ from playwright.sync_api import Page as Tab
 
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.aggregate import Mean
-from sfumato.errors import BadSetting
-from sfumato.inputs import Inputs
 from sfumato.label import TopTwoClamp
 from sfumato.label.spreading import has_bad_percents
 from sfumato.report import Page
@@ -28,6 +26,8 @@ from sfumato.report.evidence import Evidence
 from sfumato.report.gallery import Gallery
 from sfumato.report.plotting import plot
 from sfumato.report.sections import PEOPLE_SECTIONS, people_sections
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.inputs import Inputs
 
 EVIL = "</script><script>alert(1)</script>"
 NAMES = (EVIL, 'say "cat" & `dog`', "a.b[0]\\'", "x" * 300, "<img src=x onerror=alert(1)>", "\u202eright to left", "猫")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.inputs import Inputs
 from sfumato.share import Release, Splits
-from sfumato.soft_labels import SoftLabels, Target
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels, Target
 
 ITEMS = (
     "007", "7", "1e5", "9007199254740993", "Ünïcode 漢字 🦢", "=1+1", "'=quoted", "a,b", 'say "x"', " spaces ", "-3",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import CannotWrite
 from sfumato.share.folder import MANIFEST, check_vacant, filling, sha256_of
+from sfumato.tables.errors import CannotWrite
 
 
 def fill(folder: Path, text: str = "one") -> None:

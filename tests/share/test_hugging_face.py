@@ -14,10 +14,10 @@ import pytest
 import yaml
 from PIL import Image
 
-from sfumato.doubt import entropy
-from sfumato.errors import BadTable
 from sfumato.share import HuggingFace, Release, Splits
 from sfumato.share import hugging_face as module
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadTable
 
 CLASSES = ["cat, black", 'say "dog"', "=ship", "never"]
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.errors import BadFile, BadTable
-from sfumato.inputs import Inputs
 from sfumato.share import NumpyArchive, Release
 from sfumato.share import numpy_archive as module
+from sfumato.tables.errors import BadFile, BadTable
+from sfumato.tables.inputs import Inputs
 
 
 def test_numpy_reads_the_same_values(grey, tmp_path):

@@ -11,9 +11,9 @@ from safetensors.numpy import load_file
 from torch.utils.data import DataLoader
 
 from sfumato import share
-from sfumato.errors import BadFile, BadTable, MissingExtra
-from sfumato.inputs import Inputs
 from sfumato.share import PyTorch, SoftLabelDataset
+from sfumato.tables.errors import BadFile, BadTable, MissingExtra
+from sfumato.tables.inputs import Inputs
 
 
 def test_the_files_hold_the_same_values(grey, tmp_path):

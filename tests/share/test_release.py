@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, UnknownName
-from sfumato.inputs import Inputs
 from sfumato.share import FORMATS, Release, Splits, format_named
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, UnknownName
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 
 
 def test_inputs_stand_beside_their_labels_by_name(grey, odd_pictures):

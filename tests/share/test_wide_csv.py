@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.doubt import entropy
 from sfumato.share import WideCsv
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.doubt import entropy
+from sfumato.tables.soft_labels import SoftLabels
 
 
 def rows_in(path: Path) -> list[dict[str, str]]:

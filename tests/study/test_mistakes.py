@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.elicit.checking import check_study
-from sfumato.errors import BadStudy, SfumatoError
+from sfumato.tables.errors import BadStudy, SfumatoError
 
 
 @dataclass(frozen=True)

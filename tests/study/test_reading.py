@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.errors import BadStudy
 from sfumato.study import (
     ComprehensionQuestion,
     Entry,
@@ -24,6 +23,7 @@ from sfumato.study import (
 )
 from sfumato.study_file import read_study
 from sfumato.study_file.reading import slug
+from sfumato.tables.errors import BadStudy
 
 
 def test_every_field_of_a_good_file(folder: Path) -> None:

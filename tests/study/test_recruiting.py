@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from sfumato.cli import group
 from sfumato.elicit.checking import check_study
 from sfumato.elicit.platforms import MTurk, Prolific, platform_of
-from sfumato.errors import BadStudy, SfumatoError
 from sfumato.pay import Brier, check_bonus, rule_of
 from sfumato.study import Bonus, Recruiting
 from sfumato.study_file import read_study
+from sfumato.tables.errors import BadStudy, SfumatoError
 
 PLATFORM = """\
 [platform]

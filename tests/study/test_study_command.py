@@ -14,8 +14,8 @@ from PIL import Image
 from sfumato.elicit.beginning import begin_study
 from sfumato.elicit.checking import check_study
 from sfumato.elicit.kinds import KINDS
-from sfumato.errors import BadSetting, CannotWrite, UnknownName
 from sfumato.study import ABOUT_ONE_ITEM
+from sfumato.tables.errors import BadSetting, CannotWrite, UnknownName
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
 NAMES = [kind.name for kind in KINDS]

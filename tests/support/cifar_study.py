@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.doubt import entropy
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.soft_labels import SoftLabels
 
 N_EACH = 60
 N_CHECKS = 3

@@ -20,7 +20,7 @@ from study_server import StudyServer
 from sfumato.elicit.backing_up import backup
 from sfumato.elicit.database import StorePlace
 from sfumato.elicit.verifying import verify
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 
 WAIT_SECONDS = 60.0
 IN_ORDER = sa.text(

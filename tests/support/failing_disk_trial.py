@@ -19,7 +19,7 @@ from sfumato.elicit import writer as writing
 from sfumato.elicit.fieldwork import hash_of
 from sfumato.elicit.standing import Outcome, Sent
 from sfumato.elicit.writer import Writer
-from sfumato.errors import StoreDown
+from sfumato.tables.errors import StoreDown
 
 N_ANSWERS = 8
 LONGEST_SPELL = 8

@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from sfumato.elicit.database import LATEST, StorePlace, reading_engine, writing_engine
 from sfumato.elicit.verifying import verify
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 
 
 @dataclass

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.inputs import Inputs
 from sfumato.report.evidence import Evidence, Origin, Screened
 from sfumato.study import Framing, ItemSource, Pay, People, Question, Study, StudyClass
+from sfumato.tables.inputs import Inputs
 
 CLASSES = ("cat", "dog", "emu", "fox")
 

@@ -25,9 +25,9 @@ from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.verifying import verify
 from sfumato.elicit.writer import Writer
-from sfumato.errors import SfumatoError, StoreDown
-from sfumato.files.replacing import replacing
 from sfumato.study import People
+from sfumato.tables.errors import SfumatoError, StoreDown
+from sfumato.tables.files.replacing import replacing
 
 N_ANSWERS = 12
 """Answers that are sent before a run ends without a cut."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.evaluate import Trained
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("cat", "dog", "emu")
 N_ITEMS = 40

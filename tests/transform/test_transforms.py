@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.errors import BadSetting, BadTable
+from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.transform import TRANSFORMS, ClassMeans, Infill, Smooth, Sparsify, Temper, transform_named
 
 CLASSES = ("cat", "dog", "fox")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.elicit.kind import Stimulus
-from sfumato.errors import InvalidAnswer
+from sfumato.tables.errors import InvalidAnswer
 
 FAULTS = ("drop", "lose", "half head", "half body", "garbage", "endless", "500", "502", "404", "429", "503")
 

@@ -18,10 +18,10 @@ from study_at_work import LEASE, AtWork, Someone, items_named, plain_study, sent
 from sfumato.elicit.assignment import Heard, Pick
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Sent
-from sfumato.errors import BadSetting, UnknownName
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.indices import Known
 from sfumato.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
+from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.web.adaptive import AdaptiveGuide, rule_of
 
 SHARE_OF_DOGS = {"i0": 0.5, "i1": 0.3, "i2": 0.6, "i3": 0.2, "i4": 0.45}

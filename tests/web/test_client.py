@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from study_stub import FAULTS, StudyStub
 
 from sfumato.elicit.kind import Stimulus
-from sfumato.errors import BadSetting, NoReply, Refused
+from sfumato.tables.errors import BadSetting, NoReply, Refused
 from sfumato.web.client import Visitor
 
 TOKEN = "t" * 32

@@ -22,10 +22,10 @@ from sqlalchemy.exc import OperationalError
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.kinds.choice.kind import Choice
 from sfumato.elicit.kinds.tokens.kind import Tokens
-from sfumato.errors import BadStudy, NotNow, StoreDown
 from sfumato.pay import BONUS_RULES
 from sfumato.study import LANGUAGES, Bonus, Framing, Pay, Study
 from sfumato.study_file import read_study
+from sfumato.tables.errors import BadStudy, NotNow, StoreDown
 from sfumato.web import language
 from sfumato.web.language import FOLDER, Texts, chosen, texts_in
 

@@ -20,8 +20,8 @@ import pytest
 from site_client import asked_site
 from study_server import StudyServer, write_texts_study
 
-from sfumato.errors import BadSetting
 from sfumato.study_file import read_study
+from sfumato.tables.errors import BadSetting
 from sfumato.web.serving import LOOPBACK, listening, opened, running
 
 SFUMATO = [sys.executable, "-m", "sfumato"]

@@ -23,12 +23,12 @@ from site_client import AskedSite, Visit, asked_site
 from study_server import write_texts_study
 
 from sfumato.agreement import agreement
-from sfumato.annotations import Annotations
 from sfumato.elicit import field_store
 from sfumato.elicit.erasing import erased
 from sfumato.elicit.exporting import export
 from sfumato.label import Tokens
 from sfumato.study_file import read_study
+from sfumato.tables.annotations import Annotations
 from sfumato.web import studio_books
 from sfumato.web.serving import opened
 from sfumato.web.studio_aside import Aside

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from sfumato.errors import unknown
+from sfumato.tables.errors import unknown
 
 if TYPE_CHECKING:
     from sfumato_papers.paper import Paper

@@ -98,7 +98,7 @@ def command(
 
 
 def _names(papers: Sequence[str]) -> list[str]:
-    from sfumato.errors import BadSetting, unknown
+    from sfumato.tables.errors import BadSetting, unknown
     from sfumato_papers import PAPERS
 
     if not papers:

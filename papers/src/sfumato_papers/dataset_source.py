@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from sfumato.errors import BadFile
+from sfumato.tables.errors import BadFile
 from sfumato_papers.digest import digest_of
 
 DAMAGE = (BadFile, OSError, EOFError, zlib.error)

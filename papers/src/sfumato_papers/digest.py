@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.files import read_arrays
+from sfumato.tables.files import read_arrays
 
 PIECE_BYTES = 1 << 20
 

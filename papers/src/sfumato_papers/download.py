@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.errors import BadFile, CannotWrite, Where
+from sfumato.tables.errors import BadFile, CannotWrite, Where
 from sfumato_papers.dataset_source import Source, Upstream
 from sfumato_papers.http_file import Fetcher, SayLine
 from sfumato_papers.sources import source_named

@@ -14,7 +14,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sfumato.errors import BadFile, NoReply, Refused, SfumatoError, Where
+from sfumato.tables.errors import BadFile, NoReply, Refused, SfumatoError, Where
 from sfumato_papers.dataset_source import Source, Upstream
 from sfumato_papers.digest import PIECE_BYTES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sfumato.errors import unknown
+from sfumato.tables.errors import unknown
 from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadFile, Where
 from sfumato.imports import Cifar10H, Cifar10S, FashionMnistH
-from sfumato.inputs import Inputs
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadFile, Where
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import Source
 from sfumato_papers.download import download
 from sfumato_papers.http_file import Fetcher, SayLine

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.evaluate.run_folders import RUN
-from sfumato.files import read_document
-from sfumato.files.replacing import replacing
 from sfumato.report.vega import check_report_installed
+from sfumato.tables.files import read_document
+from sfumato.tables.files.replacing import replacing
 from sfumato_papers import paper_named
 from sfumato_papers.index_page import write_index
 from sfumato_papers.outcome import Outcomes

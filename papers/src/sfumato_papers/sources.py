@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.errors import unknown
+from sfumato.tables.errors import unknown
 from sfumato_papers.dataset_source import Source, github, holding
 from sfumato_papers.picture_sources import PICTURES
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.errors import BadFile
+from sfumato.tables.errors import BadFile
 from sfumato_papers.collins_2022.elicitation import section_4, section_4_1, section_6
 from sfumato_papers.collins_2022.form import figure_7, section_5_1
 from sfumato_papers.collins_2022.label_construction import difference, section_4_2

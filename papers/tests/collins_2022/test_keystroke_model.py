@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.annotations import Annotations
 from sfumato.label import TopTwoClamp
-from sfumato.payloads import Tokens, TopTwo, payload_kind
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.payloads import Tokens, TopTwo, payload_kind
 from sfumato_papers.collins_2022.keystroke_model import (
     nearest_tokens,
     operators,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.errors import BadFile
+from sfumato.tables.errors import BadFile
 from sfumato_papers.collins_mixup.boundaries import figure_4_4
 from sfumato_papers.collins_mixup.categories import figure_5_1, section_5_1_2
 from sfumato_papers.collins_mixup.coefficients import figure_4_2, figure_4_3

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.errors import BadFile
+from sfumato.tables.errors import BadFile
 from sfumato_papers.finding import Finding
 from sfumato_papers.part import Part
 from sfumato_papers.peterson_2019.dataset import concentration, dataset

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.errors import BadFile
+from sfumato.tables.errors import BadFile
 from sfumato_papers.peterson_2019 import pictures, protocol
 from sfumato_papers.peterson_2019.fashion_runs import fashion_grid
 from sfumato_papers.published_data import PublishedData

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.evaluate.measuring import Measured
 from sfumato.learn.networks import Small
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding
 from sfumato_papers.part import Part
 from sfumato_papers.peterson_2019 import attacks, fashion, fashion_runs, figure_2, pictures, protocol, table_1

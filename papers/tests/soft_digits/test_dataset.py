@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.errors import BadFile, BadTable
 from sfumato.report import charts  # noqa: F401  (the extra that draws; parts need it)
+from sfumato.tables.errors import BadFile, BadTable
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.scale import Scale

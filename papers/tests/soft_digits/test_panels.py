@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from sfumato.aggregate import Mean
-from sfumato.errors import BadTable
 from sfumato.label.plausible import PlausibleEqual, PlausibleWeighted
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadTable
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE, PANEL, panel_answers
 
 CLASSES = ("a", "b", "c", "d")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from sfumato.errors import BadTable
 from sfumato.plan.costs import CostModel
 from sfumato.plan.grids import Cells, Grid
 from sfumato.plan.value_map import value_map
+from sfumato.tables.errors import BadTable
 from sfumato_papers.sucholutsky_2023 import geometry_runs
 from sfumato_papers.sucholutsky_2023.geometry_figures import (
     dimensionality_plot,

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.doubt import entropy
-from sfumato.errors import BadFile
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadFile
 from sfumato_papers.finding import Finding
 from sfumato_papers.part import Part
 from sfumato_papers.published_data import PublishedData

@@ -28,8 +28,8 @@ from sfumato.aggregate.spectral import Spectral
 from sfumato.aggregate.updating import update
 from sfumato.aggregate.wawa import Wawa
 from sfumato.aggregate.zero_based_skill import ZeroBasedSkill
-from sfumato.soft_labels import Target
-from sfumato.strategies import strategy_named
+from sfumato.tables.soft_labels import Target
+from sfumato.tables.strategies import strategy_named
 
 AGGREGATORS: tuple[Any, ...] = (
     Mean,

@@ -11,12 +11,12 @@ import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregate.answers import Answers, Beside
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting
-from sfumato.growing import freeze
-from sfumato.soft_labels import SoftLabels, Target
-from sfumato.table import Table
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.table import Table
 
 MOST_CONFUSION_COLUMNS = 400
 """Whole confusions go into the table of annotators up to this many columns (twenty classes)."""

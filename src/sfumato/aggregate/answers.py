@@ -15,10 +15,10 @@ import scipy.sparse
 from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregate.engine import Engine, LocalEngine, Progress, quiet
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning, listing, show
-from sfumato.growing import freeze, is_sorted, occurrences
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing, show
+from sfumato.tables.growable_array import freeze, is_sorted, occurrences
+from sfumato.tables.soft_labels import SoftLabels
 
 WORTH_COMPILED = 20_000
 """From so many answers on, compiled code is faster than SciPy even counting the time to load it."""

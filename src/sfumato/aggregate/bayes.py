@@ -12,9 +12,9 @@ from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.aggregate.em import check_climb, warn_unless_converged
-from sfumato.beliefs import Beliefs
-from sfumato.settings import at_least
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import at_least
+from sfumato.tables.soft_labels import Target
 
 MOST_FITTED = 20_000
 """The prior is fitted on this many items at most, spread evenly over all; more would not change it."""

@@ -12,8 +12,8 @@ from scipy.optimize import minimize_scalar
 from sfumato.aggregate.aggregation import Aggregation
 from sfumato.aggregate.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregate.mixture_pool import tempered
-from sfumato.errors import BadSetting, BadTable, listing
-from sfumato.soft_labels import SoftLabels, Target
+from sfumato.tables.errors import BadSetting, BadTable, listing
+from sfumato.tables.soft_labels import SoftLabels, Target
 
 LEAST, MOST = np.log(0.05), np.log(50.0)
 

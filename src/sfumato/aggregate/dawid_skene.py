@@ -15,11 +15,11 @@ from sfumato.aggregate.answers import Answers, Beside, check_memory
 from sfumato.aggregate.em import check_climb, climb
 from sfumato.aggregate.engine import Sums
 from sfumato.aggregate.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting
-from sfumato.growing import occurrences
-from sfumato.settings import not_negative
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import occurrences
+from sfumato.tables.settings import not_negative
+from sfumato.tables.soft_labels import Target
 
 FLOOR = 1e-10
 """No probability of a confusion is smaller, so that one answer can never make a class impossible."""

@@ -11,8 +11,8 @@ from jaxtyping import Float
 
 from sfumato.aggregate.answers import Answers
 from sfumato.aggregate.engine import Pass, Sums
-from sfumato.errors import SfumatoWarning
-from sfumato.settings import at_least, not_negative
+from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.settings import at_least, not_negative
 
 Model = TypeVar("Model")
 

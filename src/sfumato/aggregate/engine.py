@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import BadSetting
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.aggregate.answers import Answers

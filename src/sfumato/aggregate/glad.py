@@ -14,8 +14,8 @@ from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.em import check_climb, warn_unless_converged
 from sfumato.aggregate.passes import normalise
-from sfumato.beliefs import Beliefs
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import Target
 
 SWEEPS = 2
 """How often the M-step improves all abilities and all items in turn."""

@@ -12,10 +12,10 @@ from scipy.special import stdtrit
 
 from sfumato.aggregate.aggregation import Aggregation
 from sfumato.aggregate.bayes import BLOCK, Bayes, prior_of, vote_counts
-from sfumato.growing import freeze
-from sfumato.settings import between_0_and_1
-from sfumato.soft_labels import SoftLabels, Target
-from sfumato.table import Table
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.table import Table
 
 CREDIBLE = "credible interval, exact under the fitted prior"
 SAMPLED = "confidence interval over annotators drawn anew"

@@ -23,8 +23,8 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from sfumato import joining
-from sfumato.compiled import Kernel, readonly
+from sfumato.tables import string_dictionary
+from sfumato.tables.numba_kernel import Kernel, readonly
 
 NEGLIGIBLE = -50.0
 """A class whose log-probability lies so far below the item's best has none: exp(-50) is lost in the last bit of 1.
@@ -370,7 +370,7 @@ def distinct_annotators(starts: Any, key: Any, n_classes: int, last_item: Any, n
 
 def build() -> None:
     """Compile every kernel, those that join ids too, or load it where that was done before."""
-    for kernel in (*_KERNELS, joining.find, joining.place):
+    for kernel in (*_KERNELS, string_dictionary.find, string_dictionary.place):
         kernel.load()
 
 

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of, refuse_gold
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.passes import BeliefPass, VotePass
-from sfumato.beliefs import Beliefs
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import Target
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from sfumato.aggregate.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregate.em import check_climb
 from sfumato.aggregate.mean import mean_of
 from sfumato.aggregate.reliability_pool import ReliabilityPool, others_of
-from sfumato.beliefs import Beliefs
-from sfumato.settings import not_negative, share
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import not_negative, share
+from sfumato.tables.soft_labels import Target
 
 SMOOTHED = 1e-3
 """Predictions are scored with this share of the uniform one mixed in, so that no single vote decides."""

@@ -15,9 +15,9 @@ from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.em import check_climb, climb
 from sfumato.aggregate.engine import Sums
 from sfumato.aggregate.passes import OwnClassPass, VotePass
-from sfumato.beliefs import Beliefs
-from sfumato.settings import not_negative
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import not_negative
+from sfumato.tables.soft_labels import Target
 
 FLOOR = 1e-10
 

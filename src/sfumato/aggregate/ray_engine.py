@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from sfumato.aggregate.answers import Answers
 from sfumato.aggregate.engine import LocalEngine, Parts, Pass, Sums, quiet
-from sfumato.cluster import check_cpus, cluster, need_ray
-from sfumato.errors import BadSetting
-from sfumato.settings import at_least
+from sfumato.jobs import check_cpus, cluster, need_ray
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import at_least
 
 MOST_RETRIES = 20
 """So often a worker may die in one and the same pass; who dies more often will not live to end it."""

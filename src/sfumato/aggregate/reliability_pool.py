@@ -11,10 +11,10 @@ from jaxtyping import Float
 from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of, refuse_gold
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.mean import mean_of
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting
-from sfumato.settings import at_least, not_negative
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import at_least, not_negative
+from sfumato.tables.soft_labels import Target
 
 MOST_POWER = 20
 

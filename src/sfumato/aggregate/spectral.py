@@ -13,9 +13,9 @@ from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.em import check_climb, warn_unless_converged
 from sfumato.aggregate.one_coin import coin_evidence
 from sfumato.aggregate.passes import OwnClassPass
-from sfumato.beliefs import Beliefs
-from sfumato.settings import not_negative
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import not_negative
+from sfumato.tables.soft_labels import Target
 
 
 @dataclass(frozen=True)

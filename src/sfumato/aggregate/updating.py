@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.aggregate.aggregation import Aggregation, Earlier
 from sfumato.aggregate.answers import Answers, Beside, warn_of_repeats
-from sfumato.beliefs import Beliefs
+from sfumato.tables.beliefs import Beliefs
 
 
 def update(aggregation: Aggregation, more: Beliefs, beside: Beside | None = None) -> Aggregation:

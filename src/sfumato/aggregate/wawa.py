@@ -12,8 +12,8 @@ from sfumato.aggregate.aggregation import Aggregation, AnnotatorQuality, Earlier
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.majority import winners
 from sfumato.aggregate.mean import mean_of
-from sfumato.beliefs import Beliefs
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import Target
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadTable, show
-from sfumato.files import read_rows
-from sfumato.texts import TextReader
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadTable, show
+from sfumato.tables.files import read_rows
+from sfumato.tables.text_columns import TextReader
 
 
 def read_weights(path: str | Path) -> dict[str, float]:

@@ -13,9 +13,9 @@ from sfumato.aggregate.em import check_climb, warn_unless_converged
 from sfumato.aggregate.majority import winners
 from sfumato.aggregate.mean import mean_of
 from sfumato.aggregate.wawa import agreement_with
-from sfumato.beliefs import Beliefs
-from sfumato.settings import share
-from sfumato.soft_labels import Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import share
+from sfumato.tables.soft_labels import Target
 
 HALVE_EVERY = 20
 

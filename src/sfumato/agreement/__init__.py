@@ -19,8 +19,8 @@ from sfumato.agreement.measure import Measure
 from sfumato.agreement.retest_same_class import RetestSameClass
 from sfumato.agreement.retest_total_variation import RetestTotalVariation
 from sfumato.agreement.total_variation import TotalVariation
-from sfumato.beliefs import Beliefs
-from sfumato.strategies import strategy_named
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.strategies import strategy_named
 
 MEASURES: tuple[Any, ...] = (
     AlphaNominal,

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from sfumato.agreement.answers import Answers, FirstAnswers
 from sfumato.agreement.disagreement import ALL_ALIKE, one_minus_ratio
 from sfumato.agreement.measure import NOBODY_TO_COMPARE
-from sfumato.errors import BadSetting
+from sfumato.tables.errors import BadSetting
 
 MOST_CLASSES = 1000
 

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.beliefs import Beliefs, CodedBeliefs
+from sfumato.tables.beliefs import Beliefs, CodedBeliefs
 
 TIE = 1e-9
 """Classes whose probabilities differ by less are equally probable: what is left of rounding is no preference."""

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.agreement.answers import Answers, leading
-from sfumato.beliefs import Beliefs
-from sfumato.records import columns_of
-from sfumato.table import Table
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from jaxtyping import Float, Int
 
 from sfumato.agreement.answers import Answers
 from sfumato.agreement.measure import Measure
-from sfumato.errors import SfumatoWarning
-from sfumato.growing import freeze
-from sfumato.resampling import Interval, Resampling, check_resampling
-from sfumato.table import Table
+from sfumato.tables.bootstrap import Interval, Resampling, check_resampling
+from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

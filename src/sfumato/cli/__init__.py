@@ -19,7 +19,7 @@ from sfumato import __version__
 from sfumato.cli.lazy import LazyGroup
 
 if TYPE_CHECKING:
-    from sfumato.errors import SfumatoError
+    from sfumato.tables.errors import SfumatoError
 
 COMMANDS = {
     "study": ("sfumato.cli.studying", "Begin a study of your own, and check it before people see it."),
@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
     as_json = "--json" in arguments
     # `--json` may stand anywhere: before the command, or behind it.
     arguments = [argument for argument in arguments if argument != "--json"]
-    from sfumato.errors import SfumatoError
+    from sfumato.tables.errors import SfumatoError
 
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
@@ -107,13 +107,13 @@ def _end(error: SfumatoError, as_json: bool) -> NoReturn:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    from sfumato.errors import one_line
+    from sfumato.tables.errors import one_line
 
     click.echo(f"warning: {one_line(str(message))}", err=True)
 
 
 def _usage_error(error: click.ClickException) -> SfumatoError:
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "sfumato"
@@ -127,7 +127,7 @@ def _usage_error(error: click.ClickException) -> SfumatoError:
 
 
 def _out_of_memory() -> SfumatoError:
-    from sfumato.errors import BadFile
+    from sfumato.tables.errors import BadFile
 
     return BadFile(
         "found more data than fits into memory",
@@ -138,7 +138,7 @@ def _out_of_memory() -> SfumatoError:
 
 
 def _lost_output(error: OSError) -> SfumatoError:
-    from sfumato.errors import CannotWrite
+    from sfumato.tables.errors import CannotWrite
 
     return CannotWrite(
         f"found an output that cannot be written ({error.strerror or error})",

@@ -93,10 +93,10 @@ def command(
     from sfumato.aggregate import Answers, Beside, aggregator_named, intervals
     from sfumato.aggregate import calibrate as calibrated
     from sfumato.aggregate.weights import read_weights
-    from sfumato.annotations import Annotations
-    from sfumato.beliefs import Beliefs
-    from sfumato.settings import between_0_and_1
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.settings import between_0_and_1
+    from sfumato.tables.soft_labels import SoftLabels
 
     for source in (beliefs, annotations, gold, weights, calibrate_on):
         if source:
@@ -134,7 +134,7 @@ def command(
 
 
 def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
-    from sfumato.errors import BadSetting, unknown
+    from sfumato.tables.errors import BadSetting, unknown
 
     if name == "local":
         from sfumato.aggregate import LocalEngine

@@ -41,7 +41,7 @@ def command(
     import numpy as np
 
     from sfumato.agreement import agreement, measure_named
-    from sfumato.beliefs import Beliefs
+    from sfumato.tables.beliefs import Beliefs
 
     check_not_negative("seed", seed)
     check_outputs(beliefs, output=output)

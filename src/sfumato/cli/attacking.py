@@ -29,7 +29,7 @@ class Number(click.ParamType):  # type: ignore[type-arg, unused-ignore]
     name = "number"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ARG002
-        from sfumato.errors import BadSetting, show
+        from sfumato.tables.errors import BadSetting, show
 
         try:
             return float(Fraction(value.replace(" ", ""))) if isinstance(value, str) else float(value)
@@ -81,9 +81,9 @@ def command(
 ) -> None:
     from sfumato.cli.options import check_not_negative
     from sfumato.cli.shifting import progress
-    from sfumato.inputs import Inputs
     from sfumato.learn.preparing import read_original
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.soft_labels import SoftLabels
 
     check_not_negative("processes", processes)
     check_folder(output)

@@ -37,8 +37,8 @@ def command(
 
     Run it again as often as you like: what you wrote between the comment lines stays.
     """
-    from sfumato.files import check_place
     from sfumato.share.datasheet import Sources, datasheet, words_in, write_markdown
+    from sfumato.tables.files import check_place
 
     _check_ending(output, ".md", "-o", "the page for reading goes to --html")
     check_place(output)
@@ -73,7 +73,7 @@ def command(
 
 def _check_ending(path: Path, ending: str, option: str, fix: str) -> None:
     if not path.name.lower().endswith(ending):
-        from sfumato.errors import BadFile, Where
+        from sfumato.tables.errors import BadFile, Where
 
         raise BadFile(
             f"found {option} {path.name!r}",

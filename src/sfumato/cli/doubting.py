@@ -16,8 +16,8 @@ from sfumato.cli.showing import bar, printable, say_written
 @click.option("--top", default=10, show_default=True, help="How many of the most doubtful items to show.")
 def command(beliefs: Path, output: Path | None, top: int) -> None:
     """Split the doubt about every item in BELIEFS: total = within people (█) + between people (░), in nats."""
-    from sfumato.beliefs import Beliefs
-    from sfumato.doubt import most_doubtful
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.doubt import most_doubtful
 
     check_not_negative("top", top)
     check_outputs(beliefs, output=output)

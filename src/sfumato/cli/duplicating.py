@@ -38,7 +38,7 @@ def command(
     are moved by a pixel; texts that differ in case, spaces and punctuation alone.
     """
     from sfumato.evaluate.duplicates import find_duplicates
-    from sfumato.inputs import Inputs
+    from sfumato.tables.inputs import Inputs
 
     for path in inputs:
         check_outputs(path, output=output, groups=groups_path)
@@ -58,7 +58,7 @@ def _names(paths: tuple[Path, ...]) -> list[str]:
     if len(set(names)) < len(names):
         names = [path.absolute().parent.name for path in paths]
     if len(set(names)) < len(names):
-        from sfumato.errors import BadSetting
+        from sfumato.tables.errors import BadSetting
 
         raise BadSetting(
             f"found two splits called {next(name for name in names if names.count(name) > 1)}",

@@ -22,7 +22,7 @@ from sfumato.cli.showing import drawing, printable, say_written
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Metric, Stratification, Trained
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
 SHOWN = ("accuracy", "cross_entropy", "kl_divergence", "brier", "ece", "entropy_spearman")
 """Metrics of a grid that are printed where none is named; the file has all."""
@@ -79,7 +79,7 @@ def command(
     strata: str | None,
     **options: Any,
 ) -> None:
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
     asked = Asked(**options)
     asked.check(predicted, runs, original)
@@ -130,11 +130,11 @@ def _evaluate_runs(
 ) -> None:
     import numpy as np
 
-    from sfumato.errors import unknown
     from sfumato.evaluate import compare_runs, measure_runs, read_runs, scores_over_seeds
     from sfumato.evaluate.mode_shift import check_targets
     from sfumato.evaluate.paper_tables import table_of_scores
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.errors import unknown
+    from sfumato.tables.soft_labels import SoftLabels
 
     found = read_runs(folder)
     targets = list(dict.fromkeys(run.target for run in found))

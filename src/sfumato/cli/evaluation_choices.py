@@ -11,7 +11,7 @@ from sfumato.cli.options import check_not_negative, check_outputs
 
 if TYPE_CHECKING:
     from sfumato.evaluate import Metric, Stratification
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Asked:
 
     def check(self, predicted: Path | None, runs: Path | None, original: Path | None) -> None:
         """An error unless the options go together."""
-        from sfumato.errors import BadSetting
         from sfumato.evaluate.comparing import FAMILIES
         from sfumato.evaluate.paired_tests import CORRECTIONS
-        from sfumato.resampling import check_resampling
-        from sfumato.settings import one_of
+        from sfumato.tables.bootstrap import check_resampling
+        from sfumato.tables.errors import BadSetting
+        from sfumato.tables.settings import one_of
 
         check_not_negative("seed", self.seed)
         check_resampling(self.level, self.resamples)
@@ -113,7 +113,7 @@ def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
     from dataclasses import replace
 
     from sfumato.learn.preparing import read_original
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
     label = read_original(path)
     return replace(SoftLabels.one_hot(list(label), list(label.values()), people.classes), path=path)
@@ -121,8 +121,8 @@ def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
 
 def named_file(text: str) -> tuple[str, Path]:
     """Name and file of `experts=experts.parquet`."""
-    from sfumato.errors import BadSetting, show
     from sfumato.evaluate.cross_label import KINDS
+    from sfumato.tables.errors import BadSetting, show
 
     name, equals, path = text.partition("=")
     if not name or not equals or not path or name in KINDS:
@@ -137,9 +137,9 @@ def named_file(text: str) -> tuple[str, Path]:
 
 def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked: Asked) -> None:
     """An error unless every output can be written, to a file that is neither a source nor another output."""
-    from sfumato.errors import BadSetting, show
     from sfumato.evaluate.paper_tables import check_ending
-    from sfumato.files import check_place
+    from sfumato.tables.errors import BadSetting, show
+    from sfumato.tables.files import check_place
 
     for source in sources:
         check_outputs(source, output=output, differences=asked.differences)

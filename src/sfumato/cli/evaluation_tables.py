@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.showing import printable
-from sfumato.errors import one_line
+from sfumato.tables.errors import one_line
 
 if TYPE_CHECKING:
     from sfumato.evaluate.comparing import Difference, Differences
     from sfumato.evaluate.measuring import Figures, Measured
-    from sfumato.scores import RunScore, RunScores, Scores
+    from sfumato.tables.scores import RunScore, RunScores, Scores
 
 WIDTH = 100
 NAME_WIDTH = 19

@@ -55,8 +55,8 @@ def command(
     set_name: str | None,
     **settings: Any,
 ) -> None:
-    from sfumato.errors import BadSetting
     from sfumato.imports import format_named
+    from sfumato.tables.errors import BadSetting
 
     check_outputs(source, output=output, original=original, doubt=doubt)
     imported = format_named(format_name, given({**settings, "source": set_name})).read(source)

@@ -65,10 +65,10 @@ def command(
     ignore_impossible: bool,
     **settings: Any,
 ) -> None:
-    from sfumato.annotations import Annotations
     from sfumato.label import ClassSimilarity, labeler_named, plausible_doubt
     from sfumato.label.screening import set_aside_in
     from sfumato.label.spreading import has_bad_percents
+    from sfumato.tables.annotations import Annotations
 
     check_outputs(annotations, output=output, doubt=doubt)
     settings = given(settings)

@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in self.members and args[0] not in self.added:
-            from sfumato.errors import unknown
+            from sfumato.tables.errors import unknown
 
             raise unknown("command", args[0], self.list_commands(ctx), fix=f"see {ctx.command_path} --help")
         return super().resolve_command(ctx, args)

@@ -119,8 +119,8 @@ def command(
 
 def _document(asked: dict[str, Any]) -> dict[str, Any]:
     """The options as a grid file would say them."""
-    from sfumato.errors import BadSetting
     from sfumato.learn.choices import Choice, split_choices
+    from sfumato.tables.errors import BadSetting
 
     document: dict[str, Any] = {"data": {}, "grid": {}, "recipe": {}}
     for name in ("inputs", "labels", "beliefs", "original"):
@@ -162,7 +162,7 @@ def _document(asked: dict[str, Any]) -> dict[str, Any]:
 
 def _refuse_beside(asked: dict[str, Any]) -> None:
     if asked:
-        from sfumato.errors import BadSetting
+        from sfumato.tables.errors import BadSetting
 
         option = next(iter(asked)).replace("_", "-")
         raise BadSetting(
@@ -211,7 +211,7 @@ def _show(experiment: Experiment, rows: list[RunRow]) -> None:
     say_written(output := experiment.folder, f"{len(rows):,} runs; runs.csv lists them")
     diverged = [row.key.name for row in rows if row.ended == "diverged"]
     if diverged:
-        from sfumato.errors import listing
+        from sfumato.tables.errors import listing
 
         click.echo(
             f"{len(diverged)} of {len(rows)} runs diverged: {listing(diverged, 5)}; their last good weights are in "

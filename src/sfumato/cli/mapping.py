@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sfumato.evaluate.cartography import DataMap
     from sfumato.evaluate.epoch_shifts import EpochShifts
     from sfumato.evaluate.regions import Regions
-    from sfumato.scores import Scores
+    from sfumato.tables.scores import Scores
 
 SHADES = " .:-=+*#%@"
 WIDE, HIGH = 50, 10
@@ -59,7 +59,7 @@ def command(
         find_runs,
         runs_that_learnt,
     )
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
     check_outputs(runs[0], output=output, scores=scores_path, shifts=shifts_path)
     regions = _regions(easy, hard, ambiguous, share)
@@ -102,7 +102,7 @@ def _regions(easy: float | None, hard: float | None, ambiguous: float | None, sh
 
 
 def _refuse(found: str, expected: str) -> None:
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     raise BadSetting(f"found {found}", expected=expected, fix="see sfumato map --help", code="bad-setting")
 

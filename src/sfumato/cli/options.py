@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sfumato.errors import BadSetting, BadTable, Where, show
+from sfumato.tables.errors import BadSetting, BadTable, Where, show
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -52,8 +52,8 @@ def check_outputs(source: Path, **outputs: Path | None) -> None:
     for option, path in outputs.items():
         if path is None:
             continue
-        from sfumato.files import check_place, kind_of
-        from sfumato.files.kinds import TABLE_KINDS
+        from sfumato.tables.files import check_place, kind_of
+        from sfumato.tables.files.file_type import TABLE_KINDS
 
         kind_of(path, TABLE_KINDS)
         place = check_place(path).absolute()
@@ -90,8 +90,8 @@ def refuse_empty(table: Any, path: Path) -> None:
 
 def check_folder(output: Path) -> None:
     """An error unless runs can be written to the folder; it is made when the first one is."""
-    from sfumato.errors import CannotWrite
-    from sfumato.files import check_place
+    from sfumato.tables.errors import CannotWrite
+    from sfumato.tables.files import check_place
 
     check_place(output)
     if output.exists() and not output.is_dir():
@@ -106,7 +106,7 @@ def check_folder(output: Path) -> None:
 
 def check_learn_installed() -> None:
     """Raise unless the packages that networks need are installed."""
-    from sfumato.errors import MissingExtra
+    from sfumato.tables.errors import MissingExtra
 
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:

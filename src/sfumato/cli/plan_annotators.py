@@ -113,11 +113,11 @@ def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
 
 def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | DirichletMixture:
     """What the plan rests on; the kind of table is told by its columns."""
-    from sfumato.annotations import Annotations
-    from sfumato.beliefs import Beliefs
-    from sfumato.files import read_rows
     from sfumato.plan.pilot import Pilot, dirichlet
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.files import read_rows
+    from sfumato.tables.soft_labels import SoftLabels
 
     if (pilot is None) == (prior is None):
         found = "neither --pilot nor --prior" if pilot is None else "both --pilot and --prior"
@@ -223,6 +223,6 @@ def _figure(value: float, is_share: bool) -> str:
 
 
 def _bad(found: str, expected: str, fix: str) -> Exception:
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     return BadSetting(found, expected=expected, fix=fix, code="bad-setting")

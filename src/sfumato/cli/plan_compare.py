@@ -11,10 +11,10 @@ from sfumato.cli.options import PATH, NameList, check_not_negative, check_output
 from sfumato.cli.showing import drawing, say_written
 
 if TYPE_CHECKING:
-    from sfumato.annotations import Annotations
     from sfumato.plan.costs import CostModel
     from sfumato.plan.evidence import Evidence, Votes
     from sfumato.plan.similarities import Similarities
+    from sfumato.tables.annotations import Annotations
 
 USUAL_KINDS = ("choice", "top_two", "plausible", "tokens", "sliders")
 USUAL_ITEMS, USUAL_CLASSES = 1000, 10
@@ -89,7 +89,7 @@ def command(
     from sfumato.plan.goals import goal_named
     from sfumato.plan.utilities import utility_named
     from sfumato.plan.value_map import value_map
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
     check_not_negative("seed", seed)
     check_outputs(pilots[0] if pilots else Path(), output=output, rates=rates_output, map=map_output)
@@ -167,7 +167,7 @@ def _costs(wage: float | None, fee: float | None, overhead: float | None) -> Cos
 
 
 def _seconds(texts: tuple[str, ...] | None) -> dict[str, float]:
-    from sfumato.settings import above_0
+    from sfumato.tables.settings import above_0
 
     given = {}
     for text in texts or ():
@@ -182,7 +182,7 @@ def _seconds(texts: tuple[str, ...] | None) -> dict[str, float]:
 
 
 def _annotations(path: Path) -> Annotations:
-    from sfumato.annotations import Annotations
+    from sfumato.tables.annotations import Annotations
 
     table = Annotations.read(path)
     refuse_empty(table, path)
@@ -193,10 +193,10 @@ def _votes(path: Path | None) -> Votes | None:
     """Hard votes; the kind of table is told by its columns."""
     if path is None:
         return None
-    from sfumato.annotations import Annotations
-    from sfumato.beliefs import Beliefs
-    from sfumato.files import read_rows
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.files import read_rows
+    from sfumato.tables.soft_labels import SoftLabels
 
     names = read_rows(path).schema.names
     kind: Any = Annotations if "payload" in names else Beliefs if "annotator" in names else SoftLabels
@@ -223,6 +223,6 @@ def _joined(evidence: Evidence, trained: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bad(found: str, expected: str, fix: str) -> Exception:
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     return BadSetting(found, expected=expected, fix=fix, code="bad-setting")

@@ -220,7 +220,7 @@ def _number(n_items: int | None) -> int:
 
 
 def _check_places(output: Path | None, page: Path | None) -> None:
-    from sfumato.files import JSON, check_place, kind_of
+    from sfumato.tables.files import JSON, check_place, kind_of
 
     if output is not None:
         kind_of(output, (JSON,))

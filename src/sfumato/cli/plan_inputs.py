@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import BadSetting, SfumatoError
+from sfumato.tables.errors import BadSetting, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-    from sfumato.annotations import Annotations
     from sfumato.elicit.checking import Checked
     from sfumato.plan.costs import CostModel
     from sfumato.plan.deciding import Deepened
     from sfumato.plan.pilot import Pilot
     from sfumato.plan.plan_parts import Budget, PilotFile
+    from sfumato.tables.annotations import Annotations
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ def read_source(
             )
         source = _of_table(answers)
     if names and sorted(source.classes) != sorted(names):
-        from sfumato.errors import listing
+        from sfumato.tables.errors import listing
 
         raise bad(
             f"found a pilot over the classes {listing(source.classes)}",
@@ -66,12 +66,12 @@ def read_source(
 
 def pilot_of(path: Path, classes: Sequence[str] = ()) -> Source:
     """The pilot in a file; the kind of table is told by its columns. Answers may need to be told their `classes`."""
-    from sfumato.annotations import Annotations
-    from sfumato.beliefs import Beliefs
     from sfumato.cli.options import refuse_empty
-    from sfumato.files import read_rows
     from sfumato.plan.plan_parts import PilotFile
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.files import read_rows
+    from sfumato.tables.soft_labels import SoftLabels
 
     columns = read_rows(path).schema.names
     kind: Any = Annotations if "payload" in columns else Beliefs if "annotator" in columns else SoftLabels
@@ -124,7 +124,7 @@ def costs_of(
 def budget_of(text: str | None, currency: str) -> Budget | None:
     """`500` or `500 USD` is money, `5000 answers` are answers."""
     from sfumato.plan.plan_parts import Budget
-    from sfumato.settings import above_0
+    from sfumato.tables.settings import above_0
 
     if text is None:
         return None
@@ -144,8 +144,8 @@ def deepened_of(path: Path | None) -> Deepened | None:
         return None
     import polars as pl
 
-    from sfumato.files import read_rows
     from sfumato.plan.deciding import Deepened
+    from sfumato.tables.files import read_rows
 
     columns = read_rows(path).schema.names
     if "item" not in columns or "form" not in columns:
@@ -180,11 +180,11 @@ def bad(found: str, expected: str, fix: str) -> BadSetting:
 
 def _of_table(table: Any) -> Source:
     """The pilot in a table, with the items in the order of its counts."""
-    from sfumato.annotations import Annotations
     from sfumato.plan.labelled import as_votes
     from sfumato.plan.pilot import Pilot
     from sfumato.plan.prior import check_counts
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.soft_labels import SoftLabels
 
     answers = table.for_purposes("label") if isinstance(table, Annotations) else None
     said = table if answers is None else as_votes(answers)
@@ -201,8 +201,8 @@ def _of_table(table: Any) -> Source:
 
 def _answers_so_far(checked: Checked, store: str | None) -> Annotations | None:
     """The answers in the study's store; None where there is none yet."""
-    from sfumato.annotations import Annotations
     from sfumato.cli.serving import missing_extra
+    from sfumato.tables.annotations import Annotations
 
     try:
         from sfumato.elicit.database import StorePlace

@@ -99,7 +99,7 @@ def _forms(
 def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:
     from sfumato.evaluate.cartography import data_map
     from sfumato.evaluate.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
     if labels is None:
         raise bad("found --runs without --labels", "the class each item came with", "add --labels labels.parquet")
@@ -113,8 +113,8 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
 
 def _quota(given: tuple[str, ...] | None) -> dict[Region, int | None]:
     """`ambiguous=all,hard=all,easy=20`, items a class."""
-    from sfumato.errors import unknown
     from sfumato.evaluate.regions import REGIONS, Region
+    from sfumato.tables.errors import unknown
 
     result: dict[Region, int | None] = {}
     for text in given or ("ambiguous=all", "hard=all"):

@@ -88,7 +88,7 @@ def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int,
     from sfumato.elicit.checking import check_study
     from sfumato.elicit.simulated import Truth, drawn_annotators
     from sfumato.plan.crowds import JUDGES, SimulatedCrowd
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
     assert study is not None
     checked = check_study(study, pictures=False)
@@ -114,7 +114,7 @@ def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int,
 
 
 def _check_classes(plan: Plan, classes: tuple[str, ...]) -> None:
-    from sfumato.errors import listing
+    from sfumato.tables.errors import listing
 
     if sorted(plan.classes) != sorted(classes):
         raise bad(

@@ -95,7 +95,7 @@ def _numbers(option: str, parts: tuple[str, ...]) -> tuple[int, ...]:
     for part in parts:
         low, dash, high = part.partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()) or (dash and int(high) < int(low)):
-            from sfumato.settings import bad_setting
+            from sfumato.tables.settings import bad_setting
 
             raise bad_setting(f"--{option}", part, "whole numbers, as in 3,13,20-30")
         numbers += range(int(low), int(high if dash else low) + 1)

@@ -88,7 +88,7 @@ def _refuse_options(context: click.Context, given: list[str]) -> None:
     """An option before a question would be lost in silence."""
     if not given:
         return
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     raise BadSetting(
         f"found --{given[0].replace('_', '-')} before the question {context.invoked_subcommand}",

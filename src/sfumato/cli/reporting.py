@@ -60,7 +60,7 @@ def command(
     **places: Path | None,
 ) -> None:
     from sfumato.report.vega import check_report_installed
-    from sfumato.resampling import check_resampling
+    from sfumato.tables.bootstrap import check_resampling
 
     check_report_installed()
     check_resampling(level, resamples)
@@ -88,7 +88,7 @@ def command(
 
 def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
     """Labels by name, those of `people` first; a file that is given no name has its own."""
-    from sfumato.errors import BadSetting, show
+    from sfumato.tables.errors import BadSetting, show
 
     found = {} if people is None else {"labels": people}
     for text in others:
@@ -114,8 +114,8 @@ def _holds_runs(folder: Path) -> bool:
 
 
 def _check_output(output: Path, named: dict[str, Any]) -> None:
-    from sfumato.errors import BadSetting, Where, show
-    from sfumato.files import check_place
+    from sfumato.tables.errors import BadSetting, Where, show
+    from sfumato.tables.files import check_place
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise BadSetting(

@@ -12,7 +12,7 @@ from sfumato.cli.showing import say_written
 
 if TYPE_CHECKING:
     from sfumato.evaluate.features import Features
-    from sfumato.scores import Scores
+    from sfumato.tables.scores import Scores
 
 
 @click.command("represent")
@@ -39,8 +39,8 @@ def command(
     """
     import numpy as np
 
-    from sfumato.annotations import Annotations
     from sfumato.evaluate.representation import Alike, Over, represent
+    from sfumato.tables.annotations import Annotations
 
     check_not_negative("seed", seed)
     check_outputs(judgments, output=output)
@@ -56,8 +56,8 @@ def command(
 
 def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Path | None) -> Features:
     """The features of a file, or those taken out of a run."""
-    from sfumato.errors import BadSetting
     from sfumato.evaluate.features import Features
+    from sfumato.tables.errors import BadSetting
 
     if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):
         raise BadSetting(
@@ -72,10 +72,10 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
     assert inputs is not None
     from importlib.util import find_spec
 
-    from sfumato.inputs import Inputs
+    from sfumato.tables.inputs import Inputs
 
     if find_spec("torch") is None:
-        from sfumato.errors import MissingExtra
+        from sfumato.tables.errors import MissingExtra
 
         raise MissingExtra(
             "found no torch", expected="torch, to take features out of a run", fix='pip install "sfumato[learn]"',

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sfumato.errors import BadSetting, UnknownName
 from sfumato.study import Study
 from sfumato.study_file.mistakes import Mistakes
+from sfumato.tables.errors import BadSetting, UnknownName
 
 
 def check_rules(study: Study, mistakes: Mistakes) -> None:

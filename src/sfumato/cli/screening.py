@@ -42,11 +42,11 @@ def command(
     kind: str | None,
     output: Path,
 ) -> None:
-    from sfumato.annotations import Annotations
     from sfumato.label.rules import rules_of
     from sfumato.label.screening import screen
-    from sfumato.soft_labels import SoftLabels
     from sfumato.study_file import read_study
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.soft_labels import SoftLabels
     from sfumato.web.checked import checked_by
 
     check_outputs(annotations, output=output)

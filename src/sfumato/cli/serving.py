@@ -14,7 +14,7 @@ from sfumato.cli.bonus_checking import check_bonus
 from sfumato.cli.options import PATH
 from sfumato.cli.rules_checking import check_rules
 from sfumato.cli.showing import printable
-from sfumato.errors import MissingExtra
+from sfumato.tables.errors import MissingExtra
 
 if TYPE_CHECKING:
     from sfumato.elicit.checking import Checked
@@ -103,7 +103,7 @@ def hashed_password(study: Study, ask: bool, file: Path | None) -> str | None:
 
 def read_line(file: Path) -> str:
     """The first line of a text file."""
-    from sfumato.errors import BadFile, Where
+    from sfumato.tables.errors import BadFile, Where
 
     try:
         with file.open(encoding="utf-8") as stream:
@@ -148,7 +148,7 @@ def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> N
     """Raise if the address would let others in and nobody said they may."""
     if host is None or public or host in loopback:
         return
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     raise BadSetting(
         f"found --host {host}",
@@ -160,7 +160,7 @@ def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> N
 
 def check_https(public: bool, proxies: Sequence[str], plain_http: bool) -> None:
     """Raise if others are to come in and neither a proxy with https is named nor done without on purpose."""
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     if public and not proxies and not plain_http:
         raise BadSetting(

@@ -39,12 +39,12 @@ def command(
     licence: str | None,
     title: str | None,
 ) -> None:
-    from sfumato.annotations import Annotations
-    from sfumato.beliefs import Beliefs
-    from sfumato.errors import BadSetting
-    from sfumato.inputs import Inputs
     from sfumato.share import Release, Splits, format_named
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.errors import BadSetting
+    from sfumato.tables.inputs import Inputs
+    from sfumato.tables.soft_labels import SoftLabels
 
     form = format_named(format_name)
     unshared = [f"--{name}" for name, path in (("beliefs", beliefs), ("annotations", annotations)) if path]

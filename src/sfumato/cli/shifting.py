@@ -14,7 +14,7 @@ from sfumato.cli.options import PATH, NameList, check_folder, check_learn_instal
 from sfumato.cli.showing import drawing, say_written
 
 if TYPE_CHECKING:
-    from sfumato.inputs import Inputs
+    from sfumato.tables.inputs import Inputs
 
 KIND_LINES = """\b
 Kinds of corruption:
@@ -60,7 +60,7 @@ def command(
     output: Path,
 ) -> None:
     from sfumato.cli.options import check_not_negative
-    from sfumato.inputs import Inputs
+    from sfumato.tables.inputs import Inputs
 
     check_not_negative("processes", processes)
     check_folder(output)
@@ -103,7 +103,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _check_asked(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tuple[str, ...]) -> None:
-    from sfumato.errors import BadSetting
+    from sfumato.tables.errors import BadSetting
 
     if inputs is None and (kinds is not None or not extra):
         raise BadSetting(
@@ -115,8 +115,8 @@ def _check_asked(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tupl
 
 
 def _severities(text: str) -> list[int]:
-    from sfumato.errors import unknown
     from sfumato.learn.corruptions import SEVERITIES
+    from sfumato.tables.errors import unknown
 
     known = [str(each) for each in SEVERITIES]
     for part in text.split(","):
@@ -127,8 +127,8 @@ def _severities(text: str) -> list[int]:
 
 def _extra(named: tuple[str, ...]) -> dict[str, Inputs]:
     """Other sets by name, read."""
-    from sfumato.errors import BadSetting, show
-    from sfumato.inputs import Inputs
+    from sfumato.tables.errors import BadSetting, show
+    from sfumato.tables.inputs import Inputs
 
     found: dict[str, Inputs] = {}
     for text in named:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from sfumato.errors import one_line
+from sfumato.tables.errors import one_line
 
 BAR = 24
 PATIENCE_SECONDS = 2.0

@@ -13,7 +13,7 @@ import click
 
 from sfumato.cli.options import PATH, check_not_negative
 from sfumato.cli.showing import bar, say_written
-from sfumato.errors import BadSetting, Where
+from sfumato.tables.errors import BadSetting, Where
 
 if TYPE_CHECKING:
     from sfumato.elicit.kind import Item
@@ -104,7 +104,7 @@ def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
 
     if path is None:
         return Truth.built_in(study.class_names, items)
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.soft_labels import SoftLabels
 
     return Truth.from_labels(SoftLabels.read(path), study.class_names, items)
 

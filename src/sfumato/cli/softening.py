@@ -31,10 +31,10 @@ def command(
     """
     import numpy as np
 
-    from sfumato.doubt import entropy
     from sfumato.label import ClassSimilarity
     from sfumato.label.simulated import SimulatedTopTwo
-    from sfumato.soft_labels import SoftLabels
+    from sfumato.tables.doubt import entropy
+    from sfumato.tables.soft_labels import SoftLabels
 
     check_not_negative("seed", seed)
     check_outputs(labels, output=output)

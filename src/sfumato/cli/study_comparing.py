@@ -11,7 +11,7 @@ import click
 from sfumato.cli.options import PATH
 from sfumato.cli.serving import STORE_HELP, missing_extra
 from sfumato.cli.showing import printable, say_written
-from sfumato.errors import BadSetting, CannotWrite, Where
+from sfumato.tables.errors import BadSetting, CannotWrite, Where
 
 if TYPE_CHECKING:
     from sfumato.plan.forms import FormScores

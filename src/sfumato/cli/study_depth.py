@@ -38,9 +38,9 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     import numpy as np
     import pyarrow.parquet as pq
 
-    from sfumato.annotations import Annotations
     from sfumato.plan.deepening import deepened
     from sfumato.study_file import read_study
+    from sfumato.tables.annotations import Annotations
 
     asked = read_study(study)
     with tempfile.TemporaryDirectory() as folder:

@@ -16,11 +16,11 @@ import click
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from sfumato.doubt import entropy
-from sfumato.errors import MissingExtra
-from sfumato.files.replacing import replacing
-from sfumato.settings import at_least
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import MissingExtra
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.settings import at_least
+from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = tuple("0123456789")
 SEED = 2026

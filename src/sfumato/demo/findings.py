@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float
 
-from sfumato.beliefs import Beliefs
 from sfumato.demo.studies import FORMS, folder_of
-from sfumato.doubt import Doubt, entropy
-from sfumato.resampling import Resampling
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.doubt import Doubt, entropy
+from sfumato.tables.soft_labels import SoftLabels
 
 DOUBTFUL_NATS = 0.6
 DRAWS = 2000

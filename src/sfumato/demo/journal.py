@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 import sfumato
-from sfumato.files.replacing import replacing
+from sfumato.tables.files.replacing import replacing
 
 FILE_NAME = "demo.json"
 PASSING = (".lock", "-wal", "-shm", "-journal")

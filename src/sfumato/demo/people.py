@@ -23,9 +23,9 @@ from jaxtyping import Float
 from sfumato.demo.digits import SEED
 from sfumato.elicit.chance import Chance
 from sfumato.elicit.simulated import Asked, Response, Truth
-from sfumato.errors import BadSetting, Where
-from sfumato.files import read_arrays
-from sfumato.settings import at_least
+from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.files import read_arrays
+from sfumato.tables.settings import at_least
 
 if TYPE_CHECKING:
     from sfumato.study import Study

@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from sfumato.demo.journal import FILE_NAME, Journal, Step
-from sfumato.errors import BadSetting, MissingExtra
+from sfumato.tables.errors import BadSetting, MissingExtra
 
 PACKAGES = ("sklearn", "torch", "safetensors", "starlette", "uvicorn", "sqlalchemy", "PIL", "altair", "vl_convert")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.annotations import Annotations
 from sfumato.elicit import store
 from sfumato.elicit.database import StorePlace, reading_engine
 from sfumato.elicit.exporting import export
-from sfumato.errors import BadSetting, Where
 from sfumato.study import Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadSetting, Where
 
 
 def answers_by_arm(place: StorePlace, study: Study, folder: Path) -> tuple[Annotations, dict[str, str]]:

@@ -20,7 +20,7 @@ from sfumato.elicit.platforms.calling import Caller, request_key
 from sfumato.elicit.platforms.platform import Arrival, Platform
 from sfumato.elicit.returning import arrival_of
 from sfumato.elicit.store import Row
-from sfumato.errors import NotThere
+from sfumato.tables.errors import NotThere
 
 N_KEY = 18
 

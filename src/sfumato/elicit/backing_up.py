@@ -26,8 +26,8 @@ from sfumato.elicit.database import (
 from sfumato.elicit.schema import METADATA
 from sfumato.elicit.store import AT_ONCE
 from sfumato.elicit.verifying import verify
-from sfumato.errors import BadFile, BadSetting, Where
-from sfumato.files.replacing import replacing
+from sfumato.tables.errors import BadFile, BadSetting, Where
+from sfumato.tables.files.replacing import replacing
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from sfumato.elicit import example
-from sfumato.errors import BadSetting, CannotWrite, Where
 from sfumato.study_file.classes import WITHOUT_CLASSES
 from sfumato.study_file.reading import FILE_NAME, draft_of
 from sfumato.study_file.template import INSTRUCTIONS, template
+from sfumato.tables.errors import BadSetting, CannotWrite, Where
 
 
 def begin_study(folder: Path, kind_name: str, classes: Sequence[str] | None = None, *, demo: bool = False) -> Path:

@@ -21,7 +21,7 @@ from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
 from sfumato.elicit.store import broken_ends, lock_store
-from sfumato.errors import BadFile, BadSetting, SfumatoError, StoreDown, Where, show
+from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown, Where, show
 
 LATEST = "0004"
 """The version of the tables this release works with, the last file under `migrations/versions`."""

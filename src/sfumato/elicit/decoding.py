@@ -24,8 +24,8 @@ from typing import IO, Any
 import msgspec
 
 from sfumato.elicit.pictures import Picture, rendered_file
-from sfumato.errors import BadFile, MissingExtra, SfumatoError, UnsafeFile, Where
 from sfumato.study import Upscale
+from sfumato.tables.errors import BadFile, MissingExtra, SfumatoError, UnsafeFile, Where
 
 SECONDS = 20.0
 """For one picture."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sfumato.elicit import field_store
 from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.errors import BadSetting, NotThere, show
+from sfumato.tables.errors import BadSetting, NotThere, show
 
 
 def erased(

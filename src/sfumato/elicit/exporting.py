@@ -14,12 +14,12 @@ import msgspec
 import pyarrow as pa
 import sqlalchemy as sa
 
-from sfumato.annotations import PURPOSES, SCHEMA
 from sfumato.elicit import store
 from sfumato.elicit.database import StorePlace, reading_engine
 from sfumato.elicit.record import Record
-from sfumato.errors import BadTable, Where, listing
-from sfumato.files import classes_metadata, write_rows
+from sfumato.tables.annotations import PURPOSES, SCHEMA
+from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.files import classes_metadata, write_rows
 
 RECORDS = pa.schema(
     [

@@ -6,7 +6,7 @@ from enum import Enum
 
 import sqlalchemy as sa
 
-from sfumato.errors import StoreDown
+from sfumato.tables.errors import StoreDown
 
 NO_ROOM = 13
 """SQLITE_FULL."""

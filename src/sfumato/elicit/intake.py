@@ -24,8 +24,8 @@ from sfumato.elicit.record import Record
 from sfumato.elicit.schema import LAPSED
 from sfumato.elicit.standing import Sent
 from sfumato.elicit.turns import Turns
-from sfumato.errors import InvalidAnswer, NotThere, show
 from sfumato.study import Study
+from sfumato.tables.errors import InvalidAnswer, NotThere, show
 
 
 @dataclass(frozen=True, slots=True)

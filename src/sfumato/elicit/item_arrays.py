@@ -6,13 +6,13 @@ from pathlib import Path
 
 from sfumato.elicit.kind import Item
 from sfumato.elicit.pictures import MAX_PIXELS
-from sfumato.errors import BadTable, Where, show
+from sfumato.tables.errors import BadTable, Where, show
 
 
 def read_item_arrays(path: Path) -> list[Item]:
     """The items of the npz `path`: a picture or a text a row; ids are row numbers where `items` names none."""
     # Not at the top: the server loads NumPy only for a study that needs it.
-    from sfumato.files import read_arrays
+    from sfumato.tables.files import read_arrays
 
     arrays = read_arrays(path)
     contents = [name for name in ("images", "texts") if name in arrays]

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from sfumato.elicit.kind import Item
 from sfumato.elicit.pictures import picture_format
-from sfumato.errors import BadFile, Where, show
+from sfumato.tables.errors import BadFile, Where, show
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 OTHER_PICTURES = (".svg", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".psd", ".ppm", ".pgm")

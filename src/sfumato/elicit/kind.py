@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
-from sfumato.errors import BadSetting, InvalidAnswer, Where, show
+from sfumato.tables.errors import BadSetting, InvalidAnswer, Where, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,7 +62,7 @@ class Kind(Protocol):
     name: ClassVar[str]
     version: ClassVar[int]
     payload: ClassVar[Any]
-    """The type of its payload (`sfumato.payloads`)."""
+    """The type of its payload (`sfumato.tables.payloads`)."""
     meanings: ClassVar[Mapping[str, str]]
     """What each field of the payload means, for the codebook written beside every export."""
 

@@ -15,7 +15,7 @@ import hashlib
 import hmac
 import secrets
 
-from sfumato.errors import NotThere
+from sfumato.tables.errors import NotThere
 
 N_RANDOM, N_DATED, N_SIGNED = 9, 6, 15
 DAY_MS = 24 * 3600 * 1000

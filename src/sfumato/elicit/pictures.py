@@ -15,8 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.errors import BadFile, MissingExtra, UnsafeFile, Where
 from sfumato.study import Upscale
+from sfumato.tables.errors import BadFile, MissingExtra, UnsafeFile, Where
 
 if TYPE_CHECKING:
     import numpy as np
@@ -212,7 +212,7 @@ def _encoded(image: Image, *, as_jpeg: bool) -> Picture:
 @lru_cache(maxsize=1)
 def _images(path: Path, modified_ns: int) -> np.ndarray:  # noqa: ARG001
     """The pictures of an npz, read once for as long as the file stays the same."""
-    from sfumato.files import read_arrays
+    from sfumato.tables.files import read_arrays
 
     return read_arrays(path)["images"]
 

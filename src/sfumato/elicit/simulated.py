@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import BadSetting, Where, listing
-from sfumato.settings import share
+from sfumato.tables.errors import BadSetting, Where, listing
+from sfumato.tables.settings import share
 
 if TYPE_CHECKING:
     from sfumato.elicit.kind import Item, Kind, Stimulus
     from sfumato.label.simulated import SimulatedTopTwo
-    from sfumato.soft_labels import SoftLabels
     from sfumato.study import Study
+    from sfumato.tables.soft_labels import SoftLabels
 
 SPREAD_OF_SECONDS = 0.5
 SECONDS_OF_DOUBT = 1.2

@@ -10,8 +10,8 @@ from typing import Any
 
 from sfumato.elicit import field_store
 from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.errors import InvalidAnswer, NotNow
 from sfumato.study import Assignment
+from sfumato.tables.errors import InvalidAnswer, NotNow
 
 
 def happened(work: Fieldwork, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:

@@ -28,7 +28,7 @@ import sqlalchemy as sa
 from sfumato.elicit.database import check_whole
 from sfumato.elicit.failing import Failure, down, down_because, failure_of
 from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.errors import Busy, SfumatoError
+from sfumato.tables.errors import Busy, SfumatoError
 
 T = TypeVar("T")
 LOG = logging.getLogger("sfumato.elicit")

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadTable, SfumatoWarning, Where, unknown
 from sfumato.evaluate.regions import REGIONS, Region, Regions, Thresholds
 from sfumato.evaluate.training_dynamics import TrainingDynamics
-from sfumato.files import Rows, read_rows
-from sfumato.growing import freeze
-from sfumato.settings import at_least
-from sfumato.table import Table
-from sfumato.texts import CodedColumn
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadTable, SfumatoWarning, Where, unknown
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import CodedColumn
 
 NUMBERS = ("confidence", "variability", "correctness", "n_moments", "between_runs")
 

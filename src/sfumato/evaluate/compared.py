@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
-from sfumato.doubt import entropy
-from sfumato.errors import BadTable, Where, listing, show
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.soft_labels import SoftLabels
 
 ROWS_AT_ONCE = 2**16
 NEARLY_WHOLE = 1e-4

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadTable, SfumatoWarning, listing, unknown
 from sfumato.evaluate.measuring import Figures, Measured
 from sfumato.evaluate.metric import Better
 from sfumato.evaluate.paired_tests import (
@@ -22,11 +21,12 @@ from sfumato.evaluate.paired_tests import (
     t_interval,
     wilcoxon,
 )
-from sfumato.records import columns_of
-from sfumato.resampling import Interval
-from sfumato.scores import RunScore, RunScores
-from sfumato.settings import one_of
-from sfumato.table import Table
+from sfumato.tables.bootstrap import Interval
+from sfumato.tables.errors import BadTable, SfumatoWarning, listing, unknown
+from sfumato.tables.records import columns_of
+from sfumato.tables.scores import RunScore, RunScores
+from sfumato.tables.settings import one_of
+from sfumato.tables.table import Table
 
 FAMILIES = ("metric", "table")
 """What is corrected together: the comparisons of each metric, or all there are."""

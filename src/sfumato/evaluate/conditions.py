@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sfumato.scores import ALL
+from sfumato.tables.scores import ALL
 
 CLEAN = "clean"
 """Pictures as they are."""

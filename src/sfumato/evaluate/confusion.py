@@ -10,8 +10,8 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.evaluate.compared import Compared
-from sfumato.growing import freeze
-from sfumato.table import Table
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.errors import unknown
 from sfumato.evaluate.comparing import scores_over_seeds
 from sfumato.evaluate.measuring import Measured, Progress, measure_runs
 from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.run_folders import Trained
-from sfumato.records import columns_of
-from sfumato.scores import RunScore
-from sfumato.soft_labels import SoftLabels
-from sfumato.table import Table
+from sfumato.tables.errors import unknown
+from sfumato.tables.records import columns_of
+from sfumato.tables.scores import RunScore
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import Table
 from sfumato.transform import ClassMeans
 
 PEOPLE, ORIGINAL, MAJORITY, CLASS_LEVEL = "people", "original", "majority", "class-level"

@@ -15,13 +15,13 @@ from jaxtyping import Bool, Float, Int
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from sfumato.errors import BadTable, Where
 from sfumato.evaluate.near_images import near_pairs
-from sfumato.files import write_rows
-from sfumato.growing import freeze
-from sfumato.inputs import Inputs
-from sfumato.settings import at_least, share
-from sfumato.table import Table
+from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.files import write_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.settings import at_least, share
+from sfumato.tables.table import Table
 
 EXACT, NEAR, NORMALISED = "exact", "near", "normalised"
 GREY_DISTANCE, COLOUR_DISTANCE = 0.01, 0.05

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.columns import check_columns, numbers
-from sfumato.doubt import entropy
-from sfumato.errors import BadFile, BadTable, Where
 from sfumato.evaluate.training_dynamics import BY_EPOCH
-from sfumato.files import read_rows
-from sfumato.growing import freeze
-from sfumato.probabilities import classes_of, probs_of
-from sfumato.table import Table
-from sfumato.texts import CodedColumn
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadFile, BadTable, Where
+from sfumato.tables.files import read_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.probabilities import classes_of, probs_of
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import CodedColumn
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.errors import BadTable, Where, show
-from sfumato.files import read_arrays
+from sfumato.tables.errors import BadTable, Where, show
+from sfumato.tables.files import read_arrays
 
 
 @dataclass(frozen=True, eq=False)

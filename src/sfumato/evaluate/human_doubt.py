@@ -12,16 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.columns import check_columns, numbers
-from sfumato.doubt import Doubt, entropy
-from sfumato.errors import BadTable, SfumatoWarning, Where, listing
 from sfumato.evaluate.cartography import DataMap
 from sfumato.evaluate.rank_correlation import rank_correlation
-from sfumato.files import Rows, read_rows
-from sfumato.scores import ALL, Score, Scores
-from sfumato.settings import between_0_and_1
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import CodedColumn
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.doubt import Doubt, entropy
+from sfumato.tables.errors import BadTable, SfumatoWarning, Where, listing
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.scores import ALL, Score, Scores
+from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import CodedColumn
 
 SIGNALS = ("total", "within", "between", "mean_doubt", "unsure_proportion")
 """The columns of a Doubt table that say how much people doubt."""

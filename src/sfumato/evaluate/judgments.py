@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable, InvalidAnswer, show
-from sfumato.payloads import PAYLOAD_KINDS, PayloadKind
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable, InvalidAnswer, show
+from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadKind
 
 SIMILARITY = next(kind for kind in PAYLOAD_KINDS if kind.name == "similarity")
 TRIPLET = next(kind for kind in PAYLOAD_KINDS if kind.name == "triplet")

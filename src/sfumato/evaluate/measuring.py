@@ -11,7 +11,6 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import SfumatoWarning
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.conditions import joined
 from sfumato.evaluate.metric import Estimate, Metric, estimated, undefined
@@ -19,9 +18,10 @@ from sfumato.evaluate.pairing import check_some, compared_runs
 from sfumato.evaluate.run_folders import Trained
 from sfumato.evaluate.scoring import FEW_ITEMS, few_items, offered
 from sfumato.evaluate.strata import Stratification, Stratum, strata_of
-from sfumato.resampling import Interval, Resampling, check_resampling
-from sfumato.scores import ALL
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.bootstrap import Interval, Resampling, check_resampling
+from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.scores import ALL
+from sfumato.tables.soft_labels import SoftLabels
 
 GROUPS = 50
 """Groups of items that are left out in turn, for a metric that is no function of sums."""

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluate.compared import Compared
-from sfumato.resampling import Interval, Resampling
+from sfumato.tables.bootstrap import Interval, Resampling
 
 NO_ORIGINAL = "needs the original labels"
 

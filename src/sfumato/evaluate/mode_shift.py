@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadTable, unknown
 from sfumato.evaluate.comparing import Difference, difference_of
 from sfumato.evaluate.measuring import Figures, Measured
-from sfumato.records import columns_of
-from sfumato.table import Table
+from sfumato.tables.errors import BadTable, unknown
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
 
 PARTS = ("other classes", "doubt", "both")
 

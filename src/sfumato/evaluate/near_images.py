@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Float32, Int, UInt8
 
-from sfumato.errors import BadTable
+from sfumato.tables.errors import BadTable
 
 AXES = 32
 """Principal axes that pairs are looked for along."""

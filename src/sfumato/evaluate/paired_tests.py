@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln, ndtri, stdtr, stdtrit
 
-from sfumato.resampling import Interval
-from sfumato.settings import one_of
+from sfumato.tables.bootstrap import Interval
+from sfumato.tables.settings import one_of
 
 MOST_EXACT = 200
 """Up to so many seeds the distribution of Wilcoxon's statistic is counted out."""

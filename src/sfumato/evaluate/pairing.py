@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.errors import BadTable, SfumatoWarning, Where
 from sfumato.evaluate.compared import Compared, compare
 from sfumato.evaluate.run_folders import Trained
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadTable, SfumatoWarning, Where
+from sfumato.tables.soft_labels import SoftLabels
 
 
 def compared_runs(

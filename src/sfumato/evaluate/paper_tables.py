@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.errors import BadFile, Where, one_line
 from sfumato.evaluate.comparing import Differences
 from sfumato.evaluate.cross_label import CrossLabel
 from sfumato.evaluate.metric import Better, Metric
 from sfumato.evaluate.mode_shift import ModeShift
-from sfumato.files.csv import guard_formula
-from sfumato.files.replacing import replacing
-from sfumato.scores import RunScore, RunScores
+from sfumato.tables.errors import BadFile, Where, one_line
+from sfumato.tables.files.csv import guard_formula
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.scores import RunScore, RunScores
 
 PLACES = 3
 ENDINGS = (".md", ".tex", ".csv")

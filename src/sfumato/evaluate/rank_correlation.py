@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.stats import rankdata, t
 
 from sfumato.evaluate.sharing import shared_variance
-from sfumato.resampling import Interval
+from sfumato.tables.bootstrap import Interval
 
 FEWEST = 4
 """Rows under which a correlation has no interval."""

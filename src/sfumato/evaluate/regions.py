@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.settings import between_0_and_1, share
+from sfumato.tables.settings import between_0_and_1, share
 
 
 class Region(StrEnum):
@@ -53,7 +53,7 @@ class Thresholds:
         # A standard deviation of values between 0 and 1 is at most a half.
         between_0_and_1("variability", self.variability)
         if self.hard >= self.easy:
-            from sfumato.settings import bad_setting
+            from sfumato.tables.settings import bad_setting
 
             raise bad_setting("hard", self.hard, f"a confidence below easy = {self.easy}")
 

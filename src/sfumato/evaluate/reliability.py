@@ -13,9 +13,9 @@ from jaxtyping import Float
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metrics.bins import equal_width
 from sfumato.evaluate.metrics.smoothing import on_grid, smoothed
-from sfumato.growing import freeze
-from sfumato.settings import above_0, at_least
-from sfumato.table import Table
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.table import Table
 
 COLUMNS = ("from", "to", "n_items", "confidence", "accuracy", "low", "high")
 POINTS = 2**10 + 1

@@ -10,8 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.stats import t
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable, SfumatoWarning, Where, listing
 from sfumato.evaluate.ceilings import leave_one_out, reliability_ceiling, split_half, triplet_disagreement
 from sfumato.evaluate.features import Features
 from sfumato.evaluate.judgments import (
@@ -27,9 +25,11 @@ from sfumato.evaluate.judgments import (
 )  # fmt: skip
 from sfumato.evaluate.rank_correlation import rank_correlation, rho_interval, spearman
 from sfumato.evaluate.sharing import shared_variance
-from sfumato.resampling import Interval
-from sfumato.scores import ALL, Score, Scores
-from sfumato.settings import between_0_and_1
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.bootstrap import Interval
+from sfumato.tables.errors import BadTable, SfumatoWarning, Where, listing
+from sfumato.tables.scores import ALL, Score, Scores
+from sfumato.tables.settings import between_0_and_1
 
 FEWEST_PAIRS, FEWEST_TRIPLETS, FEWEST_ANNOTATORS = 4, 2, 3
 MOST_GROUPS = 200

@@ -11,9 +11,9 @@ from jaxtyping import Float, Int
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metrics.selection import Selection
-from sfumato.growing import freeze
-from sfumato.settings import at_least
-from sfumato.table import Table
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least
+from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

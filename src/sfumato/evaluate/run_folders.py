@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadFile, BadTable, SfumatoWarning, Where, listing, one_line, show
 from sfumato.evaluate.conditions import order_of
-from sfumato.files import read_document
-from sfumato.settings import is_whole
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadFile, BadTable, SfumatoWarning, Where, listing, one_line, show
+from sfumato.tables.files import read_document
+from sfumato.tables.settings import is_whole
+from sfumato.tables.soft_labels import SoftLabels
 
 RUN, PREDICTIONS, MODEL = "run.json", "predictions.parquet", "model.safetensors"
 UNFINISHED = "unfinished"

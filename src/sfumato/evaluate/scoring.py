@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.errors import BadSetting, SfumatoWarning
 from sfumato.evaluate.compared import Compared, compare
 from sfumato.evaluate.metric import Metric, estimated
 from sfumato.evaluate.metrics import METRICS
 from sfumato.evaluate.strata import Stratification, Stratum, strata_of
-from sfumato.resampling import Resampling, check_resampling
-from sfumato.scores import ALL, Score, Scores
-from sfumato.soft_labels import SoftLabels
-from sfumato.strategies import strategy_named
+from sfumato.tables.bootstrap import Resampling, check_resampling
+from sfumato.tables.errors import BadSetting, SfumatoWarning
+from sfumato.tables.scores import ALL, Score, Scores
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.strategies import strategy_named
 
 FEW_ITEMS = 30
 """Under so many items a bootstrap is not to be believed."""

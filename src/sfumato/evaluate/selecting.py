@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning, listing
 from sfumato.evaluate.cartography import DataMap
 from sfumato.evaluate.regions import REGIONS, Region
-from sfumato.settings import at_least
-from sfumato.table import Table
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing
+from sfumato.tables.settings import at_least
+from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Int
 
-from sfumato.columns import check_columns
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning, listing, show
 from sfumato.evaluate.compared import Compared
-from sfumato.files import read_rows
-from sfumato.scores import ALL
-from sfumato.settings import at_least, one_of
-from sfumato.strategies import strategy_named
-from sfumato.texts import TextReader
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing, show
+from sfumato.tables.files import read_rows
+from sfumato.tables.scores import ALL
+from sfumato.tables.settings import at_least, one_of
+from sfumato.tables.strategies import strategy_named
+from sfumato.tables.text_columns import TextReader
 
 ROUNDING = 1e-9
 """By how much all of people's mass on one class may miss 1."""

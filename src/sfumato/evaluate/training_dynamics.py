@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadFile, BadTable, Where, listing, show
-from sfumato.files import Rows, read_document, read_rows
-from sfumato.texts import Coded, CodedColumn
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.files import Rows, read_document, read_rows
+from sfumato.tables.text_columns import Coded, CodedColumn
 
 RUN, DYNAMICS, BY_EPOCH, UNFINISHED = "run.json", "dynamics.parquet", "predictions-by-epoch.parquet", "unfinished"
 WHEN = ("end", "online")

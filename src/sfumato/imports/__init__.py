@@ -20,7 +20,7 @@ from sfumato.imports.label_studio import LabelStudio
 from sfumato.imports.own_tables import OwnAnnotations
 from sfumato.imports.soft_digits import SoftDigits
 from sfumato.imports.wide import Wide
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 
 FORMATS: tuple[Any, ...] = (
     Cifar10H,

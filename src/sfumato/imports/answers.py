@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.columns import NUMBER, check_columns
-from sfumato.errors import BadTable, SfumatoWarning, Where, show, unknown
-from sfumato.files import Rows, class_names
-from sfumato.probabilities import check_classes
-from sfumato.texts import Coded, CodedColumn
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.columns import NUMBER, check_columns
+from sfumato.tables.errors import BadTable, SfumatoWarning, Where, show, unknown
+from sfumato.tables.files import Rows, class_names
+from sfumato.tables.probabilities import check_classes
+from sfumato.tables.text_columns import Coded, CodedColumn
 
 
 def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Coded]:

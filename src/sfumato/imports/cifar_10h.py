@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import (
     annotations_of,
     choice_payloads,
@@ -20,8 +19,9 @@ from sfumato.imports.answers import (
 )
 from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
 from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import Coded
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import Coded
 
 COUNT_FILES = ("counts.npz", "cifar10h-counts.npy", "data/cifar10h-counts.npy")
 ANSWER_FILES = ("cifar10h-raw.csv", "cifar10h-raw.csv.gz", "annotator-level-9500-9999.csv.gz")

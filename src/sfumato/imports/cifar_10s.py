@@ -10,8 +10,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadSetting
-from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import (
     annotations_of,
     class_number,
@@ -24,8 +22,10 @@ from sfumato.imports.answers import (
     purposes,
 )
 from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import Coded
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import Coded
 
 FILES = ("elicitations.csv.gz", "elicitations.csv")
 COLUMNS = (

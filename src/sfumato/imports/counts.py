@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import SfumatoWarning, listing
-from sfumato.files import NUMPY, class_names, kind_of, read_rows
 from sfumato.imports.imported import Imported
 from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts
-from sfumato.probabilities import check_classes
-from sfumato.texts import CodedColumn
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import SfumatoWarning, listing
+from sfumato.tables.files import NUMPY, class_names, kind_of, read_rows
+from sfumato.tables.probabilities import check_classes
+from sfumato.tables.text_columns import CodedColumn
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import BadTable, listing, show
-from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import (
     annotations_of,
     choice_payloads,
@@ -21,8 +19,10 @@ from sfumato.imports.answers import (
     second_answers,
 )
 from sfumato.imports.imported import Imported, came_in
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import Coded
+from sfumato.tables.errors import BadTable, listing, show
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import Coded
 
 KNOWN_NAMES = {
     "item": ("item", "task"),

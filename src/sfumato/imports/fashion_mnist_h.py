@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.columns import numbers
-from sfumato.files import NUMPY, kind_of, read_rows
-from sfumato.files.csv import first_record
 from sfumato.imports.imported import Imported, find_file
 from sfumato.imports.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
+from sfumato.tables.columns import numbers
+from sfumato.tables.files import NUMPY, kind_of, read_rows
+from sfumato.tables.files.csv import first_record
 
 FASHION_MNIST = (
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",

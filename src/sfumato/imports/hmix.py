@@ -11,9 +11,6 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadProbabilities, BadTable, Where, listing, show, unknown
-from sfumato.files import Rows, read_document, read_rows
 from sfumato.imports.answers import (
     annotations_of,
     class_numbers,
@@ -24,7 +21,10 @@ from sfumato.imports.answers import (
     purposes,
 )
 from sfumato.imports.imported import CIFAR_10, Imported, came_in, find_file
-from sfumato.texts import Coded
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadProbabilities, BadTable, Where, listing, show, unknown
+from sfumato.tables.files import Rows, read_document, read_rows
+from sfumato.tables.text_columns import Coded
 
 MIXING_FILES = ("infer_mixing_factor.csv.gz", "hmix_infer_mixing_factor.csv")
 LABEL_FILES = ("hmix_individ_soft_labels.json.gz", "hmix_individ_soft_labels.json")

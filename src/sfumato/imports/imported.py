@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from sfumato.annotations import Annotations
-from sfumato.doubt import Doubt
-from sfumato.errors import BadFile, SfumatoError, Where
-from sfumato.files.kinds import check_readable
-from sfumato.soft_labels import SoftLabels
-from sfumato.table import Table
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.doubt import Doubt
+from sfumato.tables.errors import BadFile, SfumatoError, Where
+from sfumato.tables.files.file_type import check_readable
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import Table
 
 CIFAR_10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 

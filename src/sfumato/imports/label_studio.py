@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadSetting, Where, listing, show, unknown
-from sfumato.files import read_document
 from sfumato.imports.answers import annotations_of, purposes
 from sfumato.imports.imported import Imported, came_in
 from sfumato.imports.label_studio_export import READ, Answer, Export, bad_field
+from sfumato.tables.errors import BadSetting, Where, listing, show, unknown
+from sfumato.tables.files import read_document
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sfumato.columns import is_moment
-from sfumato.errors import BadTable, Where, listing, show
+from sfumato.tables.columns import is_moment
+from sfumato.tables.errors import BadTable, Where, listing, show
 
 READ = ("choices", "rating", "number")
 

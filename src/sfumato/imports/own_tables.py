@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from sfumato.annotations import Annotations
-from sfumato.errors import listing
 from sfumato.imports.imported import Imported, came_in
-from sfumato.payloads import payload_kind
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import listing
+from sfumato.tables.payloads import payload_kind
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.doubt import Doubt, entropy
-from sfumato.errors import BadTable, Where, listing, show, unknown
-from sfumato.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.imports.imported import Imported, naming
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import Doubt, entropy
+from sfumato.tables.errors import BadTable, Where, listing, show, unknown
+from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
+from sfumato.tables.soft_labels import SoftLabels
 
 DIGITS = (*(str(d) for d in range(10)), "not a digit")
 LABEL_COLUMNS = ("soft_label", "soft_label_yes_unc_equal", "soft_label_argmax")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.errors import BadTable, Where, listing, show
-from sfumato.files import read_arrays
-from sfumato.probabilities import check_classes
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.files import read_arrays
+from sfumato.tables.probabilities import check_classes
+from sfumato.tables.soft_labels import SoftLabels
 
 Place = Callable[[int | None, str | None], Where]
 """Where a row and a column of the source are."""

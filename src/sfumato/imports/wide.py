@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadTable, listing, show, unknown
-from sfumato.files import Rows, read_rows
 from sfumato.imports.answers import annotations_of, choice_payloads, coded_array, coded_columns, ordered_classes
 from sfumato.imports.imported import Imported, came_in
-from sfumato.texts import Coded
+from sfumato.tables.errors import BadTable, listing, show, unknown
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.text_columns import Coded
 
 
 @dataclass(frozen=True)

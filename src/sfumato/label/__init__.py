@@ -19,7 +19,7 @@ from sfumato.label.top_two_clamp import TopTwoClamp
 from sfumato.label.top_two_similar import TopTwoSimilar
 from sfumato.label.top_two_uniform import TopTwoUniform
 from sfumato.label.typicality import Typicality
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 
 LABELERS: tuple[Any, ...] = (
     OneHot,

@@ -14,12 +14,12 @@ import msgspec
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs, Votes
-from sfumato.errors import BadSetting, BadTable, InvalidAnswer, Where, listing, nearest, show
-from sfumato.files import class_names
-from sfumato.payloads import PAYLOAD_KINDS, PayloadKind
-from sfumato.probabilities import SUM_TOLERANCE, check_classes
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs, Votes
+from sfumato.tables.errors import BadSetting, BadTable, InvalidAnswer, Where, listing, nearest, show
+from sfumato.tables.files import class_names
+from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadKind
+from sfumato.tables.probabilities import SUM_TOLERANCE, check_classes
 
 
 @runtime_checkable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Any
 
-from sfumato.errors import BadSetting
-from sfumato.payloads import Choice, Mixture, Tokens, TopTwo
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.payloads import Choice, Mixture, Tokens, TopTwo
 
 
 @singledispatch

@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting
 from sfumato.label.answers import beliefs_from, class_codes
-from sfumato.payloads import Mixture as MixturePayload
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.payloads import Mixture as MixturePayload
 
 
 @dataclass(frozen=True)

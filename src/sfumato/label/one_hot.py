@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.label.answers import beliefs_from, class_codes
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,6 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.doubt import Doubt
-from sfumato.errors import BadSetting, listing
 from sfumato.label.answers import (
     AnswerFault,
     asked_classes,
@@ -20,7 +16,11 @@ from sfumato.label.answers import (
     only_kind,
     unknown_class,
 )
-from sfumato.payloads import Plausible
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.doubt import Doubt
+from sfumato.tables.errors import BadSetting, listing
+from sfumato.tables.payloads import Plausible
 
 NONE_OF_THESE = "none of these"
 

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float
 
-from sfumato.errors import unknown
 from sfumato.label.answers import only_kind
 from sfumato.label.screening import Evidence, Finding, Rule
-from sfumato.payloads import TopTwo
-from sfumato.settings import at_least, not_negative
-from sfumato.settings import share as check_share
-from sfumato.strategies import strategy_named
+from sfumato.tables.errors import unknown
+from sfumato.tables.payloads import TopTwo
+from sfumato.tables.settings import at_least, not_negative
+from sfumato.tables.settings import share as check_share
+from sfumato.tables.strategies import strategy_named
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.columns import check_columns
-from sfumato.errors import BadSetting, BadTable, show, unknown
-from sfumato.files import read_rows
 from sfumato.label.leading import leading_classes
-from sfumato.payloads import payload_kind
-from sfumato.soft_labels import SoftLabels
-from sfumato.table import Table
-from sfumato.texts import TextReader
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadSetting, BadTable, show, unknown
+from sfumato.tables.files import read_rows
+from sfumato.tables.payloads import payload_kind
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import TextReader
 
 
 @dataclass(frozen=True)

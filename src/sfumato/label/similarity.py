@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadTable, Where, listing, unknown
-from sfumato.files import read_rows
-from sfumato.texts import CodedColumn
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadTable, Where, listing, unknown
+from sfumato.tables.files import read_rows
+from sfumato.tables.text_columns import CodedColumn
 
 
 @dataclass(frozen=True, eq=False)

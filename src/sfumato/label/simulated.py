@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.beliefs import Beliefs, Votes
-from sfumato.errors import BadSetting
 from sfumato.label.similarity import ClassSimilarity
 from sfumato.label.spreading import TopTwoArrays
 from sfumato.label.top_two_clamp import clamp
-from sfumato.settings import share
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import Coded
+from sfumato.tables.beliefs import Beliefs, Votes
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import share
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import Coded
 
 
 @dataclass(frozen=True)

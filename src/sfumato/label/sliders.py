@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.label.answers import AnswerFault, beliefs_from
 from sfumato.label.plausible import check_every_class
-from sfumato.payloads import Sliders as SlidersPayload
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.payloads import Sliders as SlidersPayload
 
 
 @dataclass(frozen=True)

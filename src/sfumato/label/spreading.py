@@ -13,9 +13,9 @@ from itertools import chain
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.annotations import Annotations
 from sfumato.label.answers import AnswerFault, class_codes, only_kind
-from sfumato.payloads import TopTwo
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.payloads import TopTwo
 
 ROUNDING = 1e-9
 

@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.label.answers import AnswerFault, beliefs_from, unknown_class
 from sfumato.label.spreading import spread_leftover
-from sfumato.payloads import Tokens as TokensPayload
-from sfumato.settings import share
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.payloads import Tokens as TokensPayload
+from sfumato.tables.settings import share
 
 
 @dataclass(frozen=True)

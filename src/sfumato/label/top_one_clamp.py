@@ -9,13 +9,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.label.answers import beliefs_from
 from sfumato.label.spreading import read_top_two
 from sfumato.label.top_two_clamp import clamp
-from sfumato.payloads import TopTwo
-from sfumato.settings import share
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.payloads import TopTwo
+from sfumato.tables.settings import share
 
 
 @dataclass(frozen=True)

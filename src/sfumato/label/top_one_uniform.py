@@ -9,12 +9,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.label.answers import beliefs_from
 from sfumato.label.spreading import read_top_two
 from sfumato.label.top_two_uniform import check_gamma, uniform
-from sfumato.payloads import TopTwo
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.payloads import TopTwo
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.label.answers import beliefs_from, class_codes
-from sfumato.payloads import Typicality as TypicalityPayload
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.payloads import Typicality as TypicalityPayload
 
 
 @dataclass(frozen=True)

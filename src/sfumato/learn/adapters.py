@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int, Shaped
 
-from sfumato.errors import BadProbabilities, BadTable, SfumatoError, listing, show
 from sfumato.learn.labels import Labels, VotedLabels
-from sfumato.probabilities import check_probs
+from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show
+from sfumato.tables.probabilities import check_probs
 
 
 @runtime_checkable

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import BadSetting, BadTable, Where, show, unknown
-from sfumato.inputs import Inputs
 from sfumato.learn.attacks import ATTACKED_AT_ONCE, Attack, attacked
 from sfumato.learn.choices import described
 from sfumato.learn.conditions import CLEAN, Condition, is_written, write
@@ -23,7 +21,9 @@ from sfumato.learn.preparing import Original, digest_of, prepared
 from sfumato.learn.ready_runs import check_fits, predictor_of, tested_rows
 from sfumato.learn.runs import Run, normalised
 from sfumato.learn.targets import Hard, Majority, Soft
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadSetting, BadTable, Where, show, unknown
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 
 TARGETS = (Hard, Majority, Soft)
 """What networks can be led away from: the original class, people's first choice, or all that people see."""

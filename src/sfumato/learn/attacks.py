@@ -14,12 +14,12 @@ import torch
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
-from sfumato.errors import BadSetting
 from sfumato.learn.pixel_model import PixelModel
 from sfumato.learn.runs import normalised
-from sfumato.probabilities import check_probs
-from sfumato.settings import above_0, at_least, one_of
-from sfumato.strategies import strategy_named
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.probabilities import check_probs
+from sfumato.tables.settings import above_0, at_least, one_of
+from sfumato.tables.strategies import strategy_named
 
 ATTACKED_AT_ONCE = 64
 """Pictures attacked at a time: gradients take many times the memory of predictions."""

@@ -20,10 +20,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as safetensors_of
 from torch import Tensor
 
-from sfumato.errors import BadFile, CannotWrite, SfumatoWarning, Where
-from sfumato.files.replacing import replacing
 from sfumato.learn.fingerprint import Fingerprint
 from sfumato.learn.saved import Saved
+from sfumato.tables.errors import BadFile, CannotWrite, SfumatoWarning, Where
+from sfumato.tables.files.replacing import replacing
 
 FORMAT = "1"
 

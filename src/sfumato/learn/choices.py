@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from sfumato.errors import BadSetting, Where, show, unknown
+from sfumato.tables.errors import BadSetting, Where, show, unknown
 
 AT_COMMA = re.compile(r",(?![^\[]*\])")
 """A comma that stands in no brackets."""

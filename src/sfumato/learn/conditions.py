@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import BadSetting, Where, listing
-from sfumato.files import read_document
-from sfumato.files.replacing import replacing
 from sfumato.learn.runs import PREDICTIONS, RUN, Run, environment
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadSetting, Where, listing
+from sfumato.tables.files import read_document
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.soft_labels import SoftLabels
 
 CLEAN = "clean"
 """The condition of pictures as they are."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import torch
 
-from sfumato.errors import NotNow
+from sfumato.tables.errors import NotNow
 
 Job = TypeVar("Job")
 

@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfumato.errors import BadSetting, SfumatoWarning, Where, show
-from sfumato.files.replacing import replacing
 from sfumato.learn.carrying_out import carry_out
 from sfumato.learn.checkpoints import forget
 from sfumato.learn.draws import generator_of
@@ -41,6 +39,8 @@ from sfumato.learn.runs import RUN, Run, shape_of, write_run
 from sfumato.learn.splits import Fold, names_of
 from sfumato.learn.targets import Hard
 from sfumato.learn.task import Task
+from sfumato.tables.errors import BadSetting, SfumatoWarning, Where, show
+from sfumato.tables.files.replacing import replacing
 
 UNFINISHED = "unfinished"
 """The folder inside that of the runs where trainings stand that were cut off."""

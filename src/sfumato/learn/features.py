@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float
 from torch import nn
 
-from sfumato.errors import BadSetting
-from sfumato.files.replacing import replacing
-from sfumato.inputs import Inputs
 from sfumato.learn.runs import Predictor
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.inputs import Inputs
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import sfumato
-from sfumato.errors import BadSetting, SfumatoWarning, Where, show
+from sfumato.tables.errors import BadSetting, SfumatoWarning, Where, show
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 import torch
 
-from sfumato.errors import BadSetting, BadTable, show
-from sfumato.files import write_rows
 from sfumato.learn.choices import described
 from sfumato.learn.networks import Network
 from sfumato.learn.recipe import Recipe
 from sfumato.learn.targets import Target
+from sfumato.tables.errors import BadSetting, BadTable, show
+from sfumato.tables.files import write_rows
 
 PRETRAINED = "pretrained"
 

@@ -12,16 +12,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadFile, BadSetting, Where, show, unknown
-from sfumato.inputs import Inputs
 from sfumato.learn.choices import Choice, described, settings_for
 from sfumato.learn.preparing import Prepared, prepared, read_original
 from sfumato.learn.splits import SPLITS, Fold, Given, GivenFiles, NoSplit, Share
-from sfumato.soft_labels import SoftLabels
-from sfumato.strategies import strategy_named
 from sfumato.study_file.lines import lines_of
 from sfumato.study_file.text import read_text
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadFile, BadSetting, Where, show, unknown
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.strategies import strategy_named
 
 if TYPE_CHECKING:
     from sfumato.learn.experiment import Experiment

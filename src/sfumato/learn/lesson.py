@@ -9,8 +9,8 @@ from typing import TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.errors import BadProbabilities, BadSetting, BadTable, Where, show
-from sfumato.probabilities import check_classes, check_probs
+from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, Where, show
+from sfumato.tables.probabilities import check_classes, check_probs
 
 
 @dataclass(frozen=True, eq=False)

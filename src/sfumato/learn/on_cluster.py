@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sfumato.cluster import cluster, need_ray
-from sfumato.errors import NotNow, SfumatoError
+from sfumato.jobs import cluster, need_ray
 from sfumato.learn.experiment import Experiment
 from sfumato.learn.grid import StackKey
+from sfumato.tables.errors import NotNow, SfumatoError
 
 NEW_STARTS = 3
 """So often a stack is taken up again after its process died."""

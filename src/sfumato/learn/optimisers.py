@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
-from sfumato.settings import above_0, bad_setting, not_negative
+from sfumato.tables.settings import above_0, bad_setting, not_negative
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int, UInt8
 
-from sfumato.beliefs import Beliefs
-from sfumato.columns import check_columns
-from sfumato.errors import BadSetting, BadTable, Where, listing, show, unknown
-from sfumato.files import Rows, read_rows
-from sfumato.inputs import Inputs
 from sfumato.learn.lesson import Lesson, Pool
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import TextReader
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadSetting, BadTable, Where, listing, show, unknown
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import TextReader
 
 Original = Mapping[str, str]
 """The class each item came with, by name."""

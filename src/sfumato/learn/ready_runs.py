@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.errors import BadFile, BadTable, Where, listing, show
-from sfumato.inputs import Inputs
 from sfumato.learn.networks import Network
 from sfumato.learn.runs import MODEL, RUN, Predictor, Run, shape_of
+from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.inputs import Inputs
 
 
 @dataclass(frozen=True, eq=False)

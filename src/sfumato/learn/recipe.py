@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sfumato.errors import BadSetting
 from sfumato.learn.augmenting import CropAndFlip
 from sfumato.learn.mixing import Mixing, Plain
 from sfumato.learn.optimisers import Adam, Sgd
 from sfumato.learn.schedules import Constant, Schedule
-from sfumato.settings import above_0, at_least, bad_setting, one_of
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import above_0, at_least, bad_setting, one_of
 
 DYNAMICS = ("none", "online", "end", "both")
 PRECISIONS = ("float32", "bfloat16", "float16")

@@ -24,18 +24,18 @@ from safetensors.torch import save as safetensors_of
 from torch import Tensor, nn
 
 import sfumato
-from sfumato.errors import BadFile, BadTable, Where
-from sfumato.files import classes_metadata, read_document, read_rows, write_rows
-from sfumato.files.replacing import replacing
-from sfumato.inputs import Inputs
 from sfumato.learn.member import Member
 from sfumato.learn.members import Apart
 from sfumato.learn.networks import Network, network_named
 from sfumato.learn.pictures import Scale
 from sfumato.learn.task import Task
 from sfumato.learn.training import EVALUATED_AT_ONCE
-from sfumato.probabilities import probs_array
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadFile, BadTable, Where
+from sfumato.tables.files import classes_metadata, read_document, read_rows, write_rows
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.probabilities import probs_array
+from sfumato.tables.soft_labels import SoftLabels
 
 if TYPE_CHECKING:
     import polars as pl

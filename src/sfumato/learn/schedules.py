@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from sfumato.errors import BadSetting
+from sfumato.tables.errors import BadSetting
 
 
 class Schedule(Protocol):

@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import BadSetting, listing, show
-from sfumato.inputs import Inputs
 from sfumato.learn.conditions import CLEAN, Condition, in_a_path, is_written, write
 from sfumato.learn.corruptions import CORRUPTIONS, SEVERITIES, Corruption, check_severity
 from sfumato.learn.draws import generator_of
@@ -23,6 +21,8 @@ from sfumato.learn.pixel_model import PixelModel
 from sfumato.learn.preparing import digest_of
 from sfumato.learn.ready_runs import check_fits, predictor_of, tested_rows
 from sfumato.learn.runs import Run, shape_of
+from sfumato.tables.errors import BadSetting, listing, show
+from sfumato.tables.inputs import Inputs
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from sfumato.errors import BadFile, BadTable, Where, listing, show
-from sfumato.files import read_document
-from sfumato.inputs import Inputs
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.files import read_document
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 
 TENSORS, WORDS = "data.safetensors", "data.json"
 

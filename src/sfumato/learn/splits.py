@@ -10,12 +10,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.errors import BadFile, BadSetting, BadTable, Where, listing, show
-from sfumato.files import read_arrays, read_rows
-from sfumato.inputs import Inputs
 from sfumato.learn.lesson import Lesson
 from sfumato.study_file.text import read_text
-from sfumato.texts import TextReader
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, Where, listing, show
+from sfumato.tables.files import read_arrays, read_rows
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.text_columns import TextReader
 
 MAX_LIST_BYTES = 100_000_000
 

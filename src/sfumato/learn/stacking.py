@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.errors import BadSetting
 from sfumato.learn.convolving import convolved
+from sfumato.tables.errors import BadSetting
 
 
 class StackedLinear(nn.Module):

@@ -9,7 +9,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from sfumato.errors import BadSetting
 from sfumato.learn.crowds import CrowdLabels
 from sfumato.learn.draws import generator_of
 from sfumato.learn.labels import Labels
@@ -17,6 +16,7 @@ from sfumato.learn.lesson import Lesson
 from sfumato.learn.mixing import Plain
 from sfumato.learn.networks import Network
 from sfumato.learn.recipe import Recipe
+from sfumato.tables.errors import BadSetting
 
 
 @dataclass(frozen=True, eq=False)

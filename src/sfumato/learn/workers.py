@@ -26,13 +26,13 @@ from typing import Any
 
 import torch
 
-from sfumato.errors import NotNow, SfumatoError, SfumatoWarning, Where, unknown
 from sfumato.learn.carrying_out import LEFT
 from sfumato.learn.experiment import UNFINISHED, Experiment
 from sfumato.learn.grid import StackKey
 from sfumato.learn.on_cluster import carry_out_on_cluster
 from sfumato.learn.progress import Count, Told, costs_of
 from sfumato.learn.ranks import Ranks, together
+from sfumato.tables.errors import NotNow, SfumatoError, SfumatoWarning, Where, unknown
 
 ENGINES = ("local", "ray")
 LOCK = ".lock"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.errors import BadSetting, UnknownName
 from sfumato.pay.agreement import Agreement
 from sfumato.pay.brier import Brier
 from sfumato.pay.correlated_agreement import CorrelatedAgreement
 from sfumato.pay.rule import BonusRule, Compared
-from sfumato.strategies import strategy_named
 from sfumato.study import ABOUT_ONE_ITEM, Study
 from sfumato.study_file.mistakes import Mistakes
+from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.tables.strategies import strategy_named
 
 BONUS_RULES: tuple[Any, ...] = (Agreement, Brier, CorrelatedAgreement)
 

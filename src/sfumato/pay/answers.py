@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
 from sfumato.pay.rule import Compared
 from sfumato.plan.labelled import kinds_in, labelled
 from sfumato.study import ABOUT_ONE_ITEM, Study
-from sfumato.texts import Coded
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.text_columns import Coded
 
 
 @dataclass(frozen=True, eq=False)

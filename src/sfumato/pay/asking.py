@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.annotations import Annotations
-from sfumato.columns import check_columns
 from sfumato.elicit.database import StorePlace
 from sfumato.elicit.exporting import export
 from sfumato.elicit.participants import Participant, Turnout, turnout_of
@@ -16,14 +14,16 @@ from sfumato.elicit.platforms import platform_of
 from sfumato.elicit.platforms.calling import Caller, request_key
 from sfumato.elicit.platforms.columns import read_export
 from sfumato.elicit.platforms.platform import Platform, Submission
-from sfumato.errors import BadSetting, Where
-from sfumato.files import read_rows
 from sfumato.label.screening import set_aside_in
 from sfumato.pay import rule_of
 from sfumato.pay.answers import compared, failed_checks
 from sfumato.pay.paying import Payments, payments
 from sfumato.pay.reconciling import Reconciliation, reconciled
 from sfumato.study import Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.files import read_rows
 
 
 @dataclass(frozen=True)

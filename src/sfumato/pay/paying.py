@@ -15,13 +15,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from sfumato.elicit.platforms.calling import request_key
-from sfumato.errors import BadSetting, Where
-from sfumato.files import read_rows
 from sfumato.pay.reconciling import IDS, Case
 from sfumato.pay.rule import BonusRule, Compared
-from sfumato.records import columns_of, rows_of
 from sfumato.study import Bonus, Pay, Study
-from sfumato.table import Table
+from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.files import read_rows
+from sfumato.tables.records import columns_of, rows_of
+from sfumato.tables.table import Table
 
 BASE, PART, BONUS = "base", "part", "bonus"
 REASONS = (BASE, PART, BONUS)

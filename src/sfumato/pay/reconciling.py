@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from sfumato.elicit.participants import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, Participant
 from sfumato.elicit.platforms.platform import STATUSES, Platform, Submission
-from sfumato.records import columns_of
 from sfumato.study import Recruiting, Study
-from sfumato.table import Table
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
 
 IDS = ("person", "session")
 """Columns that say who somebody is elsewhere: written only where they are asked for."""

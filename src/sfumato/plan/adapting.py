@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.growing import freeze
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.asking import asked
 from sfumato.plan.indices import Index, Known
 from sfumato.plan.population import Population
 from sfumato.plan.wrong_class import wrong_class
+from sfumato.tables.growable_array import freeze
 
 BATCH = 0.1
 BEYOND = 1.5

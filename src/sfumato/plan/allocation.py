@@ -12,12 +12,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.errors import BadSetting, NotNow
 from sfumato.plan.depth import Form, worth_of_votes
 from sfumato.plan.indices import ENOUGH, Index, Known
 from sfumato.plan.prior import check_counts, fit_prior
 from sfumato.plan.stopping import Stopping
-from sfumato.settings import not_negative, share
+from sfumato.tables.errors import BadSetting, NotNow
+from sfumato.tables.settings import not_negative, share
 
 NUMBERS_AT_ONCE = 2**22
 FEWEST_NEW = 20

@@ -12,14 +12,14 @@ from jaxtyping import Bool, Float
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
 from sfumato.aggregate.engine import Progress, quiet
-from sfumato.errors import BadSetting, SfumatoWarning
-from sfumato.growing import freeze
 from sfumato.plan.asking import asked
 from sfumato.plan.measures import Measure, TotalVariation
 from sfumato.plan.pilot import Pilot
 from sfumato.plan.population import Population
-from sfumato.settings import above_0, at_least, between_0_and_1
-from sfumato.table import Table
+from sfumato.tables.errors import BadSetting, SfumatoWarning
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import above_0, at_least, between_0_and_1
+from sfumato.tables.table import Table
 
 DRAWS = 10_000
 DRAWS_REFITTED = 500

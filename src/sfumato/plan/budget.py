@@ -10,15 +10,15 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.errors import BadSetting
-from sfumato.growing import freeze
 from sfumato.plan.asking import asked
 from sfumato.plan.costs import CostModel
 from sfumato.plan.measures import Measure, TotalVariation
 from sfumato.plan.pilot import Pilot
 from sfumato.plan.population import Population
-from sfumato.settings import above_0, at_least
-from sfumato.table import Table
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.table import Table
 
 DRAWS = 10_000
 USUAL = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import BadSetting
 from sfumato.plan.annotators import Enough
 from sfumato.plan.plan_parts import Budget
 from sfumato.plan.ways import ANSWERS, Terms, Way
 from sfumato.plan.worth import PLAIN, KindWorth
+from sfumato.tables.errors import BadSetting
 
 WASTE = 0.01
 """A share of the error so small that no answer is asked for to take it away."""

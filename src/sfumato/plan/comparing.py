@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from sfumato.errors import BadSetting
 from sfumato.plan.costs import CostModel
 from sfumato.plan.exchange_rates import ExchangeRates
 from sfumato.plan.goals import Goal
@@ -17,9 +16,10 @@ from sfumato.plan.rates import rate_for
 from sfumato.plan.signals import MOST_SIMULATED, answers_an_item, ratio_of, simulated_rho
 from sfumato.plan.triplet_errors import TripletError
 from sfumato.plan.utilities import Utility, subjective_loss
-from sfumato.records import columns_of
-from sfumato.settings import above_0, at_least, not_negative
-from sfumato.table import Table
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.records import columns_of
+from sfumato.tables.settings import above_0, at_least, not_negative
+from sfumato.tables.table import Table
 
 DIMENSIONS = 5
 NOISE = 1.0

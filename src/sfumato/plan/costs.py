@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from sfumato.errors import BadSetting, unknown
 from sfumato.plan.times import KindTime, measured_times
-from sfumato.settings import above_0, at_least, bad_setting, not_negative
+from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
 
 __all__ = ["DEFAULT_TIMES", "CostModel", "KindTime", "measured_times"]
 

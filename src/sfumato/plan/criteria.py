@@ -10,8 +10,6 @@ from scipy.special import ndtri
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
 from sfumato.aggregate.engine import Progress, quiet
-from sfumato.errors import BadSetting
-from sfumato.growing import freeze
 from sfumato.plan.annotators import Enough, how_many
 from sfumato.plan.goals import Goal
 from sfumato.plan.indices import KL, Index, Known
@@ -20,6 +18,8 @@ from sfumato.plan.pilot import Pilot
 from sfumato.plan.population import Population
 from sfumato.plan.prior import fit_prior
 from sfumato.plan.wrong_class import WrongClass
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import freeze
 
 LEVEL = 0.95
 LEAST = 1e-9

@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
 from sfumato.elicit.kind import Stimulus
 from sfumato.elicit.kinds import kind_named
 from sfumato.elicit.simulated import Annotator, Asked, Truth
-from sfumato.errors import BadSetting
 from sfumato.plan.labelled import labelled
 from sfumato.study import Question, Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadSetting
 
 JUDGES = 200
 """People outside the study who are asked about an item to find out what the crowd says of it."""

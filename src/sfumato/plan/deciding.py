@@ -11,7 +11,6 @@ import numpy as np
 import sfumato
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
 from sfumato.aggregate.engine import Progress, quiet
-from sfumato.errors import BadSetting
 from sfumato.plan.adapting import adapted_by_index, adapted_by_lead
 from sfumato.plan.alternatives import would_change
 from sfumato.plan.annotators import Enough
@@ -26,7 +25,8 @@ from sfumato.plan.plan_parts import Budget, Deeper, Made
 from sfumato.plan.stating import as_plan
 from sfumato.plan.ways import ANSWERS, Terms
 from sfumato.plan.worth import PLAIN, worth_of, worths_of
-from sfumato.settings import at_least
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import at_least
 
 VOTES, VOTES_REFITTED = 40, 25
 """Votes an item up to which the curve is worked out; beyond it is drawn on."""

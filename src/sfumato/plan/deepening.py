@@ -16,13 +16,13 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable, Where
 from sfumato.plan.inclusion import difference, effective_number, hajek, horvitz_thompson
 from sfumato.plan.labelled import labelled
-from sfumato.records import columns_of
-from sfumato.soft_labels import SoftLabels
-from sfumato.table import Table
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.records import columns_of
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import Table
 
 DOUBT = "own doubt"
 """The entropy of one person's belief about one item, in nats."""

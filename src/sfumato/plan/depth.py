@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import BadSetting
 from sfumato.plan.indices import KL, L2, Index, Known
-from sfumato.settings import above_0
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import above_0
 
 RISKS = {L2.name: "l2_risk", KL.name: "kl_risk"}
 """The error that an index takes down, as `Known` calls it; other indices have none."""

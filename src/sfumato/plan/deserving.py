@@ -11,16 +11,16 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.errors import BadSetting, BadTable
 from sfumato.evaluate.cartography import DataMap
 from sfumato.evaluate.regions import REGIONS, Region
 from sfumato.evaluate.selecting import Selection, select
-from sfumato.growing import freeze
 from sfumato.plan.depth import RISKS, Form, worth_of_votes
 from sfumato.plan.indices import KL, Index, Known
 from sfumato.plan.prior import check_counts, fit_prior
-from sfumato.settings import at_least
-from sfumato.table import Table
+from sfumato.tables.errors import BadSetting, BadTable
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least
+from sfumato.tables.table import Table
 
 AT_ONCE = 2**12
 DOUBTFUL = (Region.AMBIGUOUS, Region.HARD)

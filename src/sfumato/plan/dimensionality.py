@@ -13,7 +13,7 @@ from sfumato.plan.embedding import Embedder, centred_ranks, correlation, recover
 from sfumato.plan.kinds import LabelKind, Sparse, TopClass
 from sfumato.plan.latent import World
 from sfumato.plan.unfolding import SpectralUnfolding
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import rankdata
 
-from sfumato.errors import BadTable
-from sfumato.growing import freeze
 from sfumato.plan.orders import Orders
+from sfumato.tables.errors import BadTable
+from sfumato.tables.growable_array import freeze
 
 DIGITS = 9
 """Similarities closer than this share of the largest are tied."""

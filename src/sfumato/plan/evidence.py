@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, Where, listing
 from sfumato.plan.costs import DEFAULT_TIMES
 from sfumato.plan.exchange import exchange_rates
 from sfumato.plan.exchange_rates import ExchangeRates
@@ -19,7 +16,10 @@ from sfumato.plan.matched import Matched
 from sfumato.plan.similarities import Similarities
 from sfumato.plan.times import KindTime, measured_times, seconds_of
 from sfumato.plan.triplet_errors import TripletError, triplet_errors
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.soft_labels import SoftLabels
 
 Votes = Beliefs | Annotations | SoftLabels
 HARD = "choice"

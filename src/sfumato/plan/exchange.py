@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.plan.exchange_rates import ExchangeRate, ExchangeRates, in_words
 from sfumato.plan.geometry import GeometryQuality
 from sfumato.plan.goals import Goal
@@ -16,9 +14,11 @@ from sfumato.plan.matched import Matched
 from sfumato.plan.published_rates import PUBLISHED_RATES
 from sfumato.plan.quality import ClassQuality, DistributionQuality, Quality, Split
 from sfumato.plan.similarities import Similarities
-from sfumato.resampling import Resampling
-from sfumato.settings import at_least
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.settings import at_least
+from sfumato.tables.soft_labels import SoftLabels
 
 __all__ = ["PUBLISHED_RATES", "ExchangeRate", "ExchangeRates", "exchange_rates", "in_words", "qualities", "votes_worth"]
 

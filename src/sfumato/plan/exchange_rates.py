@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sfumato.files import read_rows
 from sfumato.plan.goals import Goal
-from sfumato.records import columns_of, rows_of
-from sfumato.table import Table
+from sfumato.tables.files import read_rows
+from sfumato.tables.records import columns_of, rows_of
+from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadTable, listing
-from sfumato.files import Rows, read_rows
 from sfumato.plan.exchange import votes_worth
 from sfumato.plan.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.plan.goals import Goal
 from sfumato.plan.learning_curve import FAR, LearningCurve, fit_learning_curve
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.files import Rows, read_rows
 
 POINTS = 30
 

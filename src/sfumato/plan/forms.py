@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable, Where, listing
 from sfumato.plan.labelled import labelled
-from sfumato.records import columns_of
-from sfumato.table import Table
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
 
 TOTAL_VARIATION, KL = "total variation", "KL divergence"
 FLOOR = 0.001

@@ -8,11 +8,11 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import BadTable
 from sfumato.plan.embedding import Embedding
 from sfumato.plan.orders import Orders
 from sfumato.plan.unfolding import SpectralUnfolding
-from sfumato.settings import at_least, not_negative
+from sfumato.tables.errors import BadTable
+from sfumato.tables.settings import at_least, not_negative
 
 FAINT = 0.01
 MOST_DOUBLINGS = 10

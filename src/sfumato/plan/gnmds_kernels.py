@@ -10,9 +10,9 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from sfumato.compiled import Kernel, readonly
 from sfumato.plan.gnmds_counting import WIDE, room_for, short_list_loss, tie_limits
 from sfumato.plan.gnmds_merging import RUN, long_list_loss
+from sfumato.tables.numba_kernel import Kernel, readonly
 
 SHORT = 512
 """Lists up to this length are summed by counting."""

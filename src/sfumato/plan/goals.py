@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from sfumato.errors import unknown
+from sfumato.tables.errors import unknown
 
 
 class Goal(StrEnum):

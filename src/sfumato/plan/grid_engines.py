@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from sfumato.cluster import cluster, need_ray
-from sfumato.errors import NotNow, SfumatoError, unknown
+from sfumato.jobs import cluster, need_ray
+from sfumato.tables.errors import NotNow, SfumatoError, unknown
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")

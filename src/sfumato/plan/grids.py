@@ -18,9 +18,9 @@ from sfumato.plan.informativeness import information_ratio
 from sfumato.plan.kinds import Hard, LabelKind, Soft
 from sfumato.plan.latent import World, check_world
 from sfumato.plan.unfolding import SpectralUnfolding
-from sfumato.records import columns_of
-from sfumato.settings import at_least, bad_setting, not_negative
-from sfumato.table import Table
+from sfumato.tables.records import columns_of
+from sfumato.tables.settings import at_least, bad_setting, not_negative
+from sfumato.tables.table import Table
 
 Size = tuple[int, int, int, int]
 """`n`, `k`, `d` and number of a world."""

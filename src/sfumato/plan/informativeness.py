@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.plan.orders import Orders
-from sfumato.settings import at_least, bad_setting
+from sfumato.tables.settings import at_least, bad_setting
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sfumato.errors import unknown
 from sfumato.plan.kinds import Hard, LabelKind, Similarity, Soft, Sparse, TopClass, Triplets
-from sfumato.settings import at_least, bad_setting
+from sfumato.tables.errors import unknown
+from sfumato.tables.settings import at_least, bad_setting
 
 PLAIN: dict[str, LabelKind] = {"soft": Soft(), "hard": Hard(), "similarity": Similarity()}
 COUNTED: dict[str, type[Sparse | TopClass | Triplets]] = {

@@ -13,7 +13,7 @@ from scipy.spatial.distance import pdist, squareform
 from sfumato.plan import informativeness
 from sfumato.plan.latent import World, seen
 from sfumato.plan.orders import Orders, checked_labels
-from sfumato.settings import at_least, bad_setting
+from sfumato.tables.settings import at_least, bad_setting
 
 PILOT = 200
 """So many items are looked at to choose classes."""

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, Where, listing
 from sfumato.label import Labeler, Mixture, OneHot, PlausibleWeighted, Sliders, Tokens, TopTwoClamp, Typicality
 from sfumato.label.spreading import has_bad_percents
-from sfumato.texts import Coded
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.text_columns import Coded
 
 USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
     ("choice", OneHot()),

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial.distance import cdist
 
-from sfumato.errors import BadSetting
-from sfumato.growing import freeze
-from sfumato.settings import at_least, not_negative
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least, not_negative
 
 
 @dataclass(frozen=True, eq=False)

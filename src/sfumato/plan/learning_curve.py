@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import stdtr
 
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning
-from sfumato.files import Rows, read_rows
-from sfumato.growing import freeze
-from sfumato.settings import above_0, between_0_and_1
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import above_0, between_0_and_1
 
 EXPONENTS = np.geomspace(0.1, 3, 120)
 FAR, TOO_FAR = 3.0, 10.0

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, listing
-from sfumato.growing import freeze
 from sfumato.plan.labelled import labelled
 from sfumato.plan.pilot import Pilot
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.soft_labels import SoftLabels
 
 MOST_ITEMS = 2_000
 MOST_RICH = 10

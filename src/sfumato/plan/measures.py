@@ -10,10 +10,10 @@ from jaxtyping import Float
 from scipy.special import betainc
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.errors import unknown
 from sfumato.plan.asking import Asked, asked
 from sfumato.plan.population import Population
 from sfumato.plan.precision import expected_l2, expected_tv
+from sfumato.tables.errors import unknown
 
 CELLS = 1000
 DRAWS = 4000

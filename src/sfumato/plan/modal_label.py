@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.plan.recorded import Recorded
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

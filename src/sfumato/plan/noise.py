@@ -7,7 +7,7 @@ from math import log2
 from typing import Protocol, final, runtime_checkable
 
 from sfumato.plan.orders import Orders
-from sfumato.settings import share
+from sfumato.tables.settings import share
 
 
 @runtime_checkable

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.errors import BadTable, Where
-from sfumato.growing import freeze
+from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.growable_array import freeze
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,13 @@ from jaxtyping import Float
 from sfumato.aggregate.answers import Answers, Beside
 from sfumato.aggregate.bayes import vote_counts
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting, BadTable, SfumatoWarning, show
-from sfumato.growing import freeze
 from sfumato.plan.labelled import as_votes
-from sfumato.settings import at_least
-from sfumato.soft_labels import SoftLabels, Target
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, show
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least
+from sfumato.tables.soft_labels import SoftLabels, Target
 
 MOST_COMPONENTS = 40
 ITEMS_A_COMPONENT = 5

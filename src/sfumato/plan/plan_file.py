@@ -13,10 +13,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from sfumato.errors import BadFile, UnknownName, Where, listing, show, unknown
-from sfumato.files import JSON, kind_of, read_document
-from sfumato.files.replacing import replacing
-from sfumato.payloads import PAYLOAD_KINDS
 from sfumato.plan.goals import Goal
 from sfumato.plan.indices import INDICES
 from sfumato.plan.plan_parts import (
@@ -33,6 +29,10 @@ from sfumato.plan.plan_parts import (
     Point,
     Question,
 )
+from sfumato.tables.errors import BadFile, UnknownName, Where, listing, show, unknown
+from sfumato.tables.files import JSON, kind_of, read_document
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.payloads import PAYLOAD_KINDS
 
 VERSION = 1
 

@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from numpy.polynomial.chebyshev import chebval
 from scipy.special import gammaln, xlogy
 
-from sfumato.errors import BadSetting
-from sfumato.probabilities import check_probs
-from sfumato.settings import at_least
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.probabilities import check_probs
+from sfumato.tables.settings import at_least
 
 NUMBERS_AT_ONCE = 2**20
 

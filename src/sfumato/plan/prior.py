@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
-from sfumato.errors import BadTable
+from sfumato.tables.errors import BadTable
 
 COMPONENTS = 60
 ITEMS_A_COMPONENT = 20

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.growing import freeze
 from sfumato.plan.embedding import DIGITS
 from sfumato.plan.goals import Goal
-from sfumato.settings import one_of
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import one_of
 
 CONSTANTS = np.concatenate([[1e-6], np.geomspace(0.003, 1, 9)])
 """Smoothing to choose from: a share of a vote added to every class."""

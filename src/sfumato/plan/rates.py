@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.plan.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.plan.goals import Goal
 from sfumato.plan.published_rates import PUBLISHED_RATES
-from sfumato.settings import not_negative, share
+from sfumato.tables.settings import not_negative, share
 
 USUAL_POWER = 0.65
 """How answers add up where nobody measured it: as those of CIFAR-10S do for the distribution."""

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, Where, listing
-from sfumato.files import read_rows
 from sfumato.label import OneHot
 from sfumato.plan.prior import check_counts
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.files import read_rows
+from sfumato.tables.soft_labels import SoftLabels
 
 FEWEST = 2
 """Answers an item needs to be in both halves."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.errors import BadSetting
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.crowds import JUDGES, Crowd, SimulatedCrowd
 from sfumato.plan.estimators import bayes
@@ -15,7 +14,8 @@ from sfumato.plan.indices import Index, Known, Uniform, index_named
 from sfumato.plan.plan_file import Adaptive, Plan
 from sfumato.plan.stopping import Stopping
 from sfumato.plan.wrong_class import wrong_class
-from sfumato.settings import at_least
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import at_least
 
 JUDGED = 300
 """Items that the whole crowd is asked about, where that takes asking."""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import BadSetting
 from sfumato.plan.allocation import NEVER, Allocation
 from sfumato.plan.estimators import ADD_CONSTANT, BAYES, Loss, add_constant, bayes, loss_of
 from sfumato.plan.indices import Index
 from sfumato.plan.recorded import Recorded, Split
 from sfumato.plan.replay_curves import Curve, Replay
 from sfumato.plan.stopping import Stopping
-from sfumato.settings import above_0, at_least
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import above_0, at_least
 
 BATCH = 0.01
 """Answers that are given between two looks at what is worth asking, as a share of those there are (or of the items)."""

@@ -11,8 +11,8 @@ from scipy.stats import t as student
 
 from sfumato.plan.estimators import ADD_CONSTANT
 from sfumato.plan.indices import Uniform
-from sfumato.records import columns_of
-from sfumato.table import Table
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
 
 LEVEL = 0.95
 

@@ -10,13 +10,13 @@ from typing import ClassVar, final
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.errors import unknown
 from sfumato.plan.embedding import recovery
 from sfumato.plan.informativeness import information_ratio
 from sfumato.plan.kinds import Hard, LabelKind, Labels, Similarity, Soft, Sparse, Triplets
 from sfumato.plan.latent import World
 from sfumato.plan.orders import Orders, checked_labels
 from sfumato.plan.unfolding import SpectralUnfolding
+from sfumato.tables.errors import unknown
 
 TOKENS_ON = 3
 MOST_SIMULATED = 200

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable
-from sfumato.growing import freeze
-from sfumato.payloads import payload_kind
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.payloads import payload_kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from sfumato.plan.latent import World
 from sfumato.plan.orders import Orders
 from sfumato.plan.signals import signal_of
 from sfumato.plan.unfolding import SpectralUnfolding
-from sfumato.settings import at_least, bad_setting
+from sfumato.tables.settings import at_least, bad_setting
 
 MOST_RICH = 6
 BEYOND = (80, 100)

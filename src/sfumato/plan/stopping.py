@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from sfumato.plan.indices.known import Known
-from sfumato.settings import above_0, at_least
+from sfumato.tables.settings import above_0, at_least
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import OptimizeWarning, curve_fit
 
-from sfumato.annotations import Annotations
-from sfumato.doubt import entropy
-from sfumato.errors import BadTable, SfumatoError, Where
 from sfumato.plan.labelled import labelled
-from sfumato.settings import above_0, at_least, bad_setting, not_negative
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadTable, SfumatoError, Where
+from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
 
 LEARNED_AFTER = 2.5
 OPEN_PAGE = 50.0

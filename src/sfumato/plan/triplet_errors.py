@@ -13,8 +13,8 @@ from sfumato.plan.matched import Matched
 from sfumato.plan.noise import ChannelCapacity, NoiseModel, flip_rate
 from sfumato.plan.orders import Orders
 from sfumato.plan.similarities import Similarities
-from sfumato.records import columns_of
-from sfumato.table import Table
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
 
 MOST_LABELLED = 100
 MOST_RATED = 40

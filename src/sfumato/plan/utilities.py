@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import ClassVar, Protocol, final, runtime_checkable
 
-from sfumato.errors import unknown
-from sfumato.settings import above_0, not_negative
+from sfumato.tables.errors import unknown
+from sfumato.tables.settings import above_0, not_negative
 
 NEAR = 1e-3
 

@@ -12,9 +12,9 @@ from sfumato.plan.costs import CostModel
 from sfumato.plan.kinds import Labels
 from sfumato.plan.latent import World
 from sfumato.plan.signals import MOST_SIMULATED, ratio_of, signal_of, simulated_rho
-from sfumato.records import columns_of
-from sfumato.settings import at_least, bad_setting, not_negative
-from sfumato.table import Table
+from sfumato.tables.records import columns_of
+from sfumato.tables.settings import at_least, bad_setting, not_negative
+from sfumato.tables.table import Table
 
 NUMBERS_OF_ITEMS = (10, 20, 50, 100)
 NUMBERS_OF_CLASSES = (2, 5, 10, 20, 50)

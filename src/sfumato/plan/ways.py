@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.errors import BadSetting
 from sfumato.plan.adapting import Adapted
 from sfumato.plan.costs import CostModel
 from sfumato.plan.criteria import Criterion, Reading, VoteCurve
 from sfumato.plan.plan_parts import Adaptive, Budget, Cost, Fewest
 from sfumato.plan.worth import PLAIN, KindWorth
+from sfumato.tables.errors import BadSetting
 
 ANSWERS = "answers"
 """The unit of a budget that counts answers, not money."""

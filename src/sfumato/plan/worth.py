@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import BadSetting, unknown
-from sfumato.payloads import PAYLOAD_KINDS
 from sfumato.plan.costs import CostModel
 from sfumato.plan.exchange import ExchangeRates
 from sfumato.plan.goals import Goal
 from sfumato.plan.rates import Rate, rate_for
-from sfumato.settings import above_0
 from sfumato.study import ABOUT_ONE_ITEM
+from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.payloads import PAYLOAD_KINDS
+from sfumato.tables.settings import above_0
 
 PLAIN = "choice"
 USUAL = ABOUT_ONE_ITEM

@@ -10,7 +10,7 @@ from sfumato.report.colours import themed
 from sfumato.report.data import Columns, Data, Source, as_columns, n_rows
 from sfumato.report.listing import Column
 from sfumato.report.vega import CONFIG, WIDTH, png_of, svg_of
-from sfumato.settings import bad_setting
+from sfumato.tables.settings import bad_setting
 
 ROWS = "rows"
 """The name of the data in a chart's specification."""

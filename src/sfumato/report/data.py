@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import BadTable, listing
-from sfumato.table import Table
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.table import Table
 
 Data = Table | Mapping[str, Sequence[Any] | np.ndarray]
 """What a figure may be drawn from: one of our tables, or columns by name."""

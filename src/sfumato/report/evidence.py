@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.evaluate.comparing import Differences
-from sfumato.inputs import Inputs
 from sfumato.plan.plan_file import Plan
 from sfumato.report.data import Columns, Source
-from sfumato.scores import RunScores, Scores
-from sfumato.soft_labels import SoftLabels
 from sfumato.study import Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.scores import RunScores, Scores
+from sfumato.tables.soft_labels import SoftLabels
 
 
 @dataclass(frozen=True)

@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.columns import check_columns, numbers
-from sfumato.errors import BadFile, BadTable, Where, listing, show
 from sfumato.evaluate.comparing import Difference, Differences
-from sfumato.files import read_rows
-from sfumato.inputs import Inputs
 from sfumato.label.screening import set_aside_in
 from sfumato.learn.preparing import read_original
 from sfumato.plan.plan_file import Plan
 from sfumato.report.data import Columns
 from sfumato.report.evidence import Evidence, Origin, Screened
-from sfumato.scores import RunScore, RunScores, Scores
-from sfumato.soft_labels import SoftLabels, Target
 from sfumato.study_file import read_study, study_path
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.files import read_rows
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.scores import RunScore, RunScores, Scores
+from sfumato.tables.soft_labels import SoftLabels, Target
 
 TABLE = (".parquet", ".csv")
 NAMES: dict[str, tuple[str, ...]] = {

@@ -12,7 +12,7 @@ from sfumato.report.evidence import Evidence
 from sfumato.report.plan_page import decision
 from sfumato.report.trained_models import Models
 from sfumato.report.wording import figure, is_apart, told, worded
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 MOST = 6
 ABOUT = {

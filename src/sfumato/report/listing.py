@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from sfumato.errors import BadTable
 from sfumato.report.data import Columns, Source
+from sfumato.tables.errors import BadTable
 
 MISSING = "–"
 DIGITS = 3

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.errors import BadTable, SfumatoWarning
 from sfumato.evaluate.comparing import Difference, compare_runs, scores_over_seeds
 from sfumato.evaluate.conditions import CLEAN
 from sfumato.evaluate.measuring import Measured, measure_runs
@@ -29,9 +28,10 @@ from sfumato.evaluate.run_folders import Trained, read_runs
 from sfumato.evaluate.strata import Agreement
 from sfumato.report.evidence import Evidence
 from sfumato.report.trained_models import AGREE, DISAGREE, Models, control_among
-from sfumato.resampling import FEWEST_DRAWS
-from sfumato.scores import ALL, RunScore, RunScores
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.bootstrap import FEWEST_DRAWS
+from sfumato.tables.errors import BadTable, SfumatoWarning
+from sfumato.tables.scores import ALL, RunScore, RunScores
+from sfumato.tables.soft_labels import SoftLabels
 
 METRICS: tuple[Metric, ...] = (
     Accuracy(), SecondBestAccuracy(), CrossEntropy(), KLDivergence(), Brier(), ECE(), RMSCalibration(), AURC(),

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from sfumato.errors import BadSetting
-from sfumato.files.replacing import replacing
 from sfumato.report.blocks import Block
 from sfumato.report.chart import ROWS, Chart
 from sfumato.report.colours import css, series_of, with_series
 from sfumato.report.data import Columns, csv_text
 from sfumato.report.listing import Listing, rows_of
 from sfumato.report.vega import check_report_installed, script_with
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.files.replacing import replacing
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import UInt8
 
-from sfumato.errors import SfumatoError
-from sfumato.files.png import png_bytes
-from sfumato.inputs import Inputs
 from sfumato.report.naming import shortened
 from sfumato.study import Study, Upscale
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.files.png import png_bytes
+from sfumato.tables.inputs import Inputs
 
 if TYPE_CHECKING:
     from sfumato.elicit.kind import Item

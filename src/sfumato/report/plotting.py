@@ -13,16 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import overload
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadSetting
-from sfumato.inputs import Inputs
 from sfumato.report.chart import Chart
 from sfumato.report.evidence import Evidence
 from sfumato.report.gallery import Gallery
 from sfumato.report.page import Section
-from sfumato.settings import at_least
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.settings import at_least
+from sfumato.tables.soft_labels import SoftLabels
 
 
 @dataclass(frozen=True, eq=False)

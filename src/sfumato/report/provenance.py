@@ -9,12 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sfumato.evaluate.run_folders import PREDICTIONS, RUN, UNFINISHED
-from sfumato.files import read_document
 from sfumato.report.blocks import Block, Commands, Points, Prose
 from sfumato.report.evidence import Evidence
 from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Section
 from sfumato.report.trained_models import Models
+from sfumato.tables.files import read_document
 
 TITLE = "Where every number comes from"
 PACKAGES = ("sfumato", "numpy", "scipy", "pyarrow", "altair", "vl-convert-python")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.errors import SfumatoWarning
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.comparing import Difference
 from sfumato.evaluate.measuring import Measured
@@ -15,8 +14,9 @@ from sfumato.evaluate.pairing import compared_runs
 from sfumato.evaluate.run_folders import RUN, Trained
 from sfumato.evaluate.training_dynamics import RunFound, find_runs
 from sfumato.report.evidence import Evidence
-from sfumato.scores import RunScore
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.scores import RunScore
+from sfumato.tables.soft_labels import SoftLabels
 
 CONTROL, SOFT = "hard", "soft"
 AGREE, DISAGREE = "people agree", "people disagree"

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-from sfumato.errors import MissingExtra
+from sfumato.tables.errors import MissingExtra
 
 VEGA_LITE = "6.4"
 WIDTH = 640

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sfumato.evaluate.comparing import Difference
 from sfumato.report.data import Source
 from sfumato.report.evidence import Evidence
-from sfumato.scores import RunScore
+from sfumato.tables.scores import RunScore
 
 WORDS = {
     "accuracy": "accuracy",

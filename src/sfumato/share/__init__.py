@@ -10,7 +10,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sfumato.errors import MissingExtra
 from sfumato.share.hugging_face import HuggingFace
 from sfumato.share.numpy_archive import NumpyArchive
 from sfumato.share.pytorch import PyTorch
@@ -18,7 +17,8 @@ from sfumato.share.release import Release
 from sfumato.share.sharing import Format, Shared
 from sfumato.share.splits import Splits
 from sfumato.share.wide_csv import WideCsv
-from sfumato.strategies import strategy_named
+from sfumato.tables.errors import MissingExtra
+from sfumato.tables.strategies import strategy_named
 
 if TYPE_CHECKING:
     from sfumato.learn.soft_label_dataset import SoftLabelDataset

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.doubt import entropy
-from sfumato.probabilities import WIDE_PREFIX
 from sfumato.share.release import Release, most_probable, texts_of
-from sfumato.soft_labels import Target
+from sfumato.tables.doubt import entropy
+from sfumato.tables.probabilities import WIDE_PREFIX
+from sfumato.tables.soft_labels import Target
 
 MEANINGS: Mapping[str, str] = {
     "item": "the id of the item, as text: `007` and `7` are two items",

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from sfumato import __version__
-from sfumato.errors import CannotWrite, Where, listing
-from sfumato.files.replacing import check_place
+from sfumato.tables.errors import CannotWrite, Where, listing
+from sfumato.tables.files.replacing import check_place
 
 MANIFEST = "sfumato.json"
 """The list of files, by which a later run knows a folder of ours."""

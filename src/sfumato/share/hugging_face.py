@@ -14,14 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Int
 
-from sfumato.errors import BadTable, show
-from sfumato.files.png import png_bytes
 from sfumato.share.card import Config, Part, card
 from sfumato.share.columns import labelled_columns
 from sfumato.share.features import Feature, class_label, numbers, picture, schema_of, text, value
 from sfumato.share.folder import check_vacant, files_in, filling
 from sfumato.share.release import Release
 from sfumato.share.sharing import Shared
+from sfumato.tables.errors import BadTable, show
+from sfumato.tables.files.png import png_bytes
 
 SHARD_BYTES = 256 * 2**20
 GROUP_BYTES = 16 * 2**20

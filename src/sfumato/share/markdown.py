@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from sfumato.errors import one_line
+from sfumato.tables.errors import one_line
 
 
 def code(text: str) -> str:

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import BadFile, BadTable, Where
-from sfumato.files.replacing import check_place, replacing
 from sfumato.share.release import Release
 from sfumato.share.sharing import Shared
+from sfumato.tables.errors import BadFile, BadTable, Where
+from sfumato.tables.files.replacing import check_place, replacing
 
 AT_ONCE = 2**14
 MOST_TEXT_BYTES = 2**34

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import MissingExtra
 from sfumato.share.folder import check_vacant, files_in, filling
 from sfumato.share.release import Release
 from sfumato.share.sharing import Shared
+from sfumato.tables.errors import MissingExtra
 
 TENSORS, WORDS = "data.safetensors", "data.json"
 

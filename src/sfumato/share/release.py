@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, Where, listing, show
-from sfumato.inputs import Inputs
 from sfumato.share.splits import Splits
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import Coded
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import Coded
 
 WHOLE = "train"
 """What the one part of a set without splits is called, because loaders look for a part of this name first."""

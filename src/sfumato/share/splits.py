@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Int
 
-from sfumato.columns import check_columns
-from sfumato.errors import BadTable, Where, listing, show
-from sfumato.files import Rows, read_rows
-from sfumato.texts import Coded, TextReader
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.text_columns import Coded, TextReader
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.files import ROW_GROUP, write_rows
-from sfumato.files.png import png_bytes
 from sfumato.share.columns import (
     ANSWER_MEANINGS,
     BELIEF_MEANINGS,
@@ -24,6 +22,8 @@ from sfumato.share.folder import check_vacant, files_in, filling
 from sfumato.share.markdown import code, meanings, plain, table
 from sfumato.share.release import Release
 from sfumato.share.sharing import Shared
+from sfumato.tables.files import ROW_GROUP, write_rows
+from sfumato.tables.files.png import png_bytes
 
 PICTURES_A_FOLDER = 1000
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sfumato.errors import listing, show
 from sfumato.study import Arm, Assignment, Framing, Question
 from sfumato.study_file.fields import Fields
+from sfumato.tables.errors import listing, show
 
 FEWEST = 2
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sfumato.errors import listing, nearest, show
 from sfumato.study import Check, PracticeItem, Quality, Region, StudyClass
 from sfumato.study_file.fields import Fields
+from sfumato.tables.errors import listing, nearest, show
 
 MOST_ANSWERS = 1_000_000
 REGION = ("classes", "at_least", "none_on", "near", "within")

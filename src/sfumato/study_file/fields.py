@@ -9,11 +9,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sfumato.errors import listing, nearest
-from sfumato.errors import show as shown
 from sfumato.study_file.lines import KeyPath
 from sfumato.study_file.mistakes import Mistakes, written
 from sfumato.study_file.text import is_file, is_folder
+from sfumato.tables.errors import listing, nearest
+from sfumato.tables.errors import show as shown
 
 Choice = TypeVar("Choice", bound=StrEnum)
 

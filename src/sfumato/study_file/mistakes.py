@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from sfumato.errors import BadSetting, SfumatoError, Where
 from sfumato.study_file.lines import KeyPath
+from sfumato.tables.errors import BadSetting, SfumatoError, Where
 
 
 @dataclass

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.errors import BadFile, BadStudy, SfumatoError, Where, listing, nearest, show
 from sfumato.study import (
     Assignment,
     ComprehensionQuestion,
@@ -38,6 +37,7 @@ from sfumato.study_file.lines import lines_of
 from sfumato.study_file.mistakes import Mistakes
 from sfumato.study_file.recruiting import read_bonus, read_languages, read_recruiting
 from sfumato.study_file.text import is_folder, read_text
+from sfumato.tables.errors import BadFile, BadStudy, SfumatoError, Where, listing, nearest, show
 
 FILE_NAME = "study.toml"
 MAX_BYTES = 1_000_000

@@ -3,9 +3,9 @@ read."""
 
 from __future__ import annotations
 
-from sfumato.errors import listing, nearest, show
 from sfumato.study import LANGUAGES, Bonus, Recruiting
 from sfumato.study_file.fields import Fields
+from sfumato.tables.errors import listing, nearest, show
 
 CODE_CHARACTERS = "letters, digits and dashes, as the platform shows it"
 OUTCOMES = ("completed", "screened_out", "no_consent")

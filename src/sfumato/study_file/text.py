@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.errors import BadFile, Where, show
+from sfumato.tables.errors import BadFile, Where, show
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

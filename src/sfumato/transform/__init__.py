@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 from sfumato.transform.class_means import ClassMeans
 from sfumato.transform.infill import Infill
 from sfumato.transform.rows import Transform

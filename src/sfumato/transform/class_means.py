@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import BadSetting, listing
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadSetting, listing
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato.transform.rows import Distributions, with_probs
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.errors import BadSetting, listing
-from sfumato.soft_labels import SoftLabels, check_same_target
+from sfumato.tables.errors import BadSetting, listing
+from sfumato.tables.soft_labels import SoftLabels, check_same_target
 
 
 @dataclass(frozen=True)

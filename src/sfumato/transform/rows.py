@@ -7,8 +7,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.beliefs import Beliefs, Votes
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs, Votes
+from sfumato.tables.soft_labels import SoftLabels
 
 Distributions = TypeVar("Distributions", Beliefs, SoftLabels)
 

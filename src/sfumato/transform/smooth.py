@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.settings import share
+from sfumato.tables.settings import share
 from sfumato.transform.rows import Distributions, with_probs
 
 

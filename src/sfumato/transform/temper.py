@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import BadSetting
+from sfumato.tables.errors import BadSetting
 from sfumato.transform.rows import Distributions, with_probs
 
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Sent, Standing
-from sfumato.errors import InvalidAnswer, SfumatoError
+from sfumato.tables.errors import InvalidAnswer, SfumatoError
 from sfumato.web.replies import ENCODE, Fault, Json, refusal
 from sfumato.web.site import Site
 

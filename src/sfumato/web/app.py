@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
-from sfumato.errors import NotThere, SfumatoError, StoreDown
+from sfumato.tables.errors import NotThere, SfumatoError, StoreDown
 from sfumato.web import answering, arriving, pages, studio, studio_access
 from sfumato.web.guarding import Guard
 from sfumato.web.pace import Limits

@@ -19,7 +19,7 @@ from sfumato.elicit.fieldwork import no_such_link
 from sfumato.elicit.platforms.calling import Caller
 from sfumato.elicit.platforms.platform import Platform
 from sfumato.elicit.standing import Welcome
-from sfumato.errors import NotThere, SfumatoError
+from sfumato.tables.errors import NotThere, SfumatoError
 from sfumato.web.pages import language_of, too_many
 from sfumato.web.rates import TooMany
 from sfumato.web.site import Site

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
 from sfumato.elicit.kind import Kind, label_of
 from sfumato.plan.labelled import labelled
+from sfumato.tables.annotations import Annotations
 
 
 def believed(kind: Kind, payloads: Sequence[Any], classes: tuple[str, ...]) -> Float[np.ndarray, "answers classes"]:

@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 from jaxtyping import Bool
 
-from sfumato.annotations import Annotations
 from sfumato.elicit.kind import label_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.label.screening import JudgedChecks
 from sfumato.study import Study
-from sfumato.texts import Coded
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.text_columns import Coded
 from sfumato.web.believed import believed
 
 

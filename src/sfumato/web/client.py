@@ -19,7 +19,7 @@ from uuid import uuid4
 
 import msgspec
 
-from sfumato.errors import BadSetting, NoReply, Refused, show
+from sfumato.tables.errors import BadSetting, NoReply, Refused, show
 from sfumato.web.connection import Connection, Reply
 
 LETS_GO = frozenset((200, 201, 409, 422))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from sfumato.elicit import field_store, steering
-from sfumato.errors import NotThere, StoreDown
+from sfumato.tables.errors import NotThere, StoreDown
 from sfumato.web.rates import Rate
 from sfumato.web.sessions import NotEntered, Session, Sessions
 from sfumato.web.studio_downloads import Downloads

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.errors import NotNow, SfumatoError
+from sfumato.tables.errors import NotNow, SfumatoError
 from sfumato.web.pace import Limits
 from sfumato.web.replies import BodyTooLarge, Json, refusal
 

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 from markupsafe import Markup
 
 from sfumato.elicit.kind import Kind
-from sfumato.errors import SfumatoError
 from sfumato.study import LANGUAGES, Framing, Study
+from sfumato.tables.errors import SfumatoError
 
 FOLDER = Path(__file__).parent / "texts"
 MOST_PREFERENCES = 20

@@ -16,8 +16,8 @@ from sfumato.elicit.kind import Stimulus, folder_of
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.links import LinkEnded, oldest_that_holds
 from sfumato.elicit.pictures import Picture, blended, rendered
-from sfumato.errors import NotNow, NotThere, SfumatoError
 from sfumato.study import Entry
+from sfumato.tables.errors import NotNow, NotThere, SfumatoError
 from sfumato.web.language import chosen, texts_in
 from sfumato.web.rates import TooMany
 from sfumato.web.replies import Json, refusal

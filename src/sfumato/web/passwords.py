@@ -9,8 +9,8 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from sfumato.errors import BadSetting, MissingExtra
 from sfumato.study import Study
+from sfumato.tables.errors import BadSetting, MissingExtra
 from sfumato.web.common_passwords import COMMON
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sfumato.elicit.kind import Item
-from sfumato.errors import BadSetting, listing
 from sfumato.plan.plan_file import Adaptive as AdaptivePlan
 from sfumato.plan.plan_file import Plan
 from sfumato.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study
+from sfumato.tables.errors import BadSetting, listing
 
 
 def planned(study: Study, plan: Plan) -> Study:

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from sfumato.errors import NotNow
+from sfumato.tables.errors import NotNow
 
 KEYS_KEPT = 10_000
 

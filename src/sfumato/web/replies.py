@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from sfumato.elicit.links import LinkEnded
-from sfumato.errors import Busy, InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
+from sfumato.tables.errors import Busy, InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
 from sfumato.web.rates import TooMany
 from sfumato.web.sessions import NotEntered
 

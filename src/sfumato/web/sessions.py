@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 
 IDLE_SECONDS = 8 * 3600
 """A session ends after so long without a request that a person made."""

@@ -21,10 +21,10 @@ import numpy as np
 from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.simulated import Annotator, Asked, Response, Truth, number_of
-from sfumato.errors import BadSetting, show
 from sfumato.plan.costs import DEFAULT_TIMES
-from sfumato.settings import share
 from sfumato.study import Study
+from sfumato.tables.errors import BadSetting, show
+from sfumato.tables.settings import share
 from sfumato.web.client import State, Visitor
 from sfumato.web.connection import Reply
 

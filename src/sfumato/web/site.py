@@ -21,8 +21,8 @@ from sfumato.elicit.platforms import platform_of
 from sfumato.elicit.platforms.platform import Back
 from sfumato.elicit.standing import Shown, Standing, Welcome
 from sfumato.elicit.writer import Writer
-from sfumato.errors import SfumatoError
 from sfumato.study import LANGUAGES, Study
+from sfumato.tables.errors import SfumatoError
 from sfumato.web.desk import Desk
 from sfumato.web.keys import keys_for
 from sfumato.web.language import Texts, texts_in

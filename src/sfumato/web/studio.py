@@ -14,8 +14,8 @@ from starlette.responses import FileResponse, HTMLResponse, Response, StreamingR
 
 from sfumato.elicit import field_store, steering
 from sfumato.elicit.pictures import Picture
-from sfumato.errors import StoreDown
 from sfumato.study import Assignment
+from sfumato.tables.errors import StoreDown
 from sfumato.web import studio_access
 from sfumato.web.answering import NOTHING, body_of, decoded
 from sfumato.web.pages import picture_shown

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sfumato.elicit import field_store
-from sfumato.errors import NotThere, SfumatoError
+from sfumato.tables.errors import NotThere, SfumatoError
 from sfumato.web.answering import NOTHING, body_of, decoded
 from sfumato.web.passwords import LONGEST, is_password
 from sfumato.web.rates import TooMany

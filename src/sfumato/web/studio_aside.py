@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from sfumato.elicit.database import StorePlace
-from sfumato.errors import StoreDown
 from sfumato.study import Study
+from sfumato.tables.errors import StoreDown
 from sfumato.web.studio_books import Books, Sections
 
 IDLE_SECONDS = 300.0

@@ -18,8 +18,8 @@ import sqlalchemy as sa
 
 from sfumato.elicit import field_store
 from sfumato.elicit.database import StorePlace, reading_engine
-from sfumato.errors import SfumatoError
 from sfumato.study import Study
+from sfumato.tables.errors import SfumatoError
 from sfumato.web import studio_figures
 from sfumato.web.replies import ENCODE
 from sfumato.web.studio_tally import Tally

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.errors import NotNow, NotThere
+from sfumato.tables.errors import NotNow, NotThere
 from sfumato.web.rates import Rate
 
 if TYPE_CHECKING:

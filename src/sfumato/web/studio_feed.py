@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import sqlalchemy as sa
 
-from sfumato.errors import SfumatoError
+from sfumato.tables.errors import SfumatoError
 from sfumato.web.replies import ENCODE
 from sfumato.web.studio_aside import Aside
 from sfumato.web.studio_books import EVERY_SECONDS, Books, Sections

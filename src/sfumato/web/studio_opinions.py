@@ -18,14 +18,14 @@ import sqlalchemy as sa
 
 from sfumato.agreement import agreement
 from sfumato.agreement.by_person import retest_by_person
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.elicit.kinds import kinds_of
-from sfumato.errors import SfumatoError
 from sfumato.label.rules import FailedChecks, rules_of
 from sfumato.label.screening import screen
 from sfumato.plan.labelled import USUAL_LABELERS, as_votes, kinds_in, labelled
 from sfumato.study import Region, Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import SfumatoError
 from sfumato.web.believed import believed
 
 MOST_DISPUTED = 12

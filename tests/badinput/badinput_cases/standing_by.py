@@ -15,11 +15,25 @@ import traceback
 from typing import Any
 
 LOADED = (
-    "numpy", "polars", "pyarrow.compute", "pyarrow.csv", "pyarrow.parquet", "sfumato.aggregate", "sfumato.annotations",
-    "sfumato.beliefs", "sfumato.cli.aggregating", "sfumato.cli.doubting", "sfumato.cli.importing",
-    "sfumato.cli.labeling", "sfumato.cli.transforming", "sfumato.imports", "sfumato.label", "sfumato.soft_labels",
-    "sfumato.study_file.reading", "sfumato.transform",
-)  # fmt: skip
+    "numpy",
+    "polars",
+    "pyarrow.compute",
+    "pyarrow.csv",
+    "pyarrow.parquet",
+    "sfumato.aggregate",
+    "sfumato.tables.annotations",
+    "sfumato.tables.beliefs",
+    "sfumato.cli.aggregating",
+    "sfumato.cli.doubting",
+    "sfumato.cli.importing",
+    "sfumato.cli.labeling",
+    "sfumato.cli.transforming",
+    "sfumato.imports",
+    "sfumato.label",
+    "sfumato.tables.soft_labels",
+    "sfumato.study_file.reading",
+    "sfumato.transform",
+)
 """Only loaded, never used: no thread may run in a process that forks."""
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.scores import Score, Scores
 from sfumato.share.datasheet import Sources
-from sfumato.soft_labels import SoftLabels, Target
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.scores import Score, Scores
+from sfumato.tables.soft_labels import SoftLabels, Target
 
 CLASSES = ("cat", "dog|wolf", "<never>")
 STUDY = """

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, SfumatoWarning
 from sfumato.share.datasheet import QUESTIONS, Sources, datasheet
 from sfumato.share.datasheet.composition import difference_from_mean
 from sfumato.share.datasheet.facts import FACTS
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, SfumatoWarning
+from sfumato.tables.soft_labels import SoftLabels
 
 ALL = ("annotations", "study", "beliefs", "inputs", "screening", "scores")
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from sfumato.errors import BadFile, CannotWrite
 from sfumato.share.datasheet import PARTS, QUESTIONS, datasheet, markdown, words_in, write_markdown
+from sfumato.tables.errors import BadFile, CannotWrite
 
 ALL = ("annotations", "study", "beliefs", "inputs", "screening", "scores")
 

@@ -8,15 +8,15 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.doubt import entropy
 from sfumato.evaluate.compared import Compared, compare
 from sfumato.imports import Cifar10S
 from sfumato.imports.imported import CIFAR_10
 from sfumato.label import Labeler, TopTwoClamp
-from sfumato.payloads import TopTwo, decode, payload_kind
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.doubt import entropy
+from sfumato.tables.payloads import TopTwo, decode, payload_kind
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
 

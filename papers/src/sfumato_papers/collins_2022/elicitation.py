@@ -8,14 +8,14 @@ from collections import Counter
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.doubt import entropy
-from sfumato.files import read_rows
 from sfumato.imports import Cifar10S
 from sfumato.imports.answers import coded_columns
 from sfumato.imports.cifar_10s import FILES
 from sfumato.imports.imported import find_file
 from sfumato.label.rules import Contradictions
 from sfumato.label.screening import Evidence, screen
+from sfumato.tables.doubt import entropy
+from sfumato.tables.files import read_rows
 from sfumato_papers.collins_2022.answers import HIGH, LOW, Answers, as_released, first_pass, with_repeats
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

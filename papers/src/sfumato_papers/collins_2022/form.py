@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import rankdata
 
-from sfumato.annotations import Annotations
 from sfumato.imports import Cifar10H
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, histogram
+from sfumato.tables.annotations import Annotations
 from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass, with_repeats
 from sfumato_papers.collins_2022.elicitation import counted, repeated
 from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two

@@ -18,7 +18,7 @@ from sfumato.learn.attacking import Attacking
 from sfumato.learn.attacks import Attack, attack_named
 from sfumato.learn.dealing import carry_out_work
 from sfumato.learn.ready_runs import ReadyRuns
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.collins_2022.answers import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained

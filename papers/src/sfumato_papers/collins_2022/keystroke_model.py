@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.payloads import Tokens, TopTwo
+from sfumato.tables.payloads import Tokens, TopTwo
 
 SECONDS = {"K": 0.28, "P": 1.1, "B": 0.1, "H": 0.4, "M": 1.35}
 """What each operator takes."""

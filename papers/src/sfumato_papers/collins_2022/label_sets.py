@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.beliefs import Beliefs
 from sfumato.imports.imported import CIFAR_10
 from sfumato.label import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.learn.lesson import Lesson, Pool
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.collins_2022.answers import original_classes
 from sfumato_papers.collins_2022.relabeled_target import Labelled
 from sfumato_papers.published_data import PublishedData

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.imports.imported import CIFAR_10
-from sfumato.inputs import Inputs
 from sfumato.learn.augmenting import CropAndFlip
 from sfumato.learn.grid import Grid
 from sfumato.learn.networks import NAMED
@@ -33,6 +32,7 @@ from sfumato.learn.targets import (
     Target,
     Uniform,
 )
+from sfumato.tables.inputs import Inputs
 from sfumato_papers.collins_2022.label_sets import LabelSets
 from sfumato_papers.collins_2022.relabeled_target import Relabelled
 from sfumato_papers.rerun import Rerun

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.doubt import entropy
 from sfumato.imports.imported import CIFAR_10
 from sfumato.label import ClassSimilarity, TopTwoClamp
 from sfumato.label.simulated import AnswerStatistics, SimulatedTopTwo
@@ -15,6 +14,7 @@ from sfumato.label.spreading import TopTwoArrays, read_top_two
 from sfumato.label.top_two_clamp import clamp
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, bars
+from sfumato.tables.doubt import entropy
 from sfumato_papers.collins_2022.answers import Answers, first_pass
 from sfumato_papers.collins_2022.elicitation import FOUND, counted
 from sfumato_papers.estimate import Estimate

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregate import Mean
-from sfumato.beliefs import Beliefs
 from sfumato.imports.imported import CIFAR_10
 from sfumato.learn.mixing import blends_of
 from sfumato.report.charts import Field, bars
+from sfumato.tables.beliefs import Beliefs
 from sfumato_papers.collins_mixup.hmix import soft_labels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

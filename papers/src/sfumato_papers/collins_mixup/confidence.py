@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.doubt import entropy
 from sfumato.evaluate.rank_correlation import spearman
 from sfumato.report.charts import Field, bars
+from sfumato.tables.doubt import entropy
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.estimate import Estimate

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
 from sfumato.imports import HMix
 from sfumato.learn.mixing import HumanMixtures, Judgments, blends_of
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
 from sfumato_papers.rerun import Rerun
 
 PAGES = (59, 60)

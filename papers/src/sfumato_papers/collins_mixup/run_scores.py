@@ -21,7 +21,7 @@ from sfumato.learn.corruptions import CORRUPTIONS
 from sfumato.learn.dealing import Work, carry_out_work
 from sfumato.learn.ready_runs import ReadyRuns
 from sfumato.learn.shifting import Shifting, corruptions_for
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.collins_mixup.training import (
     AUGMENTING,
     ENT_WC,

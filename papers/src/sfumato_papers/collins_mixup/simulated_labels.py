@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregate import Mean
-from sfumato.doubt import entropy
 from sfumato.label import ClassSimilarity, TopTwoClamp
 from sfumato.label.simulated import SimulatedTopTwo
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.published_data import PublishedData
 
 N_ANNOTATORS = 6

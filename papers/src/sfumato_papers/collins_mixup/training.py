@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.inputs import Inputs
 from sfumato.learn.grid import Grid
 from sfumato.learn.lesson import Lesson
 from sfumato.learn.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain
@@ -21,7 +20,8 @@ from sfumato.learn.recipe import Recipe
 from sfumato.learn.schedules import OneCycle, Steps
 from sfumato.learn.splits import Fold
 from sfumato.learn.targets import EntropyMatched, Hard, Soft, Target
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.collins_mixup.hmix import mixtures, thesis_collection
 from sfumato_papers.collins_mixup.mixings import ClassPairWeighted
 from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints

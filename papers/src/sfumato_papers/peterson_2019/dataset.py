@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.annotations import Annotations
-from sfumato.doubt import entropy
 from sfumato.imports import Cifar10H
 from sfumato.report.charts import Field, bars, curve, histogram
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.doubt import entropy
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

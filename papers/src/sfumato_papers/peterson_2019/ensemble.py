@@ -11,7 +11,7 @@ from sfumato.evaluate.compared import compare
 from sfumato.evaluate.metric import mean_over_items
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, dots
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Statement
 from sfumato_papers.part import Part

@@ -16,7 +16,6 @@ from sfumato.evaluate.metrics import (
     CrossEntropy,
     SecondBestAccuracy,
 )
-from sfumato.inputs import Inputs
 from sfumato.learn.attacking import Attacking
 from sfumato.learn.attacks import attack_named
 from sfumato.learn.conditions import CLEAN
@@ -31,6 +30,7 @@ from sfumato.learn.recipe import Recipe
 from sfumato.learn.shifting import Shifting, corruptions_for
 from sfumato.learn.splits import Fold
 from sfumato.learn.targets import ClassLevel, EntropyMatched, Hard, Sampled, Shuffled, Soft, Target
+from sfumato.tables.inputs import Inputs
 from sfumato_papers.peterson_2019.pictures import original
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.scored import Scored, scored, under

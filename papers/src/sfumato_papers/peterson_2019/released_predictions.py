@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.rerun import Rerun
 
 FILE = ("cifar10-model-predictions", "probs.npz")

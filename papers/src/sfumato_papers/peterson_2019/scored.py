@@ -11,8 +11,8 @@ from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.run_folders import Trained
 from sfumato.learn.grid import PRETRAINED, RunKey
 from sfumato.learn.runs import PREDICTIONS
-from sfumato.scores import ALL
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.scores import ALL
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding
 

@@ -10,10 +10,10 @@ import numpy as np
 from sfumato.evaluate import measure_runs, read_runs
 from sfumato.evaluate.duplicates import find_duplicates
 from sfumato.evaluate.metrics import Accuracy
-from sfumato.inputs import Inputs
 from sfumato.report.charts import Field, curve
-from sfumato.scores import ALL
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.scores import ALL
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

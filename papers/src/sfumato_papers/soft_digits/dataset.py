@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.doubt import entropy
 from sfumato.evaluate.rank_correlation import spearman
 from sfumato.report.charts import Field, bars
+from sfumato.tables.doubt import entropy
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

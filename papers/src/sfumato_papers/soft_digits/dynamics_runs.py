@@ -13,10 +13,10 @@ from jaxtyping import Float
 from sfumato.evaluate.cartography import DataMap, data_map
 from sfumato.evaluate.epoch_shifts import jensen_shannon
 from sfumato.evaluate.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs
-from sfumato.files import read_rows
-from sfumato.probabilities import classes_of, probs_of
-from sfumato.soft_labels import SoftLabels
-from sfumato.texts import Coded
+from sfumato.tables.files import read_rows
+from sfumato.tables.probabilities import classes_of, probs_of
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import Coded
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.sets import Audited
 from sfumato_papers.soft_digits.training import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.beliefs import Beliefs
 from sfumato.evaluate import Given, Trained, measure_runs, read_runs
 from sfumato.evaluate.metrics import KLDivergence
 from sfumato.report.charts import Field, dots
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

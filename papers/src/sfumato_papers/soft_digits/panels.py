@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable
+from sfumato.tables.soft_labels import SoftLabels
 
 PANEL = 3
 """Votes that stand for one person."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.scores import ALL
+from sfumato.tables.scores import ALL
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Reference
 from sfumato_papers.rerun import Rerun

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.errors import BadTable, Where
-from sfumato.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.imports.soft_digits import DIGITS, SoftDigits
-from sfumato.inputs import Inputs
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.printed import MNIST, MUKHOTI
 from sfumato_papers.soft_digits.sets import Audited

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.evaluate import Given, Measured, measure_runs
 from sfumato.evaluate.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
-from sfumato.scores import ALL
+from sfumato.tables.scores import ALL
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.printed import ON_ORIGINAL, ON_PEOPLE

@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.aggregate import Mean
-from sfumato.beliefs import Beliefs
-from sfumato.doubt import Doubt
 from sfumato.imports.fashion_mnist_h import FASHION_MNIST
 from sfumato.imports.imported import CIFAR_10
-from sfumato.inputs import Inputs
 from sfumato.label.plausible import PlausibleEqual, PlausibleWeighted, plausible_doubt
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.doubt import Doubt
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.scale import Scale
 from sfumato_papers.soft_digits.panels import panel_answers

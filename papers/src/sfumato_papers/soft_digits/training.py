@@ -17,8 +17,8 @@ import numpy as np
 from sfumato.evaluate import Trained, read_runs
 from sfumato.imports.fashion_mnist_h import FASHION_MNIST
 from sfumato.imports.imported import CIFAR_10
-from sfumato.inputs import Inputs
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.scale import Scale
 from sfumato_papers.soft_digits.sets import CIFAR_10H, Audited

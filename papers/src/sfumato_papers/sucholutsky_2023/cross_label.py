@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.doubt import entropy
 from sfumato.evaluate.metrics import Accuracy, CrossEntropy
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun

@@ -13,7 +13,7 @@ from sfumato.plan.kinds import Soft
 from sfumato.plan.latent import World
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve, heat_map, scatter
-from sfumato.resampling import Interval
+from sfumato.tables.bootstrap import Interval
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

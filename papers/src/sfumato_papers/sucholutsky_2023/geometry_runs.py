@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from sfumato.errors import BadTable, Where
-from sfumato.files import read_rows
 from sfumato.plan.costs import CostModel
 from sfumato.plan.dimensionality import judged_rho, sparsity_curve
 from sfumato.plan.grids import Cell, Cells, Grid
 from sfumato.plan.kinds import Hard, Soft, Sparse
 from sfumato.plan.latent import World
 from sfumato.plan.value_map import ValueMap, value_map
-from sfumato.records import rows_of
 from sfumato.report.data import Columns, as_columns
+from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.files import read_rows
+from sfumato.tables.records import rows_of
 
 SIZES = (3, 8, 20, 40, 65, 90)
 DIMENSIONS = (5, 25, 125)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.doubt import entropy
 from sfumato.plan.embedding import recovery
 from sfumato.plan.gnmds import Gnmds
 from sfumato.plan.noise import flip_rate
 from sfumato.plan.orders import Orders
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, scatter
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato.transform import Temper
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

@@ -6,8 +6,8 @@ from math import comb
 
 import numpy as np
 
-from sfumato.doubt import entropy
 from sfumato.report.charts import Field, dots
+from sfumato.tables.doubt import entropy
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

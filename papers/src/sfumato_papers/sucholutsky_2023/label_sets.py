@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.annotations import Annotations
 from sfumato.imports import Cifar10S
 from sfumato.imports.imported import CIFAR_10
 from sfumato.label import TopTwoClamp
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato.transform import Infill, Smooth, Sparsify, Temper
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun

@@ -9,10 +9,10 @@ import numpy as np
 from sfumato.evaluate import Trained, read_runs
 from sfumato.evaluate.metrics import CrossEntropy
 from sfumato.imports.imported import CIFAR_10
-from sfumato.inputs import Inputs
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, dots
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.published import published_cells

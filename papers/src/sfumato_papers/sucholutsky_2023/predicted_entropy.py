@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sfumato.doubt import entropy
 from sfumato.report.charts import Field, scatter
+from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun

@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.evaluate import Trained
 from sfumato.evaluate.measuring import measure_runs
 from sfumato.evaluate.metric import Metric
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Statement
 

@@ -16,8 +16,8 @@ from sfumato.evaluate.ceilings import leave_one_out
 from sfumato.evaluate.judgments import Ratings
 from sfumato.evaluate.rank_correlation import RankCorrelation, rank_correlation
 from sfumato.evaluate.representation import Alike, alike
-from sfumato.inputs import Inputs
 from sfumato.report.charts import Field, dots
+from sfumato.tables.inputs import Inputs
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding
 from sfumato_papers.part import Part

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 
 import sfumato
-from sfumato.files import read_rows
 from sfumato.plan.gnmds import Gnmds
 from sfumato.plan.grids import Cell, Cells, Grid
 from sfumato.plan.kinds import Hard, Soft, Sparse
-from sfumato.records import rows_of
+from sfumato.tables.files import read_rows
+from sfumato.tables.records import rows_of
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.scale import Scale
 

@@ -8,8 +8,8 @@ from sfumato.evaluate import Trained
 from sfumato.evaluate.measuring import measure_runs
 from sfumato.evaluate.metrics import CrossEntropy
 from sfumato.report.charts import Field, dots
-from sfumato.scores import ALL
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.scores import ALL
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.published import published_cells

@@ -14,8 +14,8 @@ import numpy as np
 
 from sfumato.evaluate import Trained, read_runs
 from sfumato.imports.imported import CIFAR_10
-from sfumato.inputs import Inputs
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.scale import Scale
 from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, label_sets

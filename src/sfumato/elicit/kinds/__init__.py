@@ -14,9 +14,9 @@ from sfumato.elicit.kinds.tokens.kind import Tokens
 from sfumato.elicit.kinds.top_two.kind import TopTwo
 from sfumato.elicit.kinds.triplet.kind import Triplet
 from sfumato.elicit.kinds.typicality.kind import Typicality
-from sfumato.errors import unknown
-from sfumato.strategies import strategy_named
 from sfumato.study import Question, Study
+from sfumato.tables.errors import unknown
+from sfumato.tables.strategies import strategy_named
 
 KINDS: tuple[Any, ...] = (
     Choice,

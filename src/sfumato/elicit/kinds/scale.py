@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.errors import BadSetting
+from sfumato.tables.errors import BadSetting
 
 
 def on_scale(value: float, n_steps: int) -> bool:

@@ -7,10 +7,10 @@ from typing import Any
 from sfumato.elicit.platforms.mturk import MTurk
 from sfumato.elicit.platforms.platform import Platform
 from sfumato.elicit.platforms.prolific import Prolific
-from sfumato.errors import BadSetting, UnknownName
-from sfumato.strategies import strategy_named
 from sfumato.study import Study
 from sfumato.study_file.mistakes import Mistakes
+from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.tables.strategies import strategy_named
 
 PLATFORMS: tuple[Any, ...] = (Prolific, MTurk)
 

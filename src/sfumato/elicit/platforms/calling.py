@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from sfumato.elicit.platforms.platform import Arrival, Submission
-from sfumato.errors import BadSetting, NoReply, Refused
+from sfumato.tables.errors import BadSetting, NoReply, Refused
 
 TIMEOUT_SECONDS = 10.0
 ATTEMPTS = 6

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from sfumato.errors import BadTable, Where, listing, nearest
+from sfumato.tables.errors import BadTable, Where, listing, nearest
 
 
 def read_export(path: Path) -> list[dict[str, str]]:
     """Every row of a platform's CSV, all columns as text."""
     # Arrow is for exports; a server does without.
-    from sfumato.files import read_rows
+    from sfumato.tables.files import read_rows
 
     rows = read_rows(path, guarded=False)
     return [

@@ -25,7 +25,7 @@ from sfumato.elicit.platforms.platform import (
     given,
     status_in,
 )
-from sfumato.errors import NotThere
+from sfumato.tables.errors import NotThere
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 SUBMIT_PATH = "/mturk/externalSubmit"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from sfumato.elicit.platforms.calling import Caller, Line, Request
 from sfumato.elicit.platforms.platform import Arrival, Submission, status_in
-from sfumato.errors import Refused
+from sfumato.tables.errors import Refused
 
 BASES = {
     False: "https://mturk-requester.us-east-1.amazonaws.com",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from sfumato.errors import BadSetting, NotThere, show
+from sfumato.tables.errors import BadSetting, NotThere, show
 
 if TYPE_CHECKING:
     from sfumato.elicit.platforms.calling import Caller

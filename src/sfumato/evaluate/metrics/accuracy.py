@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, mean_over_items
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 
 @dataclass(frozen=True)

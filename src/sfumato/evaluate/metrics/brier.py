@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, mean_over_items
 from sfumato.evaluate.metrics.votes import floor_of_votes
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 
 @dataclass(frozen=True)

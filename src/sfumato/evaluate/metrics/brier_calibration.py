@@ -8,8 +8,8 @@ from typing import ClassVar
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, from_influence
 from sfumato.evaluate.metrics.brier_parts import BINS, BrierParts
-from sfumato.resampling import Resampling
-from sfumato.settings import at_least
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate
 from sfumato.evaluate.metrics.bins import equal_width
 from sfumato.evaluate.metrics.norms import Gaps, inverted, likely_gaps, noise_of
-from sfumato.resampling import Resampling
-from sfumato.settings import at_least
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.settings import at_least
 
 POINTS = 2**10 + 1
 """Of the grid on which gaps are smoothed for the interval."""

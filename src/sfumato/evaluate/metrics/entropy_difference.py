@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, mean_over_items
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, from_sums, undefined
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 NO_SPREAD = 1e-9
 """Standard deviations under this are rounding."""

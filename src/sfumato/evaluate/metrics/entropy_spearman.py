@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Drawn, Estimate, from_influence, undefined
-from sfumato.resampling import Interval, Resampling
+from sfumato.tables.bootstrap import Interval, Resampling
 
 DECIMALS = 12
 """Entropies are ranked after rounding to so many, for equal ones differ in the last digits."""

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, from_influence
 from sfumato.evaluate.metrics.selection import Selection
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 
 @dataclass(frozen=True)

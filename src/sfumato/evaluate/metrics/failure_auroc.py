@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, from_influence, undefined
 from sfumato.evaluate.metrics.entropy_spearman import Ranked
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, mean_over_items
 from sfumato.evaluate.metrics.votes import floor_of_votes
-from sfumato.resampling import Resampling
-from sfumato.settings import one_of
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.settings import one_of
 
 UNITS = {"nats": 1.0, "bits": np.log(2)}
 """Nats in a unit."""

@@ -19,7 +19,7 @@ from jaxtyping import Float
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metrics.smoothing import on_grid, smoothed
-from sfumato.resampling import Interval, Resampling
+from sfumato.tables.bootstrap import Interval, Resampling
 
 HALVINGS = 9
 WIDTH = 0.5

@@ -12,8 +12,8 @@ from jaxtyping import Bool
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, undefined
 from sfumato.evaluate.metrics.bins import EqualCount
-from sfumato.resampling import Interval, Resampling
-from sfumato.settings import at_least, one_of
+from sfumato.tables.bootstrap import Interval, Resampling
+from sfumato.tables.settings import at_least, one_of
 
 FORMS = ("all", "debiased", "published")
 

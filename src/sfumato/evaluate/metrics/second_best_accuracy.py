@@ -9,8 +9,8 @@ import numpy as np
 
 from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate, mean_over_items
-from sfumato.resampling import Resampling
-from sfumato.settings import one_of
+from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.settings import one_of
 
 TIES = ("unique", "credit", "published")
 

@@ -12,7 +12,7 @@ from sfumato.evaluate.compared import Compared
 from sfumato.evaluate.metric import Better, Estimate
 from sfumato.evaluate.metrics.norms import Gaps, inverted, likely_gaps, noise_of
 from sfumato.evaluate.metrics.smoothing import cosines, from_cosines, on_grid, trapezoid
-from sfumato.resampling import Resampling
+from sfumato.tables.bootstrap import Resampling
 
 FINE, COARSE = 2**14 + 1, 2**8 + 1
 """Points of the grid for the value, and for its interval and floor."""

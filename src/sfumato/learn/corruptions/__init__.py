@@ -12,7 +12,7 @@ from sfumato.learn.corruptions.corruption import SEVERITIES, Corruption, check_s
 from sfumato.learn.corruptions.light import Brightness, Contrast, Saturate
 from sfumato.learn.corruptions.noise import GaussianNoise, ImpulseNoise, ShotNoise, SpeckleNoise
 from sfumato.learn.corruptions.resolution import Jpeg, Pixelate
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 
 CORRUPTIONS: tuple[Any, ...] = (
     GaussianNoise, ShotNoise, ImpulseNoise, SpeckleNoise, GaussianBlur, Contrast, Brightness, Saturate, Jpeg, Pixelate,

@@ -12,8 +12,8 @@ from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float, UInt8
 
-from sfumato.errors import BadTable, unknown
-from sfumato.settings import is_whole
+from sfumato.tables.errors import BadTable, unknown
+from sfumato.tables.settings import is_whole
 
 SEVERITIES = (1, 2, 3, 4, 5)
 AT_ONCE = 128

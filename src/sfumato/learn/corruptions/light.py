@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.errors import BadTable
 from sfumato.learn.corruptions.corruption import Pictures, Pixels, at_severity, changed
+from sfumato.tables.errors import BadTable
 
 
 @dataclass(frozen=True)

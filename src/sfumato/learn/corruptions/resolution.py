@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.errors import MissingExtra
 from sfumato.learn.corruptions.corruption import Pictures, at_severity, check_pictures
+from sfumato.tables.errors import MissingExtra
 
 STACKED = 512
 """Pictures resized as one."""

@@ -14,7 +14,7 @@ from sfumato.learn.crowds.annotator_heads import AnnotatorHeads
 from sfumato.learn.crowds.crowd_layer import CrowdLayer
 from sfumato.learn.crowds.head import Crowd, CrowdHead, CrowdRows, gather
 from sfumato.learn.crowds.labels import CrowdLabels
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 
 CROWDS: tuple[Any, ...] = (CrowdLayer, AnnotatorHeads, AnnotatorConfusion)
 

@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 from sfumato.learn.crowds.head import CrowdHead, check_sizes
 from sfumato.learn.crowds.labels import CrowdLabels
 from sfumato.learn.lesson import Lesson
-from sfumato.settings import between_0_and_1, not_negative
+from sfumato.tables.settings import between_0_and_1, not_negative
 
 
 @dataclass(frozen=True)

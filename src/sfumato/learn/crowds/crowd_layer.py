@@ -14,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812
 from sfumato.learn.crowds.head import CrowdHead, check_sizes
 from sfumato.learn.crowds.labels import CrowdLabels
 from sfumato.learn.lesson import Lesson
-from sfumato.settings import not_negative
+from sfumato.tables.settings import not_negative
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sfumato.learn.lesson import Pool
-from sfumato.settings import bad_setting
+from sfumato.tables.settings import bad_setting
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from sfumato.learn.mixing.mix_max_ent import MixMaxEnt
 from sfumato.learn.mixing.mixed import Mixed, Mixing
 from sfumato.learn.mixing.mixup import Mixup
 from sfumato.learn.mixing.plain import Plain
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 
 MIXINGS: tuple[Any, ...] = (Plain, Mixup, MixMaxEnt, EntropyWeighted, ClassPair)
 

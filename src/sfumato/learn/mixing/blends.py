@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.errors import BadTable, Where, show
+from sfumato.tables.errors import BadTable, Where, show
 
 PUBLISHED = re.compile(r"mixed_(?P<share>[0-9.]+)_[A-Z][a-z]+_(?P<first>\d+)_[A-Z][a-z]+_(?P<second>\d+)\.png")
 OURS = re.compile(r"(?P<pair>.+)@(?P<share>[0-9.]+)", re.DOTALL)

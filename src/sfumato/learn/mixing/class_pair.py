@@ -14,7 +14,7 @@ from torch import Tensor
 
 from sfumato.learn.mixing.curve import Curve, Curves, CurveTable, PairCurve
 from sfumato.learn.mixing.mixed import Mixed, Pairing, check_endpoints, cross_entropies, with_endpoints
-from sfumato.settings import above_0
+from sfumato.tables.settings import above_0
 
 
 @dataclass(frozen=True)

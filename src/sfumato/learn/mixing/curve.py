@@ -10,9 +10,9 @@ from jaxtyping import Float
 from scipy.optimize import least_squares
 from scipy.special import expit
 
-from sfumato.errors import BadTable
 from sfumato.learn.mixing.judgments import Judgments
-from sfumato.settings import bad_setting, not_negative, share
+from sfumato.tables.errors import BadTable
+from sfumato.tables.settings import bad_setting, not_negative, share
 
 FLATTEST, STEEPEST = 0.001, 100.0
 """Between these every curve is a curve: judgments that jump would make the steepest infinite."""

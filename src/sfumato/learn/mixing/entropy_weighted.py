@@ -18,7 +18,7 @@ from sfumato.learn.mixing.mixed import (
     entropies,
     with_endpoints,
 )
-from sfumato.settings import above_0, share
+from sfumato.tables.settings import above_0, share
 
 LN_2 = math.log(2)
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.errors import BadTable, listing
 from sfumato.learn.labels import FixedLabels, PooledLabels
 from sfumato.learn.lesson import one_hot
 from sfumato.learn.mixing.blends import Blend, blends_of
 from sfumato.learn.mixing.judgments import Judgments
-from sfumato.settings import between_0_and_1
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.settings import between_0_and_1
 
 
 @dataclass(frozen=True)

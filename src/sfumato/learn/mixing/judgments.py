@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.annotations import Annotations
-from sfumato.errors import BadTable, InvalidAnswer, listing, show
 from sfumato.label.answers import asked_classes, only_kind
 from sfumato.learn.mixing.blends import Blend
-from sfumato.payloads import Mixture
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable, InvalidAnswer, listing, show
+from sfumato.tables.payloads import Mixture
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sfumato.learn.mixing.mixed import Mixed, Pairing, cross_entropies, entropies
-from sfumato.settings import above_0, not_negative
+from sfumato.tables.settings import above_0, not_negative
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.settings import bad_setting
+from sfumato.tables.settings import bad_setting
 
 ENDPOINTS = ("soft", "hard")
 SEEDS = 2**63 - 1

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sfumato.errors import BadSetting, unknown
 from sfumato.learn.networks.deeper_ffn import DeeperFfn
 from sfumato.learn.networks.densenet import DenseNet
 from sfumato.learn.networks.lenet import LeNet
@@ -23,7 +22,8 @@ from sfumato.learn.networks.simple_ffn import SimpleFfn
 from sfumato.learn.networks.small import Small
 from sfumato.learn.networks.vgg import Vgg
 from sfumato.learn.networks.wide_resnet import WideResNet
-from sfumato.strategies import strategy_named
+from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.strategies import strategy_named
 
 NETWORKS: tuple[Any, ...] = (
     SimpleFfn,

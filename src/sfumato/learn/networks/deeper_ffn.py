@@ -9,7 +9,7 @@ from typing import ClassVar
 from torch import nn
 
 from sfumato.learn.networks.network import Shape, check_shape
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

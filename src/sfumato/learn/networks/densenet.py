@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from sfumato.learn.networks.layers import JoinedChannels, conv, he_normal, mean_head, named, relu
 from sfumato.learn.networks.network import Shape, blocks_each, check_shape
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

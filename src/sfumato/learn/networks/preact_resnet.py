@@ -9,7 +9,7 @@ from torch import nn
 
 from sfumato.learn.networks.layers import conv, he_normal, mean_head, named, preactivated, relu
 from sfumato.learn.networks.network import Shape, check_shape
-from sfumato.settings import at_least, one_of
+from sfumato.tables.settings import at_least, one_of
 
 BASIC = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
 BOTTLENECKS = {164: (18, 18, 18)}

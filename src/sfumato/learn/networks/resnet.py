@@ -19,7 +19,7 @@ from sfumato.learn.networks.layers import (
     relu,
 )
 from sfumato.learn.networks.network import Shape, blocks_each, check_shape
-from sfumato.settings import at_least, one_of
+from sfumato.tables.settings import at_least, one_of
 
 BOTTLENECKS = {50: (3, 4, 6, 3)}
 """Blocks in each of four stages."""

@@ -9,7 +9,7 @@ from torch import nn
 
 from sfumato.learn.networks.layers import Residual, conv, he_normal, mean_head, named, projection, relu
 from sfumato.learn.networks.network import Shape, blocks_each, check_shape
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from torch.nn import functional as F  # noqa: N812
 
 from sfumato.learn.networks.layers import JoinedChannels, Strided, conv, he_normal, mean_head, named, relu
 from sfumato.learn.networks.network import Shape, blocks_each, check_shape
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

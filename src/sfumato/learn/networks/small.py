@@ -9,7 +9,7 @@ from torch import nn
 
 from sfumato.learn.networks.layers import conv, relu
 from sfumato.learn.networks.network import Shape, check_shape
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import nn
 
 from sfumato.learn.networks.layers import he_normal, named, relu
 from sfumato.learn.networks.network import Shape, check_shape
-from sfumato.settings import at_least, one_of
+from sfumato.tables.settings import at_least, one_of
 
 CONVOLUTIONS = {11: (1, 1, 2, 2, 2), 15: (2, 2, 3, 3, 3)}
 """How many there are in each of five stages, by the depth a network is known by."""

@@ -10,7 +10,7 @@ from torch import nn
 from sfumato.learn.networks.layers import conv, he_normal, mean_head, named, preactivated, relu
 from sfumato.learn.networks.network import Shape, blocks_each, check_shape
 from sfumato.learn.stacking import Dropout
-from sfumato.settings import at_least, bad_setting
+from sfumato.tables.settings import at_least, bad_setting
 
 
 @dataclass(frozen=True)

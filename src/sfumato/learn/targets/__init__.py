@@ -25,7 +25,7 @@ from sfumato.learn.targets.soft import Soft
 from sfumato.learn.targets.target import Target
 from sfumato.learn.targets.tempered import Tempered
 from sfumato.learn.targets.uniform import Uniform
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 
 TARGETS: tuple[Any, ...] = (
     Hard,

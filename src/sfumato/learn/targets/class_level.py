@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson
 from sfumato.learn.targets.grouping import WAYS, By, classes_by
-from sfumato.settings import one_of
+from sfumato.tables.settings import one_of
 
 
 @dataclass(frozen=True)

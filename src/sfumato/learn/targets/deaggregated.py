@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.errors import BadSetting
 from sfumato.learn.labels import PooledLabels
 from sfumato.learn.lesson import Lesson
+from sfumato.tables.errors import BadSetting
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson, one_hot
 from sfumato.learn.targets.tempered import tempered
-from sfumato.settings import above_0, share
+from sfumato.tables.settings import above_0, share
 
 
 @dataclass(frozen=True)

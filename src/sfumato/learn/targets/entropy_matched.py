@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.doubt import entropy
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson, one_hot
-from sfumato.settings import one_of
+from sfumato.tables.doubt import entropy
+from sfumato.tables.settings import one_of
 
 Level = Literal["item", "mean"]
 

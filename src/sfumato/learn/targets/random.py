@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson, one_hot
-from sfumato.settings import one_of
+from sfumato.tables.settings import one_of
 
 Form = Literal["hard", "soft"]
 

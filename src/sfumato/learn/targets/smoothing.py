@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson, one_hot
-from sfumato.settings import share
+from sfumato.tables.settings import share
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sfumato.learn.labels import FixedLabels
 from sfumato.learn.lesson import Lesson
-from sfumato.settings import above_0
+from sfumato.tables.settings import above_0
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from sfumato.plan.indices.l2 import L2
 from sfumato.plan.indices.lead import Lead
 from sfumato.plan.indices.not_unanimous import NotUnanimous
 from sfumato.plan.indices.uniform import Uniform
-from sfumato.strategies import strategy_named
+from sfumato.tables.strategies import strategy_named
 
 INDICES: tuple[Any, ...] = (Uniform, L2, KL, Entropy, NotUnanimous, Lead)
 

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sfumato.plan.indices.index import ENOUGH
 from sfumato.plan.indices.known import Known
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.plan.indices.known import Known
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from jaxtyping import Float
 from sfumato.report.chart import Chart
 from sfumato.report.charts.field import HEIGHT, Field, check_fields, finished, named, series_colour
 from sfumato.report.data import Columns, Data, Source, as_columns
-from sfumato.settings import at_least
+from sfumato.tables.settings import at_least
 
 BINS = 30
 

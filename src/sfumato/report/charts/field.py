@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 import altair as alt
 
-from sfumato.errors import unknown
 from sfumato.report.chart import ROWS
 from sfumato.report.colours import SERIES
 from sfumato.report.data import Columns
+from sfumato.tables.errors import unknown
 
 HEIGHT = 300
 PANEL_SIZE = 200

@@ -10,8 +10,6 @@ from jaxtyping import Float
 from sfumato.agreement import Agreement, agreement
 from sfumato.agreement.answers import Answers
 from sfumato.agreement.disagreement import disagreeing_pairs
-from sfumato.beliefs import Beliefs
-from sfumato.errors import SfumatoWarning
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.charts import Field, dots
 from sfumato.report.estimates import mean_of
@@ -19,6 +17,8 @@ from sfumato.report.evidence import Evidence
 from sfumato.report.listing import Column, Listing
 from sfumato.report.naming import short_names, shortened
 from sfumato.report.page import Section
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import SfumatoWarning
 
 TITLE = "How far people agree"
 MEANINGS = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.annotations import Annotations
-from sfumato.errors import SfumatoError
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve, histogram
@@ -17,6 +15,8 @@ from sfumato.report.listing import Column, Listing
 from sfumato.report.naming import short_names
 from sfumato.report.page import Section
 from sfumato.study import Framing, Question, Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import SfumatoError
 
 TITLE = "What was asked, and of whom"
 MOST_POINTS = 12

@@ -16,7 +16,7 @@ from sfumato.report.listing import Column, Listing
 from sfumato.report.naming import short_names, shortened
 from sfumato.report.page import Section
 from sfumato.report.sections.class_map import class_map
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "Which classes are taken for which"
 MOST_CLASSES = 12

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.errors import SfumatoWarning
 from sfumato.evaluate.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
 from sfumato.evaluate.measuring import Measured
 from sfumato.evaluate.mode_shift import Shift, mode_shift
@@ -20,7 +19,8 @@ from sfumato.report.measuring_models import IN_STRATA
 from sfumato.report.page import Section
 from sfumato.report.trained_models import Models
 from sfumato.report.wording import between, evaluation_source, figure, worded
-from sfumato.resampling import FEWEST_DRAWS
+from sfumato.tables.bootstrap import FEWEST_DRAWS
+from sfumato.tables.errors import SfumatoWarning
 
 TITLE = "Other labels, other winners"
 NEEDED = ("hard", "majority", "soft")

@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.doubt import entropy
-from sfumato.errors import SfumatoWarning
 from sfumato.evaluate.cartography import DataMap, data_map
 from sfumato.evaluate.human_doubt import HumanDoubt, doubt_correlations
 from sfumato.evaluate.regions import REGIONS
@@ -21,8 +19,10 @@ from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Section
 from sfumato.report.trained_models import Models
 from sfumato.report.wording import between, figure
-from sfumato.scores import Scores
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import SfumatoWarning
+from sfumato.tables.scores import Scores
+from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "How each item was learnt"
 MOST_MAPS = 4

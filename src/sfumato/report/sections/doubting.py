@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.beliefs import Beliefs
-from sfumato.doubt import Doubt
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, parts, scatter
@@ -14,6 +12,8 @@ from sfumato.report.evidence import Evidence
 from sfumato.report.naming import short_names, shortened
 from sfumato.report.page import Section
 from sfumato.report.sections.exhibits import first_choices
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.doubt import Doubt
 
 TITLE = "What the doubt is made of"
 WITHIN, BETWEEN = "within people", "between people"

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.agreement.answers import leading
-from sfumato.beliefs import Beliefs
 from sfumato.report.data import Columns, as_columns
 from sfumato.report.evidence import Evidence
 from sfumato.report.gallery import Bar, Exhibit
 from sfumato.report.pictures import looks_of
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import SoftLabels
 
 MOST_BARS = 4
 LEAST_SHARE = 0.005

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from sfumato.doubt import entropy
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, bars, histogram
@@ -16,7 +15,8 @@ from sfumato.report.gallery import Gallery
 from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Section
 from sfumato.report.sections.exhibits import counts_of, exhibits, numbers_of
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.doubt import entropy
+from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "The labels"
 THRESHOLDS = (

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.errors import SfumatoError
 from sfumato.evaluate.duplicates import Duplicates, find_duplicates
-from sfumato.inputs import Inputs
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.data import Columns, as_columns
 from sfumato.report.estimates import share_of
@@ -20,6 +18,8 @@ from sfumato.report.listing import Column, Listing
 from sfumato.report.naming import counted, shortened
 from sfumato.report.page import Section
 from sfumato.report.pictures import NOTHING, looks_of
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.inputs import Inputs
 
 TITLE = "Items that occur twice"
 ALL = "inputs"

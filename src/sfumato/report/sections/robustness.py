@@ -17,7 +17,7 @@ from sfumato.report.page import Section
 from sfumato.report.sections.targets import compared
 from sfumato.report.trained_models import MOST_COLOURS, Models
 from sfumato.report.wording import between, evaluation_source, figure, worded
-from sfumato.scores import RunScore
+from sfumato.tables.scores import RunScore
 
 TITLE = "On pictures that are worse, or meant to mislead"
 SEVERITY = re.compile(r"(?P<kind>[\w-]+)/(?P<severity>\d+)")

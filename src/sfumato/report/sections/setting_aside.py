@@ -8,7 +8,6 @@ import numpy as np
 
 from sfumato.agreement import Agreement
 from sfumato.agreement.answers import Answers
-from sfumato.beliefs import Beliefs
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.estimates import share_of
 from sfumato.report.evidence import Evidence, Screened
@@ -16,6 +15,7 @@ from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Section
 from sfumato.report.sections.agreeing import MEANINGS, figures_of
 from sfumato.report.sections.exhibits import first_choices
+from sfumato.tables.beliefs import Beliefs
 
 TITLE = "Who was set aside, and why"
 RULES = {

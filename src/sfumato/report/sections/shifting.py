@@ -18,7 +18,7 @@ from sfumato.report.listing import Column, Listing
 from sfumato.report.naming import shortened
 from sfumato.report.page import Section
 from sfumato.report.sections.exhibits import exhibits, numbers_of
-from sfumato.soft_labels import SoftLabels
+from sfumato.tables.soft_labels import SoftLabels
 
 TITLE = "Where the majority differs"
 N_SHOWN = 8

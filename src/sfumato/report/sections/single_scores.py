@@ -7,7 +7,7 @@ from sfumato.report.evidence import Evidence
 from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Section
 from sfumato.report.wording import between, worded
-from sfumato.scores import ALL, Scores
+from sfumato.tables.scores import ALL, Scores
 
 TITLE = "How near predictions come to people"
 

@@ -12,7 +12,7 @@ from sfumato.report.listing import Column, Listing
 from sfumato.report.page import Section
 from sfumato.report.trained_models import AGREE, DISAGREE, Models
 from sfumato.report.wording import JOIN, between, evaluation_source, figure, interval_of, is_apart, told, worded
-from sfumato.scores import RunScore
+from sfumato.tables.scores import RunScore
 
 TITLE = "What each target taught the models"
 RIGHT = ("accuracy", "second_best_accuracy", "accuracy_original")

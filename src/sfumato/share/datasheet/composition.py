@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.beliefs import Beliefs
-from sfumato.doubt import entropy
 from sfumato.share.columns import UNSAID
 from sfumato.share.datasheet.sources import Sources
 from sfumato.share.datasheet.told import Grid, Told, spread
 from sfumato.share.markdown import code
-from sfumato.soft_labels import SoftLabels, Target
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.doubt import entropy
+from sfumato.tables.soft_labels import SoftLabels, Target
 
 SAME = 1e-6
 """Labels that differ from the mean belief by no more are the mean belief, whatever file they went through."""

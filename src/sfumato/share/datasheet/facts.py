@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sfumato import __version__
-from sfumato.scores import ALL
 from sfumato.share.datasheet import collection, composition
 from sfumato.share.datasheet.sources import Sources
 from sfumato.share.datasheet.told import Grid, Told, interval
 from sfumato.share.markdown import code
-from sfumato.soft_labels import Target
+from sfumato.tables.scores import ALL
+from sfumato.tables.soft_labels import Target
 
 SHOWN_SCORES = 30
 

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sfumato.errors import CannotWrite, Where, one_line
-from sfumato.files.replacing import replacing
 from sfumato.share.datasheet.questions import PARTS
 from sfumato.share.datasheet.sheet import OPEN, Answered, Datasheet
 from sfumato.share.markdown import code, plain, quoted, table
 from sfumato.study_file.text import is_file, read_text
+from sfumato.tables.errors import CannotWrite, Where, one_line
+from sfumato.tables.files.replacing import replacing
 
 YOURS = re.compile(r"^<!-- yours: ([\w-]+) -->[ \t]*\n(.*?)^<!-- end: \1 -->[ \t]*$", re.MULTILINE | re.DOTALL)
 LIST = re.compile(r"^<!-- open points -->.*?^<!-- end of open points -->[ \t]*$", re.MULTILINE | re.DOTALL)

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from sfumato.agreement import Agreement, agreement
-from sfumato.annotations import Annotations
-from sfumato.beliefs import Beliefs
-from sfumato.columns import check_columns
-from sfumato.errors import BadTable, Where
 from sfumato.evaluate.duplicates import Duplicates, find_duplicates
-from sfumato.files import read_rows
-from sfumato.inputs import Inputs
 from sfumato.label.screening import set_aside_in
-from sfumato.scores import Scores
 from sfumato.share.folder import sha256_of
-from sfumato.soft_labels import SoftLabels
 from sfumato.study import Study
 from sfumato.study_file import read_study
 from sfumato.study_file.reading import study_path
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.files import read_rows
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.scores import Scores
+from sfumato.tables.soft_labels import SoftLabels
 
 OPTIONS = ("labels", "annotations", "study", "beliefs", "inputs", "screening", "scores")
 """What may be given, as the command's options name it."""

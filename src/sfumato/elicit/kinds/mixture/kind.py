@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from sfumato import payloads
 from sfumato.elicit.kind import Item, Stimulus, bad_setting, check_flag, converted
 from sfumato.elicit.kinds.scale import check_whole_number
 from sfumato.study import Framing, Study
+from sfumato.tables import payloads
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato import payloads
 from sfumato.elicit.kind import Item, Stimulus, check_class, converted, plain_stimuli, refused
-from sfumato.errors import listing, show
 from sfumato.study import Framing, Study
+from sfumato.tables import payloads
+from sfumato.tables.errors import listing, show
 
 if TYPE_CHECKING:
     import numpy as np

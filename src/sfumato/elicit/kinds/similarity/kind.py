@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from sfumato import payloads
 from sfumato.elicit.kind import Item, Stimulus, converted
 from sfumato.elicit.kinds.scale import check_whole_number, nearest_on_scale
-from sfumato.errors import BadSetting, show
 from sfumato.study import Framing, Study
+from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting, show
 
 if TYPE_CHECKING:
     import numpy as np

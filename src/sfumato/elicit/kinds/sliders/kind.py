@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato import payloads
 from sfumato.elicit.kind import Item, Stimulus, plain_stimuli, refused
 from sfumato.elicit.kinds.plausible.kind import for_every_class
 from sfumato.elicit.kinds.scale import check_whole_number, nearest_on_scale, on_scale
-from sfumato.errors import BadSetting, show
 from sfumato.study import Framing, Study
+from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting, show
 
 if TYPE_CHECKING:
     import numpy as np

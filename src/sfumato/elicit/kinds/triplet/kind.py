@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
-from sfumato import payloads
 from sfumato.elicit.kind import Item, Stimulus, converted
 from sfumato.elicit.kinds.scale import check_whole_number
 from sfumato.elicit.kinds.similarity.kind import companions, total_variation
-from sfumato.errors import BadSetting
 from sfumato.study import Framing, Study
+from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from sfumato import payloads
 from sfumato.elicit.kind import Item, Stimulus, converted, refused
 from sfumato.elicit.kinds.scale import check_whole_number, nearest_on_scale, on_scale
-from sfumato.errors import BadSetting, listing, show
 from sfumato.study import Framing, Study
+from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting, listing, show
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,250 @@
+"""Annotations: what people did, raw and append-only. Nothing is ever corrected here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float, Int
+
+from sfumato.tables.columns import check_columns, numbers, times, whole_numbers
+from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
+from sfumato.tables.files import Rows, class_names, read_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, check_objects, decode
+from sfumato.tables.probabilities import check_classes
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import Coded, CodedColumn, TextReader
+
+PURPOSES = ("label", "check", "repeat")
+
+SCHEMA = pa.schema(
+    [
+        ("item", pa.string()),
+        ("annotator", pa.string()),
+        ("kind", pa.string()),
+        ("payload", pa.string()),
+        ("trial", pa.int64()),
+        ("purpose", pa.string()),
+        ("started_at", pa.timestamp("ms", "UTC")),
+        ("submitted_at", pa.timestamp("ms", "UTC")),
+        ("seconds", pa.float64()),
+    ]
+)
+PAYLOADS_AT_ONCE = 2**14
+"""Answers read together: enough to be vectorised, few enough for their arrays to stay in the processor's cache."""
+REQUIRED = ("item", "annotator", "kind", "payload")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Annotations(Table):
+    """One row an answer: who was shown what, how it was asked, what they answered, when and how fast.
+
+    `classes` is what people could choose from, in order (empty where the file does not say). `payload` holds the
+    answers as JSON, each chunk dictionary-coded; `trial`, the times and `seconds` may be missing row by row.
+    """
+
+    item: Coded
+    annotator: Coded
+    kind: Coded
+    purpose: Coded
+    payload: pa.ChunkedArray
+    trial: pa.ChunkedArray
+    started_at: pa.ChunkedArray
+    submitted_at: pa.ChunkedArray
+    seconds: Float[np.ndarray, "rows"]
+    classes: tuple[str, ...] = ()
+    path: Path | None = None
+
+    def __post_init__(self) -> None:
+        freeze(self, "seconds")
+
+    @classmethod
+    def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Annotations:
+        """Annotations from anything that speaks Arrow."""
+        return cls.from_rows(Rows.of(frame), classes)
+
+    @classmethod
+    def read(cls, path: str | Path, classes: Sequence[str] = ()) -> Annotations:
+        """Annotations from a Parquet or CSV file; `classes` where the file does not name them."""
+        return cls.from_rows(read_rows(path), classes)
+
+    @classmethod
+    def from_rows(cls, rows: Rows, classes: Sequence[str] = ()) -> Annotations:
+        check_columns(rows, REQUIRED)
+        if extra := [name for name in rows.schema.names if name not in SCHEMA.names]:
+            warnings.warn(
+                f"columns not part of Annotations are not read: {listing(extra)}",
+                SfumatoWarning,
+                stacklevel=3,
+            )
+        text = {name: CodedColumn.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
+        parts: dict[str, list[pa.ChunkedArray]] = {
+            name: [] for name in ("payload", "trial", "started_at", "submitted_at")
+        }
+        seconds: list[np.ndarray] = []
+        n_rows = 0
+        for chunk in rows.chunks:
+            for name, column in text.items():
+                column.append(chunk.column(name) if name in chunk.column_names else _default_purpose(len(chunk)))
+            parts["payload"].append(_payloads(rows, chunk.column("payload"), n_rows))
+            parts["trial"].append(whole_numbers(rows, "trial", _column(chunk, "trial"), n_rows))
+            parts["started_at"].append(times(rows, "started_at", _column(chunk, "started_at"), n_rows))
+            parts["submitted_at"].append(times(rows, "submitted_at", _column(chunk, "submitted_at"), n_rows))
+            seconds.append(_seconds(rows, _column(chunk, "seconds"), n_rows))
+            n_rows += len(chunk)
+        coded = {name: column.finish() for name, column in text.items()}
+        _check_names(rows, coded["kind"], "kind", [kind.label for kind in PAYLOAD_KINDS])
+        _check_names(rows, coded["purpose"], "purpose", PURPOSES)
+        named = class_names(classes) or rows.classes() or ()
+        return cls(
+            **coded,
+            **{name: _joined(arrays, name) for name, arrays in parts.items()},
+            seconds=np.concatenate(seconds) if seconds else np.empty(0),
+            classes=check_classes(named, rows.where()) if named else (),
+            path=rows.path,
+        )
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        rows = slice(start, stop)
+        seconds = self.seconds[rows]
+        columns = {
+            name: getattr(self, name).names.take(pa.array(getattr(self, name).codes[rows]))
+            for name in ("item", "annotator", "kind", "purpose")
+        }
+        for name in ("payload", "trial", "started_at", "submitted_at"):
+            columns[name] = getattr(self, name).slice(start, stop - start).cast(SCHEMA.field(name).type)
+        columns["seconds"] = pa.array(seconds, mask=np.isnan(seconds))
+        return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+    def take(self, kept: Bool[np.ndarray, "rows"]) -> Annotations:
+        """The rows where `kept` is true."""
+        mask = pa.array(kept)
+        return replace(
+            self,
+            **{name: getattr(self, name).take(kept) for name in ("item", "annotator", "kind", "purpose")},
+            **{name: getattr(self, name).filter(mask) for name in ("payload", "trial", "started_at", "submitted_at")},
+            seconds=self.seconds[kept],
+        )
+
+    def for_purposes(self, *purposes: str) -> Annotations:
+        """The rows shown for one of `purposes`: `label`, `check`, `repeat`."""
+        for purpose in purposes:
+            if purpose not in PURPOSES:
+                raise unknown("purpose", purpose, PURPOSES)
+        wanted = np.isin(np.array(self.purpose.names.to_pylist(), dtype=object), purposes)
+        return self if wanted.all() else self.take(wanted[self.purpose.codes])
+
+    def of_kind(self, label: str) -> Annotations:
+        """The rows asked as `label`: `top_two/1`."""
+        names = self.kind.names.to_pylist()
+        versions = [name for name in names if name.split("/")[0] == label]
+        label = versions[0] if len(versions) == 1 else label
+        if label not in names:
+            raise unknown("kind", label, names, where=Where(str(self.path) if self.path else None, column="kind"))
+        return self.take(self.kind.codes == names.index(label))
+
+    def without(self, annotators: Sequence[str]) -> Annotations:
+        """The rows of everyone but `annotators`."""
+        left = ~np.isin(
+            np.array(self.annotator.names.to_pylist(), dtype=object), np.array(list(annotators), dtype=object)
+        )
+        return self if left.all() else self.take(left[self.annotator.codes])
+
+    def distinct_payloads(self) -> Iterator[tuple[list[str], Int[np.ndarray, "chunk_rows"]]]:
+        """Chunk by chunk: the distinct payload texts that occur, and for each row which of them it is."""
+        for chunk in self.payload.chunks:
+            codes = chunk.indices.to_numpy(zero_copy_only=False)
+            for start in range(0, len(codes), PAYLOADS_AT_ONCE):
+                used, inverse = np.unique(codes[start : start + PAYLOADS_AT_ONCE], return_inverse=True)
+                yield chunk.dictionary.take(pa.array(used)).to_pylist(), inverse
+
+    def decoded(self, kind: PayloadKind) -> Iterator[tuple[list[Any], Int[np.ndarray, "chunk_rows"], int]]:
+        """Chunk by chunk: the distinct answers, all of `kind`, which of them each row gave, and the first row."""
+        row = 0
+        for payloads, inverse in self.distinct_payloads():
+            try:
+                answers = decode(payloads, kind)
+            except PayloadFault as fault:
+                raise InvalidAnswer(
+                    f"found {show(payloads[fault.index])} ({fault.found})",
+                    expected=f"{fault.expected} as {kind.label}",
+                    fix="see docs/tables.md for the payload of each kind",
+                    code="bad-payload",
+                    where=self.where(row + int(np.argmax(inverse == fault.index))),
+                ) from fault
+            yield answers, inverse, row
+            row += len(inverse)
+
+    def where(self, row: int, column: str = "payload") -> Where:
+        """The answer in `row`, named by item and annotator (rows move when a table is filtered; these do not)."""
+        item = self.item.names[int(self.item.codes[row])].as_py()
+        annotator = self.annotator.names[int(self.annotator.codes[row])].as_py()
+        return Where(str(self.path) if self.path else None, item=item, annotator=annotator, column=column)
+
+    def __len__(self) -> int:
+        return len(self.item.codes)
+
+
+def _default_purpose(n_rows: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.DictionaryArray.from_arrays(np.zeros(n_rows, np.int32), pa.array(["label"]))])
+
+
+def _column(chunk: pa.Table, name: str) -> pa.ChunkedArray:
+    """The column, or nulls where the table has none."""
+    return chunk.column(name) if name in chunk.column_names else pa.chunked_array([pa.nulls(len(chunk))])
+
+
+def _joined(arrays: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
+    kind = pa.dictionary(pa.int32(), pa.string()) if name == "payload" else SCHEMA.field(name).type
+    return pa.chunked_array([piece for array in arrays for piece in array.chunks], kind)
+
+
+def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
+    """The payload column dictionary-coded, every text checked to be one JSON object."""
+    pieces = TextReader(rows, "payload", n_rows=start).read(column)
+    for chunk in pieces:
+        used, inverse = np.unique(chunk.indices.to_numpy(), return_inverse=True)
+        texts = chunk.dictionary.take(pa.array(used)).to_pylist()
+        try:
+            check_objects(texts)
+        except PayloadFault as fault:
+            row = int(np.argmax(inverse == fault.index))
+            raise InvalidAnswer(
+                f"found {show(texts[fault.index])} ({fault.found})",
+                expected=fault.expected,
+                fix="write the answer as a JSON object in double quotes",
+                code="bad-payload",
+                where=rows.where(start + row, "payload"),
+            ) from fault
+        start += len(chunk)
+    return pa.chunked_array(pieces, pa.dictionary(pa.int32(), pa.string()))
+
+
+def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
+    values = numbers(rows, "seconds", column, start, optional=True)
+    if (values < 0).any():
+        row = int(np.argmax(values < 0))
+        raise BadTable(
+            f"found {values[row]:g}",
+            expected="a duration >= 0, or nothing",
+            fix="leave the field empty where it is not known",
+            code="bad-number",
+            where=rows.where(start + row, "seconds"),
+        )
+    return values
+
+
+def _check_names(rows: Rows, column: Coded, name: str, known: Sequence[str]) -> None:
+    """Raise unless every name of a coded column is among the known ones."""
+    unknown_name = pc.invert(pc.is_in(column.names, value_set=pa.array(list(known), pa.string())))
+    if pc.any(unknown_name).as_py():
+        code = int(np.argmax(unknown_name.to_numpy(zero_copy_only=False)))
+        row = int(np.argmax(column.codes == code))
+        raise unknown(name, column.names[code].as_py(), list(known), where=rows.where(row, name))

@@ -1,0 +1,346 @@
+"""Beliefs: one distribution per item and annotator, held as integers and distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int, Shaped
+
+from sfumato.tables.columns import check_columns
+from sfumato.tables.doubt import Doubt, doubt_of
+from sfumato.tables.errors import BadTable, unknown
+from sfumato.tables.files import Rows, class_names, read_rows
+from sfumato.tables.growable_array import Growing, freeze
+from sfumato.tables.probabilities import (
+    WIDE_PREFIX,
+    check_classes,
+    check_probs,
+    classes_of,
+    probs_array,
+    probs_of,
+)
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import Coded, CodedColumn
+
+LONG = 2**18
+"""Columns longer than this are worth a thread each."""
+
+
+@dataclass(frozen=True)
+class CodedBeliefs:
+    """What every aggregator works on: who said what about which item, as integers.
+
+    Exactly one of `hard` (the chosen class a row) and `soft` (a distribution a row) is there.
+    """
+
+    item: Int[np.ndarray, "rows"]
+    annotator: Int[np.ndarray, "rows"]
+    hard: Int[np.ndarray, "rows"] | None
+    soft: Float[np.ndarray, "rows classes"] | None
+    n_items: int
+    n_annotators: int
+    n_classes: int
+
+    def probs(self) -> Float[np.ndarray, "rows classes"]:
+        """Every row as a distribution; a hard vote becomes one-hot."""
+        if self.soft is not None:
+            return self.soft
+        assert self.hard is not None
+        probs = np.zeros((len(self.hard), self.n_classes))
+        probs[np.arange(len(self.hard)), self.hard] = 1
+        return probs
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Beliefs(Table):
+    """One distribution per answer: who (annotator), about what (item), what they believe (a row of `probs`).
+
+    A person who answered about an item twice has two rows. Where every row is one-hot, only the chosen class is
+    kept (`hard`), so that a hard vote costs no more than an integer; `probs` spells it out on demand.
+    """
+
+    item: Coded
+    annotator: Coded
+    classes: tuple[str, ...]
+    hard: Int[np.ndarray, "rows"] | None = None
+    soft: Float[np.ndarray, "rows classes"] | None = None
+
+    def __post_init__(self) -> None:
+        check_classes(self.classes)
+        assert (self.hard is None) != (self.soft is None)
+        chosen = self.soft if self.hard is None else self.hard
+        assert chosen is not None
+        fits = len(chosen) == len(self.item.codes) == len(self.annotator.codes)
+        if not fits or (
+            self.hard is not None and len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.classes)
+        ):
+            raise BadTable(
+                f"found {len(self.item.codes)} items, {len(self.annotator.codes)} annotators and {len(chosen)} beliefs",
+                expected=f"as many of each, and classes numbered 0 to {len(self.classes) - 1}",
+                fix="give one row an answer",
+                code="wrong-shape",
+            )
+        if self.soft is not None:
+            check_probs(self.soft)
+        freeze(self, "hard", "soft")
+
+    @classmethod
+    def from_numpy(cls, items: Any, annotators: Any, probs: Any, classes: Sequence[Any]) -> Beliefs:
+        """Beliefs from a rows x classes array, or from a vector of class numbers for hard votes."""
+        classes = _names(classes)
+        values = _array(probs)
+        columns, _ = _arrow_columns(item=items, annotator=annotators)
+        coded = (_coded(columns["item"], "item"), _coded(columns["annotator"], "annotator"))
+        n_rows = {len(coded[0].codes), len(coded[1].codes), len(values)}
+        hard_wrong = values.ndim == 1 and (
+            values.dtype.kind not in "iu" or ((values < 0) | (values >= len(classes))).any()
+        )
+        if (
+            len(n_rows) > 1
+            or hard_wrong
+            or (values.ndim == 2 and values.shape[1] != len(classes))
+            or values.ndim not in (1, 2)
+        ):
+            raise BadTable(
+                f"found {len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}",
+                expected=f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}",
+                fix="give one row an answer and one column a class",
+                code="wrong-shape",
+            )
+        votes = Votes(len(classes))
+        if values.ndim == 1:
+            votes.append_hard(values)
+        else:
+            votes.append(values.astype(np.float64))
+        return votes.beliefs(*coded, tuple(classes))
+
+    @classmethod
+    def from_votes(cls, *, item: Any, annotator: Any, label: Any, classes: Sequence[Any] = ()) -> Beliefs:
+        """Beliefs from three columns of the same length (lists, arrays, Series): who chose which class of what.
+
+        Without `classes` the labels found are the classes, in their order (numbers by size, text by letter).
+        """
+        votes, n_rows = _arrow_columns(item=item, annotator=annotator, label=label)
+        # The interpreter is let go of while a column is coded, so that long ones can go side by side.
+        with ThreadPoolExecutor(len(votes)) if n_rows > LONG else nullcontext() as threads:
+            each = map if threads is None else threads.map
+            items, annotators, chosen = each(_coded, votes.values(), votes)
+        given = _names(classes) or tuple(_in_order(votes["label"].type, chosen.names.to_pylist()))
+        check_classes(given)
+        place = {name: k for k, name in enumerate(given)}
+        for name in chosen.names.to_pylist():
+            if name not in place:
+                raise unknown("class", name, list(given), fix="list every class that was chosen in classes")
+        number = np.array(
+            [place[name] for name in chosen.names.to_pylist()], np.int16 if len(given) < 2**15 else np.int32
+        )
+        return cls(items, annotators, given, number[chosen.codes])
+
+    @classmethod
+    def from_probs(cls, *, item: Any, annotator: Any, probs: Any, classes: Sequence[Any]) -> Beliefs:
+        """Beliefs from two columns and a rows x classes array of distributions, in the order of `classes`."""
+        return cls.from_numpy(item, annotator, probs, classes)
+
+    @classmethod
+    def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Beliefs:
+        """Beliefs from anything that speaks Arrow, with `probs` or one column a class (`p:cat`).
+
+        `classes` names the columns of `probs` where the frame cannot (Polars and pandas keep no metadata).
+        """
+        return cls.from_rows(Rows.of(frame, classes))
+
+    @classmethod
+    def read(cls, path: str | Path) -> Beliefs:
+        """Beliefs from a Parquet or CSV file."""
+        return cls.from_rows(read_rows(path))
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> Beliefs:
+        check_columns(rows, ("item", "annotator"))
+        classes = classes_of(rows)
+        item, annotator = CodedColumn.of(rows, "item"), CodedColumn.of(rows, "annotator")
+        votes = Votes(len(classes))
+        n_rows = 0
+        for chunk in rows.chunks:
+            item.append(chunk.column("item"))
+            annotator.append(chunk.column("annotator"))
+            votes.append(probs_of(rows, chunk, classes, n_rows))
+            n_rows += len(chunk)
+        return votes.beliefs(item.finish(), annotator.finish(), classes)
+
+    @property
+    def probs(self) -> Float[np.ndarray, "rows classes"]:
+        """Every row as a distribution."""
+        return self.coded().probs()
+
+    def coded(self) -> CodedBeliefs:
+        """The integer-coded view that aggregators work on."""
+        return CodedBeliefs(
+            self.item.codes,
+            self.annotator.codes,
+            self.hard,
+            self.soft,
+            len(self.item.names),
+            len(self.annotator.names),
+            len(self.classes),
+        )
+
+    def take(self, kept: Shaped[np.ndarray, "kept"]) -> Beliefs:
+        """The rows `kept` (a mask or indices)."""
+        return Beliefs(
+            self.item.take(kept),
+            self.annotator.take(kept),
+            self.classes,
+            None if self.hard is None else self.hard[kept],
+            None if self.soft is None else self.soft[kept],
+        )
+
+    def doubt(self) -> Doubt:
+        """Per item, the doubt of all = the doubt within people + the disagreement between them, in nats."""
+        view = self.coded()
+        return doubt_of(self.item.names, view.item, view.hard, view.soft, view.n_classes)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        rows = slice(start, stop)
+        part = CodedBeliefs(
+            self.item.codes[rows],
+            self.annotator.codes[rows],
+            None if self.hard is None else self.hard[rows],
+            None if self.soft is None else self.soft[rows],
+            len(self.item.names),
+            len(self.annotator.names),
+            len(self.classes),
+        ).probs()
+        columns: dict[str, Any] = {
+            "item": self.item.names.take(pa.array(self.item.codes[rows])),
+            "annotator": self.annotator.names.take(pa.array(self.annotator.codes[rows])),
+        }
+        if wide:
+            columns |= {WIDE_PREFIX + name: pa.array(part[:, k]) for k, name in enumerate(self.classes)}
+        else:
+            columns["probs"] = probs_array(part)
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.item.codes)
+
+
+class Votes:
+    """Gathers distributions chunk by chunk, keeping only the chosen class for as long as all are one-hot."""
+
+    def __init__(self, n_classes: int) -> None:
+        self._n_classes = n_classes
+        self._hard = Growing(np.int16 if n_classes < 2**15 else np.int32)
+        self._soft: Growing | None = None
+
+    def append(self, probs: Float[np.ndarray, "rows classes"]) -> None:
+        """Distributions, already checked."""
+        if self._soft is None and _is_one_hot(probs):
+            self._hard.append(probs.argmax(axis=1))
+            return
+        self._spell_out()
+        assert self._soft is not None
+        self._soft.append(probs)
+
+    def append_hard(self, chosen: Int[np.ndarray, "rows"]) -> None:
+        """Class numbers."""
+        if self._soft is None:
+            self._hard.append(chosen)
+        else:
+            self._soft.append(np.eye(self._n_classes)[chosen])
+
+    def beliefs(self, item: Coded, annotator: Coded, classes: tuple[str, ...]) -> Beliefs:
+        """The table of all that was gathered."""
+        if self._soft is None:
+            return Beliefs(item, annotator, classes, hard=self._hard.finish())
+        return Beliefs(item, annotator, classes, soft=self._soft.finish())
+
+    def _spell_out(self) -> None:
+        """From here on, keep distributions."""
+        if self._soft is None:
+            self._soft = Growing(np.float64, self._n_classes)
+            if len(self._hard):
+                self._soft.append(np.eye(self._n_classes)[self._hard.finish()])
+
+
+def _is_one_hot(probs: Float[np.ndarray, "rows classes"]) -> bool:
+    """Whether every row has exactly one class, with all the mass; the first rows settle it for soft ones."""
+    head = probs[:64]
+    return bool(
+        (np.count_nonzero(head, axis=1) == 1).all()
+        and np.count_nonzero(probs) == len(probs)
+        and np.count_nonzero(probs == 1) == len(probs)
+    )
+
+
+def _arrow_columns(**columns: Any) -> tuple[dict[str, pa.ChunkedArray], int]:
+    """The columns as Arrow, and how many rows they have; columns of different lengths are an error."""
+    as_arrow = {name: _arrow_column(values) for name, values in columns.items()}
+    lengths = {len(column) for column in as_arrow.values()}
+    if len(lengths) > 1:
+        raise BadTable(
+            "found " + ", ".join(f"{len(column):,} of {name}" for name, column in as_arrow.items()),
+            expected="as many of each",
+            fix="give one row an answer",
+            code="wrong-shape",
+        )
+    return as_arrow, lengths.pop()
+
+
+def _arrow_column(values: Any) -> pa.ChunkedArray:
+    if isinstance(values, pa.ChunkedArray):
+        return values
+    try:
+        column = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        # Ids of several types, as a list may hold them: each as its text.
+        column = pa.array([None if _is_gap(value) else str(value) for value in values], pa.string())
+    if pa.types.is_null(column.type) and not len(column):
+        column = column.cast(pa.string())
+    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+
+
+def _is_gap(value: Any) -> bool:
+    """Whether `value` stands for nothing: None, or what NumPy and pandas write for it."""
+    return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
+
+
+def _coded(column: pa.ChunkedArray, name: str) -> Coded:
+    frame = pa.table({name: column})
+    gathered = CodedColumn.of(Rows.of(frame), name)
+    gathered.append(column)
+    return gathered.finish()
+
+
+def _names(classes: Any) -> tuple[str, ...]:
+    """The classes as text; whole numbers, as labels may be, by their digits."""
+    given: tuple[Any, ...] = class_names(classes)
+    return tuple(str(name) if isinstance(name, (int, np.integer)) else name for name in given)
+
+
+def _array(probs: Any) -> np.ndarray:
+    try:
+        values = np.asarray(probs)
+    except ValueError:
+        values = np.empty((), object)
+    if values.dtype.kind not in "biuf" or values.ndim == 0:
+        raise BadTable(
+            "found probabilities that are no array of numbers",
+            expected="numbers, as many in each row",
+            fix="give one row an answer and one column a class",
+            code="wrong-shape",
+        )
+    return values
+
+
+def _in_order(kind: pa.DataType, names: list[str]) -> list[str]:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return sorted(names, key=int) if pa.types.is_integer(kind) else sorted(names)

@@ -1,0 +1,74 @@
+"""JSON documents, read strictly: no doubled keys, no NaN, nothing after the end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sfumato.tables.errors import BadFile, UnsafeFile, Where
+from sfumato.tables.files.file_type import JSON, check_content
+from sfumato.tables.files.text_bytes import CheckedBytes, is_not_utf8, line_where
+from sfumato.tables.strict_json import DoubledKey, unique_keys
+
+MAX_FREE_VALUES = 1_000_000
+MAX_VALUES_PER_BYTE = 10
+
+
+def read_document(path: Path) -> Any:
+    """The document in `path` (`.json` or `.json.gz`) as plain Python values."""
+    check_content(path, JSON)
+    with CheckedBytes(path) as file:
+        data = file.read_all().removeprefix(b"\xef\xbb\xbf")
+    _check_weight(path, data)
+    try:
+        msgspec.json.decode(data)
+        return json.loads(data, object_pairs_hook=unique_keys)
+    except DoubledKey as error:
+        raise _bad(path, f"found {error}", "each key once in an object", None) from error
+    except RecursionError as error:
+        raise _bad(path, "found values nested too deep", "at most some hundred levels", None) from error
+    except UnicodeDecodeError as error:
+        raise BadFile(
+            "found bytes that are not UTF-8",
+            expected="UTF-8 text",
+            fix="save the file as UTF-8",
+            code="not-utf8",
+            where=Where(str(path), line=line_where(path, is_not_utf8)),
+        ) from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        line = _line(data, str(error))
+        raise _bad(path, f"found text that is no JSON ({error})", "one whole JSON document", line) from error
+
+
+def _check_weight(path: Path, data: bytes) -> None:
+    """Refuse a small file that holds millions of values: each costs a hundred bytes of memory once it is read."""
+    n_values = data.count(b",") + data.count(b"{") + data.count(b"[")
+    if n_values > MAX_FREE_VALUES and n_values > MAX_VALUES_PER_BYTE * path.stat().st_size:
+        raise UnsafeFile(
+            f"found more than {n_values:,} values in a file of {path.stat().st_size:,} bytes",
+            expected=f"at most {MAX_VALUES_PER_BYTE} values a byte",
+            fix="if the file is really yours, decompress it first",
+            code="bomb",
+            where=Where(str(path)),
+        )
+
+
+def _line(data: bytes, message: str) -> int | None:
+    """The line of msgspec's `(byte N)`; the last line for a document cut short."""
+    if "truncated" in message:
+        return data.count(b"\n") + 1
+    _, found, tail = message.partition("(byte ")
+    return data.count(b"\n", 0, int(tail.rstrip(")"))) + 1 if found and tail.rstrip(")").isdigit() else None
+
+
+def _bad(path: Path, found: str, expected: str, line: int | None) -> BadFile:
+    return BadFile(
+        found,
+        expected=expected,
+        fix="export the file again, or mend it by hand",
+        code="bad-json",
+        where=Where(str(path), line=line),
+    )

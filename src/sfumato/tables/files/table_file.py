@@ -1,0 +1,228 @@
+"""Rows on their way into a table, and out of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sfumato.tables.errors import BadFile, BadTable, UnsafeFile, Where, listing, show
+from sfumato.tables.files import csv as csv_files
+from sfumato.tables.files.file_type import (
+    CSV,
+    FREE_EXPANSION_BYTES,
+    MAX_EXPANSION,
+    PARQUET,
+    TABLE_KINDS,
+    check_content,
+    kind_of,
+)
+from sfumato.tables.files.replacing import replacing
+
+CLASSES_KEY = b"sfumato.classes"
+ROW_GROUP = 2**18
+CHUNK_VALUES = 2**22
+MAX_EXPANSION_OF_LISTS = 20_000
+"""How many times its file the values of lists may be: one-hot rows over a thousand classes are small on disk."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A schema and its rows in chunks, with the file they come from (None: from memory). Read once."""
+
+    schema: pa.Schema
+    chunks: Iterator[pa.Table]
+    path: Path | None = None
+    has_header: bool = True
+
+    @classmethod
+    def of(cls, frame: Any, classes: Sequence[str] = ()) -> Rows:
+        """Rows of anything that speaks Arrow: pyarrow, Polars, pandas (2.2 on), DuckDB, a table of ours."""
+        if not hasattr(frame, "__arrow_c_stream__"):
+            raise BadTable(
+                f"found a {type(frame).__name__}",
+                expected="a table that speaks Arrow (pyarrow, Polars, pandas ...)",
+                fix="pass a data frame, or use from_numpy for arrays",
+                code="not-a-table",
+            )
+        reader = pa.RecordBatchReader.from_stream(frame)
+        rows = cls(reader.schema, (pa.Table.from_batches([batch]) for batch in reader))
+        return rows.with_classes(classes) if classes else rows
+
+    @property
+    def is_text(self) -> bool:
+        """Whether every value is text still to be read (a CSV)."""
+        return self.path is not None and kind_of(self.path) is CSV
+
+    def where(self, row: int | None = None, column: str | None = None) -> Where:
+        """The place of `row` (from 0) in the file: its line in a CSV, its number elsewhere."""
+        if row is not None and self.path is not None and self.is_text:
+            return Where(
+                str(self.path), line=csv_files.line_of_row(self.path, row, has_header=self.has_header), column=column
+            )
+        return Where(str(self.path) if self.path else None, row=row, column=column)
+
+    def check_weight(self, n_bytes: int) -> None:
+        """Raise if `n_bytes` of text, spelled out so far, are far more than the file could honestly hold."""
+        if self.path is not None:
+            refuse_bomb(self.path, n_bytes)
+
+    def with_classes(self, classes: Sequence[str]) -> Rows:
+        """The same rows with their classes named; rows that name other ones themselves are an error."""
+        own = self.classes()
+        if own is not None and own != tuple(classes):
+            raise BadTable(
+                f"found the classes {listing(own)} in the table itself",
+                expected=f"the classes given: {listing(list(classes))}",
+                fix="leave the argument out, or choose columns by name",
+                code="bad-classes",
+                where=self.where(),
+            )
+        return replace(self, schema=self.schema.with_metadata(classes_metadata(classes)))
+
+    def classes(self) -> tuple[str, ...] | None:
+        """The classes the schema names; None where it names none."""
+        text = (self.schema.metadata or {}).get(CLASSES_KEY)
+        if text is None:
+            return None
+        try:
+            classes = msgspec.json.decode(text, type=list[str])
+        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            classes = None
+        if classes is None:
+            raise BadTable(
+                f"found {show(text)} under the metadata key sfumato.classes",
+                expected="a JSON array of class names",
+                fix="write the file again",
+                code="bad-classes",
+                where=self.where(),
+            )
+        return tuple(classes)
+
+
+def class_names(classes: Sequence[str]) -> tuple[str, ...]:
+    """The names as a tuple; one text for all of them, which Python would take apart letter by letter, is an error."""
+    if isinstance(classes, str):
+        raise BadTable(
+            f"found the text {show(classes)} for classes",
+            expected="a list of names",
+            fix=f"write {[name.strip() for name in classes.split(',')]}",
+            code="bad-classes",
+        )
+    return tuple(classes)
+
+
+def classes_metadata(classes: Sequence[str]) -> dict[bytes, bytes]:
+    """The schema metadata under which a table's classes stand, in order."""
+    classes = class_names(classes)
+    return {CLASSES_KEY: json.dumps(list(classes), ensure_ascii=False).encode()} if classes else {}
+
+
+def read_rows(path: str | Path, *, guarded: bool = True, header: Sequence[str] = ()) -> Rows:
+    """Rows of a Parquet or CSV file, checked to be what its name says.
+
+    `guarded` takes off the apostrophe that `write_rows` puts before formulas in a CSV; foreign files have none.
+    `header` names the columns of a CSV whose first line is data.
+    """
+    path = Path(path)
+    kind = kind_of(path, TABLE_KINDS)
+    check_content(path, kind)
+    if kind is PARQUET:
+        file = _opened(path)
+        return Rows(file.schema_arrow, _parquet_chunks(path, file), path)
+    stored = list(header) or csv_files.read_header(path)
+    names = [csv_files.unguard_formula(name) for name in stored] if guarded else stored
+    chunks = csv_files.read_chunks(path, stored, has_header=not header)
+    return Rows(pa.schema([(name, pa.string()) for name in names]), _renamed(chunks, names, guarded), path, not header)
+
+
+def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) -> None:
+    """Write `chunks` to `path` as its name says, replacing the old file only when the new one is whole."""
+    path = Path(path)
+    kind = kind_of(path, TABLE_KINDS)
+    with replacing(path) as part:
+        if kind is CSV:
+            csv_files.write_chunks(schema, chunks, part, compressed=path.name.lower().endswith(".gz"))
+            return
+        with pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer:
+            for chunk in chunks:
+                writer.write_table(chunk.cast(schema), row_group_size=ROW_GROUP)
+
+
+def _renamed(chunks: Iterator[pa.Table], names: list[str], guarded: bool) -> Iterator[pa.Table]:
+    for chunk in chunks:
+        columns = [csv_files.unguard_column(column) for column in chunk.columns] if guarded else chunk.columns
+        yield pa.Table.from_arrays(columns, names=names)
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    """The file, text to be read dictionary-coded: ids come out as integers, and a repeated text is held once."""
+    try:
+        file = pq.ParquetFile(path, page_checksum_verification=True)
+        # Of the footer only the row groups' totals are asked: pyarrow aborts on a damaged column's entry.
+        groups = range(file.metadata.num_row_groups)
+        refuse_bomb(path, sum(file.metadata.row_group(i).total_byte_size for i in groups))
+        n_rows, n_values = file.metadata.num_rows, sum(_n_values(field.type) for field in file.schema_arrow)
+        refuse_bomb(path, 4 * n_rows * len(file.schema_arrow))
+        refuse_bomb(path, 8 * n_rows * n_values, MAX_EXPANSION_OF_LISTS)
+        text = [field.name for field in file.schema_arrow if _is_text(field.type)]
+        # pre_buffer would keep every column chunk ever read in memory.
+        return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text, pre_buffer=False)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        raise _damaged(path, error) from error
+
+
+def _parquet_chunks(path: Path, file: pq.ParquetFile) -> Iterator[pa.Table]:
+    """The rows, so many at a time that a chunk stays small however many values a row has."""
+    promised = file.metadata.num_rows
+    at_once = max(1, min(ROW_GROUP, CHUNK_VALUES // sum(_n_values(field.type) for field in file.schema_arrow)))
+    n_rows = 0
+    try:
+        for batch in file.iter_batches(batch_size=at_once):
+            batch.validate(full=True)  # text that is not UTF-8, offsets that lead elsewhere
+            n_rows += len(batch)
+            yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError, ValueError, OverflowError, UnicodeDecodeError) as error:
+        raise _damaged(path, error) from error
+    if n_rows != promised:
+        raise _damaged(path, ValueError(f"{n_rows:,} rows where {promised:,} were promised"))
+
+
+def _n_values(kind: pa.DataType) -> int:
+    """How many values a row of this type has, at a guess where it may differ from row to row."""
+    if pa.types.is_fixed_size_list(kind):
+        return max(int(kind.list_size), 1)
+    return 1024 if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 1
+
+
+def refuse_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None:
+    """Raise if `n_bytes` is far more than the file that they come from could honestly hold."""
+    size = path.stat().st_size
+    if n_bytes > FREE_EXPANSION_BYTES and n_bytes > times * size:
+        raise UnsafeFile(
+            f"found some {n_bytes:,} bytes of data in a file of {size:,}",
+            expected=f"at most {times:,} times the size of the file",
+            fix="if the file is really yours, open it with pyarrow and pass the table to from_arrow",
+            code="bomb",
+            where=Where(str(path)),
+        )
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _damaged(path: Path, error: Exception) -> BadFile:
+    return BadFile(
+        f"found a damaged file ({str(error)[:120]})",
+        expected="a whole Parquet file",
+        fix="copy or write the file again",
+        code="damaged",
+        where=Where(str(path)),
+    )

@@ -1,0 +1,179 @@
+"""Bytes of a text file, plain or gzipped, checked as they are read."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import numpy as np
+
+from sfumato.tables.errors import BadFile, UnsafeFile, Where
+from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION
+
+QUOTE = ord('"')
+BETWEEN_FIELDS = np.zeros(256, dtype=bool)
+BETWEEN_FIELDS[[ord(c) for c in ',\n\r"']] = True
+"""What may stand outside a quoted field's quotes; a quote beside a quote is one that is written twice."""
+
+
+DEFLATE_LIMIT = 1032
+"""No gzip file holds more than this many times its size."""
+
+
+class CheckedBytes(io.RawIOBase):
+    """A readable stream that refuses bombs, damaged gzip and NUL bytes as they pass, and stray quotes in a CSV."""
+
+    def __init__(self, path: Path, *, quotes: bool = False) -> None:
+        self._path = path
+        self._compressed_size = path.stat().st_size if path.name.lower().endswith(".gz") else None
+        self._file = raw_bytes(path)
+        self._quotes = Quotes(path) if quotes else None
+        # What the file says of its own size: true of an honest one, and enough to refuse a plain bomb unread.
+        self.n_bytes = _promised_size(path) if self._compressed_size is not None else 0
+        self._check_expansion()
+        self.n_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data = self._file.read(size)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise BadFile(
+                f"found damaged gzip data ({error})",
+                expected="a whole gzip file",
+                fix="copy or compress the file again",
+                code="damaged",
+                where=Where(str(self._path)),
+            ) from error
+        self.n_bytes += len(data)
+        self._check_expansion()
+        if b"\0" in data:
+            raise self._nul_byte()
+        if self._quotes is not None:
+            self._quotes.check(data)
+        return data
+
+    def read_all(self) -> bytes:
+        """Everything that is left."""
+        parts = []
+        while part := self.read(2**20):
+            parts.append(part)
+        return b"".join(parts)
+
+    def _check_expansion(self) -> None:
+        if self._compressed_size is None or self.n_bytes <= FREE_EXPANSION_BYTES:
+            return
+        if self.n_bytes > MAX_EXPANSION * self._compressed_size:
+            raise UnsafeFile(
+                f"found more than {self.n_bytes:,} bytes in a gzip file of {self._compressed_size:,}",
+                expected=f"at most {MAX_EXPANSION} times the compressed size",
+                fix="if the file is really yours, decompress it first",
+                code="bomb",
+                where=Where(str(self._path)),
+            )
+
+    def _nul_byte(self) -> BadFile:
+        return BadFile(
+            "found a NUL byte",
+            expected="text without NUL bytes",
+            fix="remove the byte; the file may be damaged or of another kind",
+            code="nul-byte",
+            where=Where(str(self._path), line=line_where(self._path, lambda text: b"\0" in text)),
+        )
+
+
+class Quotes:
+    """The quotes of a CSV as they pass: every other one opens a field, and must stand at its edge.
+
+    pyarrow takes an unclosed quote for the beginning of a long field, and so loses rows in silence.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._n_quotes = 0
+        self._n_lines = 0
+        self._last = ord("\n")
+
+    def check(self, data: bytes) -> None:
+        """Look at the next bytes; at the end of the file `data` is empty."""
+        if not data:
+            if self._n_quotes % 2:
+                raise self._refused("a quote that is never closed", "unclosed-quote", self._line_that_opens())
+            return
+        text = np.frombuffer(data, np.uint8)
+        at = np.flatnonzero(text == QUOTE)
+        # A byte order mark may stand before the first field.
+        before = np.where(at > 0, text[np.maximum(at - 1, 0)], self._last)
+        opens = (np.arange(len(at)) + self._n_quotes) % 2 == 0
+        edge_before = BETWEEN_FIELDS[before] | ((at == 3) & data.startswith(b"\xef\xbb\xbf") & (self._n_lines == 0))
+        stray = opens & ~edge_before
+        after = text[np.minimum(at + 1, len(text) - 1)]
+        stray |= ~opens & (at + 1 < len(text)) & ~BETWEEN_FIELDS[after]
+        if self._last == QUOTE and self._n_quotes % 2 == 0 and self._n_quotes and not BETWEEN_FIELDS[text[0]]:
+            raise self._refused("a quote inside a field", "bad-csv", self._n_lines + 1)
+        if stray.any():
+            place = int(at[int(np.argmax(stray))])
+            raise self._refused("a quote inside a field", "bad-csv", self._n_lines + data.count(b"\n", 0, place) + 1)
+        self._n_quotes += len(at)
+        self._n_lines += data.count(b"\n")
+        self._last = int(text[-1])
+
+    def _line_that_opens(self) -> int:
+        """The line of the last quote that opens a field."""
+        line = 1
+        n_quotes = 0
+        with raw_bytes(self._path) as file:
+            for number, text in enumerate(file, 1):
+                n_before = n_quotes
+                n_quotes += text.count(b'"')
+                if (n_quotes - 1) // 2 > (n_before - 1) // 2:
+                    line = number
+        return line
+
+    def _refused(self, found: str, code: str, line: int) -> BadFile:
+        return BadFile(
+            f"found {found}",
+            expected="quotes in pairs, around whole fields",
+            fix='close the quote; write a quote inside quoted text twice ("")',
+            code=code,
+            where=Where(str(self._path), line=line),
+        )
+
+
+def _promised_size(path: Path) -> int:
+    """The size of the content that a gzip file names in its last four bytes; 0 where that cannot be true."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        file.seek(-min(size, 4), 2)
+        promised = int.from_bytes(file.read(4), "little")
+    return promised if promised <= DEFLATE_LIMIT * size else 0
+
+
+def raw_bytes(path: Path) -> BinaryIO:
+    """The same bytes without the checks: for finding the line of an error already known."""
+    return cast(BinaryIO, gzip.open(path, "rb")) if path.name.lower().endswith(".gz") else path.open("rb")
+
+
+def line_where(path: Path, is_wrong: object) -> int:
+    """The first line for which `is_wrong(bytes)` holds (1 when none is found)."""
+    assert callable(is_wrong)
+    with raw_bytes(path) as file:
+        return next((number for number, text in enumerate(file, 1) if is_wrong(text)), 1)
+
+
+def is_not_utf8(text: bytes) -> bool:
+    """Whether a line is no UTF-8."""
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        return True
+    return False

@@ -1,0 +1,183 @@
+"""Payloads: the answer to each kind of question, exactly as given, as typed values.
+
+A payload is JSON in the units of its form. These types are its whole contract: every field must be there, no
+other may be, and numbers are numbers. `decode` reads many at once and finds the one that is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from sfumato.tables.errors import unknown
+from sfumato.tables.strict_json import DoubledKey, unique_keys
+
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Pick one class (CIFAR-10H)."""
+
+    chosen: str = msgspec.field(name="class")
+
+
+class TopTwo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Most probable class and its percent, perhaps a second, and the impossible ones (CIFAR-10S).
+
+    Percents are as typed: they may exceed 100 together, be missing, or be out of range (which screening sees).
+    """
+
+    first: str
+    first_percent: float | None
+    second: str | None
+    second_percent: float | None
+    impossible: tuple[str, ...]
+
+
+class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """N tokens placed over the classes, and whether others are possible."""
+
+    tokens: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]]
+    others: bool
+
+
+class Typicality(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """How typical of its class, 0 to 1 (CIFAR-10T)."""
+
+    given: str = msgspec.field(name="class")
+    typicality: Share = msgspec.field()
+
+
+class Similarity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """How alike two items are, 0 to 6."""
+
+    other: str
+    rating: Annotated[float, msgspec.Meta(ge=0, le=6)]
+
+
+class Triplet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """Whether the item is closer to a or to b."""
+
+    a: str
+    b: str
+    closer: Literal["a", "b"]
+
+
+class Mixture(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+    """The share of the first of two classes in a mixed image, and how sure (human-in-the-loop mixup)."""
+
+    classes: tuple[str, str]
+    share: Share
+    confidence: Share
+
+
+Plausible = dict[str, Literal["yes", "no", "unsure"]]
+"""Yes, no or unsure for every class (soft-digits)."""
+
+Sliders = dict[str, Share]
+"""How well each class fits, 0 to 1 (CIFAR-10DS)."""
+
+
+@dataclass(frozen=True)
+class PayloadKind:
+    """A kind of question by its stored name and version, with the type of its payload."""
+
+    name: str
+    version: int
+    payload: Any
+
+    @property
+    def label(self) -> str:
+        """The name as it stands in a table: `top_two/1`."""
+        return f"{self.name}/{self.version}"
+
+
+PAYLOAD_KINDS = (
+    PayloadKind("choice", 1, Choice),
+    PayloadKind("top_two", 1, TopTwo),
+    PayloadKind("plausible", 1, Plausible),
+    PayloadKind("sliders", 1, Sliders),
+    PayloadKind("tokens", 1, Tokens),
+    PayloadKind("typicality", 1, Typicality),
+    PayloadKind("similarity", 1, Similarity),
+    PayloadKind("triplet", 1, Triplet),
+    PayloadKind("mixture", 1, Mixture),
+)
+
+
+def payload_kind(label: str) -> PayloadKind:
+    """The kind stored as `label` (`top_two/1`), or an error listing the known ones."""
+    for kind in PAYLOAD_KINDS:
+        if kind.label == label:
+            return kind
+    raise unknown("kind", label, [kind.label for kind in PAYLOAD_KINDS])
+
+
+@dataclass
+class PayloadFault(Exception):
+    """What is wrong with payload number `index` of those given."""
+
+    index: int
+    found: str
+    expected: str
+
+
+def decode(payloads: Sequence[str], kind: PayloadKind) -> list[Any]:
+    """The payloads as values of `kind.payload`; raises `PayloadFault` for the first that is none."""
+    reader = msgspec.json.Decoder(kind.payload).decode
+    try:
+        values = [reader(text) for text in payloads]
+    except (msgspec.MsgspecError, RecursionError):
+        index, message = _first_fault(payloads, reader)
+        raise PayloadFault(index, message, f"a {kind.name} answer") from None
+    # Each key has one colon, so more colons than keys mean a doubled key, or a colon inside a text.
+    for index, (text, n_keys) in enumerate(zip(payloads, _n_keys(values, kind.payload), strict=True)):
+        if text.count(":") != n_keys:
+            _refuse_doubled_key(index, text)
+    return values
+
+
+def check_objects(payloads: Sequence[str]) -> None:
+    """Raise `PayloadFault` unless every payload is one JSON object; cheaper than decoding, kind unknown."""
+    reader = msgspec.json.Decoder(msgspec.Raw).decode
+    try:
+        for text in payloads:
+            reader(text)
+    except (msgspec.MsgspecError, RecursionError):
+        index, message = _first_fault(payloads, reader)
+        raise PayloadFault(index, message, "a JSON object") from None
+    for index, text in enumerate(payloads):
+        if text[:1] != "{" and not text.lstrip().startswith("{"):
+            raise PayloadFault(index, "a value that is no object", "a JSON object")
+
+
+def _n_keys(values: list[Any], payload: Any) -> Iterable[int]:
+    """How many keys each payload has in all."""
+    if payload is Tokens:
+        return (2 + len(value.tokens) for value in values)
+    if isinstance(payload, type) and issubclass(payload, msgspec.Struct):
+        return repeat(len(payload.__struct_fields__), len(values))
+    return map(len, values)
+
+
+def _refuse_doubled_key(index: int, text: str) -> None:
+    try:
+        json.loads(text, object_pairs_hook=unique_keys)
+    except DoubledKey as error:
+        raise PayloadFault(index, str(error), "each key once") from None
+
+
+def _first_fault(payloads: Sequence[str], reader: Any) -> tuple[int, str]:
+    for index, text in enumerate(payloads):
+        try:
+            reader(text)
+        except RecursionError:
+            return index, "values nested too deep"
+        except msgspec.MsgspecError as error:
+            return index, str(error)
+    raise AssertionError("a payload was refused once and then read")

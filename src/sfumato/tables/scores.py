@@ -1,0 +1,189 @@
+"""Scores: how near predictions came to people, one row a metric and condition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float, Int
+
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadTable
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
+
+ALL = "all"
+"""The condition of a score over all items."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric under one condition.
+
+    `floor` is what the best possible predictions would score on the same items (a perfectly calibrated model does not
+    reach 0, nor does one that knows the crowd), NaN where there is none to speak of. `covers` says which chance the
+    interval between `low` and `high` is about, or why there is none.
+    """
+
+    metric: str
+    condition: str
+    value: float
+    low: float
+    high: float
+    n_items: int
+    floor: float
+    covers: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scores(Table):
+    """One row a metric and condition. NaN is what could not be computed."""
+
+    metric: tuple[str, ...]
+    condition: tuple[str, ...]
+    value: Float[np.ndarray, "scores"]
+    low: Float[np.ndarray, "scores"]
+    high: Float[np.ndarray, "scores"]
+    n_items: Int[np.ndarray, "scores"]
+    floor: Float[np.ndarray, "scores"]
+    covers: tuple[str, ...]
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "value", "low", "high", "n_items", "floor")
+
+    @classmethod
+    def of(cls, scores: Sequence[Score]) -> Scores:
+        """The table of `scores`, in their order."""
+        return cls(
+            tuple(each.metric for each in scores),
+            tuple(each.condition for each in scores),
+            np.array([each.value for each in scores], np.float64),
+            np.array([each.low for each in scores], np.float64),
+            np.array([each.high for each in scores], np.float64),
+            np.array([each.n_items for each in scores], np.int64),
+            np.array([each.floor for each in scores], np.float64),
+            tuple(each.covers for each in scores),
+        )
+
+    @classmethod
+    def read(cls, path: str | Path) -> Scores:
+        """Scores from a Parquet or CSV file; `floor` and `covers` may be missing."""
+        return cls.from_rows(read_rows(path))
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> Scores:
+        check_columns(rows, ("metric", "condition", "value", "low", "high", "n_items"))
+        read: list[Score] = []
+        for chunk in rows.chunks:
+            start = len(read)
+            texts = [
+                [str(value or "") for value in chunk.column(name).to_pylist()] if name in chunk.column_names else None
+                for name in ("metric", "condition", "covers")
+            ]
+            figures = [
+                _figures(rows, name, chunk.column(name), start)
+                if name in chunk.column_names
+                else np.full(len(chunk), np.nan)
+                for name in ("value", "low", "high", "n_items", "floor")
+            ]
+            for i in range(len(chunk)):
+                metric, condition, covers = (column[i] if column else "" for column in texts)
+                value, low, high, n_items, floor = (float(column[i]) for column in figures)
+                read.append(Score(metric, condition, value, low, high, int(n_items), floor, covers))
+        return cls.of(read)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {
+            "metric": pa.array(self.metric[start:stop], pa.string()),
+            "condition": pa.array(self.condition[start:stop], pa.string()),
+        }
+        for name in ("value", "low", "high"):
+            columns[name] = pa.array(getattr(self, name)[start:stop], pa.float64(), from_pandas=True)
+        columns["n_items"] = pa.array(self.n_items[start:stop])
+        columns["floor"] = pa.array(self.floor[start:stop], pa.float64(), from_pandas=True)
+        columns["covers"] = pa.array(self.covers[start:stop], pa.string())
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.metric)
+
+    def rows(self) -> list[Score]:
+        """The scores one by one."""
+        return [
+            Score(*each)
+            for each in zip(
+                self.metric, self.condition, self.value.tolist(), self.low.tolist(), self.high.tolist(),
+                self.n_items.tolist(), self.floor.tolist(), self.covers, strict=True,
+            )
+        ]  # fmt: skip
+
+    def value_of(self, metric: str, condition: str = ALL) -> float:
+        """The value of one metric under one condition; an error unless it is there."""
+        for score in self.rows():
+            if (score.metric, score.condition) == (metric, condition):
+                return score.value
+        raise BadTable(
+            f"found no {metric} under {condition!r}",
+            expected="a metric and a condition of this table",
+            fix=f"choose among {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}",
+            code="missing-score",
+        )
+
+
+@dataclass(frozen=True)
+class RunScore:
+    """One metric under one condition, of all trainings on one target: the mean over `n_seeds` of them.
+
+    `low` and `high` are about another training (its seed), `items_low` and `items_high` about other items;
+    `covers` and `items_covers` say so in words, or why there is none.
+    """
+
+    target: str
+    network: str
+    n_seeds: int
+    metric: str
+    condition: str
+    value: float
+    low: float
+    high: float
+    n_items: int
+    floor: float
+    covers: str
+    items_low: float
+    items_high: float
+    items_covers: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RunScores(Table):
+    """One row a target, network, metric and condition: the columns of Scores, with the target before them."""
+
+    scores: tuple[RunScore, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.scores[start:stop], RunScore)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+def _figures(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
+    """A column of numbers, some of which may be missing; a value may also be infinite."""
+    if name != "value":
+        return numbers(rows, name, column, start, optional=name != "n_items")
+    spelled = column.cast(pa.string())
+    infinite = [{"inf": np.inf, "-inf": -np.inf}.get(text) for text in spelled.to_pylist()]
+    where = pa.array([each is not None for each in infinite])
+    finite = numbers(rows, name, pc.if_else(where, pa.scalar(None, pa.string()), spelled), start, optional=True)
+    return np.array([read if each is None else each for each, read in zip(infinite, finite.tolist(), strict=True)])

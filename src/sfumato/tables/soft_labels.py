@@ -1,0 +1,243 @@
+"""SoftLabels: one distribution per item, from people or from a model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float, Int
+
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadTable, Where, show, unknown
+from sfumato.tables.files import Rows, class_names, classes_metadata, read_rows
+from sfumato.tables.growable_array import Growing, freeze
+from sfumato.tables.probabilities import (
+    WIDE_PREFIX,
+    check_classes,
+    check_probs,
+    classes_of,
+    probs_array,
+    probs_of,
+)
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import TextReader
+
+TARGET_KEY = b"sfumato.target"
+
+
+class Target(StrEnum):
+    """What an aggregated distribution says. The two are never the same thing, however alike they look."""
+
+    PEOPLE = "how people judge"
+    """The share of people who would say each class: keeps their doubt, however many are asked."""
+    TRUTH = "how probable each class is to be true"
+    """Collapses onto one class as answers come in."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SoftLabels(Table):
+    """One distribution per item: finite, >= 0, rows sum to one, each item once.
+
+    `n_annotators` is how many people stand behind a row: 0 for a prediction, None where it was not published.
+    `target` says what the distributions are where an aggregation made them, None where nobody said.
+    """
+
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    probs: Float[np.ndarray, "items classes"]
+    n_annotators: Int[np.ndarray, "items"] | None
+    path: Path | None = None
+    target: Target | None = None
+
+    def __post_init__(self) -> None:
+        check_classes(self.classes)
+        if self.probs.shape != (len(self.items), len(self.classes)):
+            raise BadTable(
+                f"found probabilities of shape {self.probs.shape}",
+                expected=f"{len(self.items)} items x {len(self.classes)} classes",
+                fix="give one row an item and one column a class",
+                code="wrong-shape",
+            )
+        if self.n_annotators is not None and len(self.n_annotators) != len(self.items):
+            raise BadTable(
+                f"found {len(self.n_annotators)} numbers of annotators",
+                expected=f"{len(self.items)}, one an item",
+                fix="give one number an item, or None",
+                code="wrong-shape",
+            )
+        check_probs(self.probs)
+        freeze(self, "probs", "n_annotators")
+
+    @classmethod
+    def from_numpy(
+        cls, items: Sequence[str], probs: Any, classes: Sequence[str], n_annotators: Any = None
+    ) -> SoftLabels:
+        """Labels from an items x classes array; ids are text, classes are named in column order."""
+        classes = class_names(classes)
+        columns: dict[str, Any] = {"item": pa.array([str(item) for item in items], pa.string())}
+        matrix = np.asarray(probs, np.float64)
+        if matrix.ndim != 2 or len(matrix) != len(columns["item"]) or matrix.shape[1] != len(classes):
+            raise BadTable(
+                f"found an array of shape {matrix.shape}",
+                expected=f"({len(items)}, {len(classes)})",
+                fix="give one row an item and one column a class",
+                code="wrong-shape",
+            )
+        columns["probs"] = probs_array(matrix)
+        if n_annotators is not None:
+            columns["n_annotators"] = pa.array(np.broadcast_to(np.asarray(n_annotators, np.int64), len(items)))
+        return cls.from_arrow(pa.table(columns).replace_schema_metadata(classes_metadata(classes)))
+
+    @classmethod
+    def one_hot(
+        cls, items: Sequence[str], labels: Sequence[str], classes: Sequence[str], n_annotators: Any = None
+    ) -> SoftLabels:
+        """Hard labels, one class name an item, as one-hot distributions."""
+        index = {name: k for k, name in enumerate(classes)}
+        for label in labels:
+            if label not in index:
+                raise unknown("class", label, list(classes))
+        return cls.from_numpy(items, np.eye(len(classes))[[index[label] for label in labels]], classes, n_annotators)
+
+    @classmethod
+    def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> SoftLabels:
+        """Labels from anything that speaks Arrow, with `probs` or one column a class (`p:cat`).
+
+        `classes` names the columns of `probs` where the frame cannot (Polars and pandas keep no metadata).
+        """
+        return cls.from_rows(Rows.of(frame, classes))
+
+    @classmethod
+    def read(cls, path: str | Path) -> SoftLabels:
+        """Labels from a Parquet or CSV file."""
+        return cls.from_rows(read_rows(path))
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> SoftLabels:
+        check_columns(rows, ("item",))
+        classes = classes_of(rows)
+        reader = TextReader(rows, "item")
+        items: list[pa.StringArray] = []
+        hashes = Growing(np.uint64)
+        probs = Growing(np.float64, len(classes))
+        counts = Growing(np.float64)
+        for chunk in rows.chunks:
+            start = len(probs)
+            for coded in reader.read(chunk.column("item")):
+                items.append(coded.dictionary.take(coded.indices))
+                hashes.append(_hashes(items[-1]))
+            probs.append(probs_of(rows, chunk, classes, start))
+            if "n_annotators" in chunk.column_names:
+                counts.append(numbers(rows, "n_annotators", chunk.column("n_annotators"), start, optional=True))
+        named = pa.concat_arrays([pa.array([], pa.string()), *items])
+        _check_distinct(rows, named, hashes.finish())
+        counted = _whole_counts(rows, counts.finish())
+        return cls(named, classes, probs.finish(), counted, rows.path, _target_of(rows))
+
+    def metadata(self) -> dict[bytes, bytes]:
+        said = {} if self.target is None else {TARGET_KEY: self.target.encode()}
+        return super().metadata() | said
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        part = self.probs[start:stop]
+        columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}
+        if wide:
+            columns |= {WIDE_PREFIX + name: pa.array(part[:, k]) for k, name in enumerate(self.classes)}
+        else:
+            columns["probs"] = probs_array(part)
+        counts = None if self.n_annotators is None else self.n_annotators[start:stop]
+        columns["n_annotators"] = pa.nulls(stop - start, pa.int32()) if counts is None else pa.array(counts, pa.int32())
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def rows_of(self, items: Sequence[str] | pa.Array) -> Int[np.ndarray, "asked"]:
+        """The row of each of `items`, matched by name; an item that is not here is an error."""
+        wanted = items if isinstance(items, (pa.Array, pa.ChunkedArray)) else pa.array(items, pa.string())
+        found = pc.index_in(wanted, value_set=self.items)
+        if found.null_count:
+            missing = wanted[int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))].as_py()
+            raise BadTable(
+                f"found no label for item {show(missing)} ({found.null_count:,} items have none)",
+                expected="a label for every item asked for",
+                fix="label the missing items, or leave them out on both sides",
+                code="missing-item",
+                where=Where(str(self.path) if self.path else None),
+            )
+        return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+
+
+def check_same_target(one: SoftLabels, other: SoftLabels, doing: str) -> None:
+    """Raise where one table says how people judge and the other what is true."""
+    if one.target is not None and other.target is not None and one.target is not other.target:
+        raise BadTable(
+            f"found labels that say {one.target!r} and others that say {other.target!r}",
+            expected=f"labels of one sort for {doing}",
+            fix="aggregate both alike: docs/aggregate.md says which methods estimate which",
+            code="mixed-targets",
+        )
+
+
+def _target_of(rows: Rows) -> Target | None:
+    said = (rows.schema.metadata or {}).get(TARGET_KEY)
+    if said is None:
+        return None
+    known = next((target for target in Target if target.encode() == said), None)
+    if known is None:
+        raise BadTable(
+            f"found {show(said)} under the metadata key sfumato.target",
+            expected=" or ".join(repr(target.value) for target in Target),
+            fix="write the file again with sfumato aggregate",
+            code="bad-target",
+            where=rows.where(),
+        )
+    return known
+
+
+def _hashes(items: pa.StringArray) -> np.ndarray:
+    """A 64-bit hash of each id."""
+    import polars as pl
+
+    return np.asarray(pl.Series(items).hash().to_numpy())
+
+
+def _check_distinct(rows: Rows, items: pa.StringArray, hashes: np.ndarray) -> None:
+    """Raise unless each item stands once; by hashes first, because ten million texts are heavy to compare."""
+    hashes.sort()
+    if not (hashes[1:] == hashes[:-1]).any():
+        return
+    names = items.to_pylist()
+    seen: set[str] = set()
+    for row, name in enumerate(names):
+        if name in seen:
+            raise BadTable(
+                f"found item {show(name)} a second time",
+                expected="each item once",
+                fix="keep one row an item; several people's answers belong in a Beliefs table",
+                code="doubled-item",
+                where=rows.where(row, "item"),
+            )
+        seen.add(name)
+
+
+def _whole_counts(rows: Rows, counts: Float[np.ndarray, "rows"]) -> Int[np.ndarray, "items"] | None:
+    if np.isnan(counts).all():
+        return None
+    bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < 2**31))
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise BadTable(
+            f"found {counts[row]:g}",
+            expected="a whole number of people, for every item or for none",
+            fix="write how many people stand behind each row, 0 for a prediction",
+            code="bad-count",
+            where=rows.where(row, "n_annotators"),
+        )
+    return counts.astype(np.int32)

@@ -1,0 +1,190 @@
+"""Text columns: read and checked, and gathered as integers with each distinct text once.
+
+Ids repeat, and everything downstream works on the integers, so text is coded as it comes in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Int, Shaped
+
+from sfumato.tables.errors import BadTable, show
+from sfumato.tables.files import Rows
+from sfumato.tables.growable_array import Growing, freeze, occurrences
+
+if TYPE_CHECKING:
+    from sfumato.tables.string_dictionary import JoinedTexts
+
+MANY_ROWS = 2**21
+"""From so many rows on, texts are joined by compiled code."""
+MANY_AT_ONCE = 2**19
+"""A column of so many rows in one piece is coded by compiled code too."""
+FOLD_AFTER = 16
+"""So many chunks are gathered before their texts are joined: joining costs time, keeping them costs memory."""
+
+
+@dataclass(frozen=True)
+class Coded:
+    """A text column as integers: `names[codes[row]]` is the text of `row`; every name occurs."""
+
+    codes: Int[np.ndarray, "rows"]
+    names: pa.StringArray
+
+    def __post_init__(self) -> None:
+        freeze(self, "codes")
+
+    def compact(self) -> Coded:
+        """The same column with only the names that occur, in the order they had."""
+        used = occurrences(self.codes, len(self.names)) > 0
+        if used.all():
+            return self
+        new_code = (np.cumsum(used) - 1).astype(np.int32)
+        return Coded(new_code[self.codes], self.names.filter(pa.array(used)))
+
+    def take(self, kept: Shaped[np.ndarray, "kept"]) -> Coded:
+        """The rows `kept` (indices or a mask), names compacted."""
+        return Coded(self.codes[kept], self.names).compact()
+
+    def text(self) -> pa.Array:
+        """The column as plain text again."""
+        return self.names.take(pa.array(self.codes))
+
+
+@dataclass
+class TextReader:
+    """Reads a text column chunk by chunk; each piece comes back dictionary-coded, integers as their digits.
+
+    Ids must be there; an `optional` column may have gaps, which are read as empty text.
+    """
+
+    rows: Rows
+    name: str
+    optional: bool = False
+    n_rows: int = 0
+    _n_bytes: int = 0
+
+    def read(self, column: pa.ChunkedArray) -> list[pa.DictionaryArray]:
+        """The next pieces of the column, checked."""
+        pieces = []
+        for chunk in column.chunks:
+            pieces.append(self._coded(chunk))
+            self.n_rows += len(chunk)
+        return pieces
+
+    def _coded(self, chunk: pa.Array) -> pa.DictionaryArray:
+        kind = chunk.type.value_type if pa.types.is_dictionary(chunk.type) else chunk.type
+        if pa.types.is_dictionary(chunk.type) and chunk.dictionary.null_count:
+            chunk = chunk.cast(kind)
+        is_id = pa.types.is_integer(kind) or pa.types.is_null(kind) or _is_text(kind)
+        if self.optional and is_id and chunk.null_count:
+            chunk = chunk.cast(pa.string()).fill_null("")
+            kind = pa.string()
+        if chunk.null_count and is_id:
+            row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
+            raise self._refused(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
+        if not pa.types.is_integer(kind) and not _is_text(kind):
+            raise self._refused(
+                None,
+                f"values of type {kind}",
+                "text",
+                "convert the column to text before it is read",
+                "wrong-type",
+            )
+        if pa.types.is_dictionary(chunk.type):
+            coded = chunk
+        elif _is_text(kind) and len(chunk) > MANY_AT_ONCE:
+            from sfumato.tables.string_dictionary import coded_texts
+
+            coded = coded_texts(chunk)
+        else:
+            coded = chunk.dictionary_encode()
+        if coded.type != pa.dictionary(pa.int32(), pa.string()):
+            # The texts alone: casting the column would first spell out every row.
+            texts = coded.dictionary.cast(pa.string())
+            coded = pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), texts)
+        self._check_texts(coded)
+        lengths = pc.binary_length(coded.dictionary).to_numpy(zero_copy_only=False)
+        self._n_bytes += int(np.bincount(coded.indices.to_numpy(), minlength=len(lengths)) @ lengths.astype(np.int64))
+        self.rows.check_weight(self._n_bytes)
+        return coded
+
+    def _check_texts(self, coded: pa.DictionaryArray) -> None:
+        texts = coded.dictionary
+        empty = pc.and_(pc.equal(pc.utf8_trim_whitespace(texts), ""), pa.scalar(not self.optional))
+        nul = pc.match_substring(texts, "\0")
+        for bad in np.flatnonzero(pc.or_(empty, nul).to_numpy(zero_copy_only=False)).tolist():
+            hit = coded.indices.to_numpy() == bad
+            if hit.any():
+                raise self._refused(
+                    int(np.argmax(hit)),
+                    show(texts[bad].as_py()),
+                    "text that names something",
+                    "fill in or remove the row",
+                    "empty-text",
+                )
+
+    def _refused(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
+        at = None if row is None else self.n_rows + row
+        return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=self.rows.where(at, self.name))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+@dataclass
+class CodedColumn:
+    """Gathers a text column chunk by chunk into a `Coded`."""
+
+    reader: TextReader
+    _pieces: list[pa.DictionaryArray] = field(default_factory=list)
+    _codes: Growing = field(default_factory=lambda: Growing(np.int32))
+    _names: pa.StringArray = field(default_factory=lambda: pa.array([], pa.string()))
+    _joined: JoinedTexts | None = None
+
+    @classmethod
+    def of(cls, rows: Rows, name: str, *, optional: bool = False) -> CodedColumn:
+        """The column `name` of `rows`, nothing gathered yet."""
+        return cls(TextReader(rows, name, optional))
+
+    def append(self, column: pa.ChunkedArray) -> None:
+        """Gather the next chunk."""
+        self._pieces += self.reader.read(column)
+        if len(self._pieces) >= FOLD_AFTER:
+            self._fold()
+
+    def finish(self) -> Coded:
+        """The whole column."""
+        self._fold()
+        names = self._names if self._joined is None else self._joined.names()
+        self._joined = None
+        return Coded(self._codes.finish(), names).compact()
+
+    def _fold(self) -> None:
+        """Join the texts of the pieces with those known; the known ones come first, so their codes stay true."""
+        if self._joined is None and len(self._codes) > MANY_ROWS:
+            from sfumato.tables.string_dictionary import JoinedTexts
+
+            self._joined = JoinedTexts(self._names)
+        if self._joined is not None:
+            for piece in self._pieces:
+                code = self._joined.codes_of(piece.dictionary)
+                self._codes.append(code[piece.indices.to_numpy(zero_copy_only=False)])
+            self._pieces = []
+            return
+        if not len(self._names) and len(self._pieces) == 1:
+            self._names = self._pieces[0].dictionary
+            self._codes.append(self._pieces[0].indices.to_numpy(zero_copy_only=False))
+            self._pieces = []
+            return
+        known = pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), self._names)
+        unified = pa.chunked_array([known, *self._pieces]).unify_dictionaries()
+        for piece in unified.chunks[1:]:
+            self._codes.append(piece.indices.to_numpy(zero_copy_only=False))
+        self._names = unified.chunk(0).dictionary
+        self._pieces = []
