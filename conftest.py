@@ -58,7 +58,7 @@ install_import_hook([f"sfumato.plan.{name}" for name in PLAN], "array_checks.che
 from postgres_cluster import Cluster, cluster  # noqa: E402
 
 from sfumato import Annotations, SoftLabels  # noqa: E402
-from sfumato.imports import Cifar10H, Cifar10S  # noqa: E402
+from sfumato.importers import Cifar10H, Cifar10S  # noqa: E402
 
 
 @pytest.fixture(scope="session")

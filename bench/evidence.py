@@ -43,7 +43,7 @@ from sfumato.aggregate import (
     ZeroBasedSkill,
     calibrate,
 )
-from sfumato.imports import Cifar10H, Cifar10S
+from sfumato.importers import Cifar10H, Cifar10S
 from sfumato.label import TopTwoClamp
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from plan_figures import Figure
 from sfumato import SoftLabels
-from sfumato.imports import Cifar10H
+from sfumato.importers import Cifar10H
 from sfumato.plan.asking import asked
 from sfumato.plan.measures import MEASURES
 from sfumato.plan.pilot import Pilot

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
-from sfumato.imports import Cifar10H, Cifar10S
+from sfumato.importers import Cifar10H, Cifar10S
 from sfumato.plan.exchange import exchange_rates
 from sfumato.plan.goals import Goal
 

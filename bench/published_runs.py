@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.imports import Cifar10H, FashionMnistH
+from sfumato.importers import Cifar10H, FashionMnistH
 from sfumato.learn.experiment import Experiment
 from sfumato.learn.grid_file import GridFile
 from sfumato.learn.workers import carry_out_all

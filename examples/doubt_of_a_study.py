@@ -15,7 +15,7 @@ from sfumato.elicit.exporting import export
 from sfumato.elicit.items import read_items
 from sfumato.elicit.simulated import Truth, drawn_annotators
 from sfumato.label import Tokens
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.web.serving import running, store_beside
 from sfumato.web.simulation import simulate, stimuli_in
 

@@ -16,7 +16,7 @@ from sfumato.agreement import MEASURES
 from sfumato.cli import COMMANDS
 from sfumato.elicit.kinds import KINDS
 from sfumato.evaluate import METRICS, STRATA
-from sfumato.imports import FORMATS
+from sfumato.importers import FORMATS
 from sfumato.label import LABELERS
 from sfumato.label.rules import RULE_SETS
 from sfumato.learn.crowds import CROWDS

@@ -28,7 +28,7 @@ def test_steps_load_neither_torch_nor_starlette(tmp_path: Path) -> None:
     for name in ("torch", "starlette"):
         (tmp_path / f"{name}.py").write_text("")
     everything = (
-        "import sfumato.label, sfumato.imports, sfumato.transform, sfumato.aggregate, sfumato.aggregate.ray_engine,"
+        "import sfumato.label, sfumato.importers, sfumato.transform, sfumato.aggregate, sfumato.aggregate.ray_engine,"
         "sfumato.agreement, sfumato.cli, sfumato.label.rules"
     )
     assert loaded_after(everything, ("torch", "starlette"), tmp_path) == set()

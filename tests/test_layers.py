@@ -14,8 +14,8 @@ ROOT = Path(sfumato.__file__).parent
 LAYERS = (
     {"tables"},
     {"jobs"},
-    {"study", "study_file"},
-    {"imports"},
+    {"study"},
+    {"importers"},
     {"elicit"},
     {"label"},
     {"transform"},

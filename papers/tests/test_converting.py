@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from made_up_sets import cifar_picture, made_up_files, sheet_pictures
 
-from sfumato.imports.fashion_mnist_h import FASHION_MNIST
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.fashion_mnist_h import FASHION_MNIST
+from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.errors import MissingExtra
 from sfumato_papers.converters import CONVERTERS
 from sfumato_papers.sources import source_named

@@ -15,7 +15,7 @@ import pytest
 from home import Fault, Home
 from made_up_sets import HOMES, made_up_sources, served
 
-from sfumato.imports import Cifar10H, Cifar10S, FashionMnistH, HMix
+from sfumato.importers import Cifar10H, Cifar10S, FashionMnistH, HMix
 from sfumato.tables.errors import BadFile, CannotWrite, NoReply, UnknownName
 from sfumato_papers.download import download, in_order
 from sfumato_papers.http_file import Fetcher

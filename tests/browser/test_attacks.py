@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect
 
 from browser import DRIVERS, Person, write_study
 from sfumato.elicit.schema import METADATA
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.web import guarding
 from sfumato.web.pace import Limits, Pace
 from sfumato.web.serving import LOOPBACK, listening, opened, server_of

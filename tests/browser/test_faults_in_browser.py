@@ -16,7 +16,7 @@ from sitting import ANSWERS, KINDS, SEEDS, Sits, maker_of_sittings
 from study_server import StudyServer
 
 from browser import Person
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.web.serving import new_links
 
 pytestmark = [pytest.mark.parametrize("seed", SEEDS)]

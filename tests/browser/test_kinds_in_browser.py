@@ -17,8 +17,8 @@ from sfumato.elicit.kind import Stimulus
 from sfumato.elicit.kinds import KINDS, kind_of
 from sfumato.elicit.kinds.top_two.kind import TopTwo
 from sfumato.label import TopTwoClamp
-from sfumato.study import Study
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import InvalidAnswer
 from sfumato.tables.payloads import payload_kind

@@ -19,8 +19,8 @@ from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer
 from sfumato.elicit.kinds import KINDS, kind_of
-from sfumato.study import LANGUAGES
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import LANGUAGES
 from sfumato.web.language import texts_in
 
 Visitor = Callable[..., Page]

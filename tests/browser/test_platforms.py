@@ -12,7 +12,7 @@ from study_server import StudyServer
 
 from browser import Person, rows
 from sfumato.pay import Brier
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.web.entering import entry_address
 
 Served = Callable[..., StudyServer]

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from measuring import most_bytes
 
 from sfumato.cli.sharing import FORMAT_LINES, command
-from sfumato.imports import Cifar10H
+from sfumato.importers import Cifar10H
 from sfumato.share import FORMATS
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.soft_labels import SoftLabels

@@ -23,7 +23,7 @@ from sfumato import Annotations
 from sfumato.elicit.kind import Item, Kind, Stimulus, folder_of, label_of
 from sfumato.elicit.kinds import KINDS, Choice, Mixture, Tokens, TopTwo, kind_named, kind_of
 from sfumato.label import LABELERS, ClassSimilarity
-from sfumato.study import Framing, ItemSource, Question, Study, StudyClass
+from sfumato.study.study import Framing, ItemSource, Question, Study, StudyClass
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, InvalidAnswer, UnknownName
 from sfumato.tables.payloads import PAYLOAD_KINDS, payload_kind

@@ -8,7 +8,7 @@ import pytest
 from study_at_work import AtWork, Serve, at_work, plain_study
 
 from sfumato.elicit.kind import Stimulus
-from sfumato.study import People, Study
+from sfumato.study.study import People, Study
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.elicit.checking import check_study
 from sfumato.elicit.standing import Sent, Shown
-from sfumato.study import Arm, Check, People, Question, Region
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Arm, Check, People, Question, Region
 from sfumato.tables.errors import BadStudy
 
 FORMS = (Arm("choice", Question("choice")), Arm("tokens", Question("tokens")))

@@ -14,8 +14,8 @@ from study_at_work import AtWork, items_named, plain_study, sent
 from sfumato.elicit.course import Course
 from sfumato.elicit.person import Person, Trial
 from sfumato.elicit.schema import ANSWERED, OPEN
-from sfumato.study import Check, People, Quality, Region
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Check, People, Quality, Region
 from sfumato.tables.errors import BadStudy
 
 CAT = Region(("cat",), 0.6)

@@ -12,7 +12,7 @@ from PIL import Image
 
 from sfumato.elicit import pictures
 from sfumato.elicit.decoding import Decoder
-from sfumato.study import Upscale
+from sfumato.study.study import Upscale
 from sfumato.tables.errors import BadFile, UnsafeFile
 
 

@@ -22,8 +22,8 @@ from sfumato.elicit.exporting import export
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Outcome, Sent, Shown
 from sfumato.elicit.verifying import verify
-from sfumato.study import Check, Deeper, People, PracticeItem, Question, Region, Study
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Check, Deeper, People, PracticeItem, Question, Region, Study
 from sfumato.tables.errors import BadStudy, InvalidAnswer
 
 TOKENS = {"tokens": {"cat": 7, "dog": 3}, "others": False}

@@ -17,7 +17,7 @@ from sfumato.elicit.participants import turnout_of
 from sfumato.elicit.platforms import Prolific
 from sfumato.elicit.platforms.platform import Arrival
 from sfumato.elicit.verifying import verify
-from sfumato.study import People, Recruiting
+from sfumato.study.study import People, Recruiting
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting, NotThere
 

@@ -18,7 +18,7 @@ from sfumato.elicit.exporting import RECORDS, Export, export
 from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.record import Record
-from sfumato.study import ItemSource, People, PracticeItem, Question, Study, StudyClass
+from sfumato.study.study import ItemSource, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.annotations import SCHEMA
 from sfumato.tables.errors import BadTable
 

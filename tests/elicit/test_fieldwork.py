@@ -21,7 +21,7 @@ from sfumato.elicit.database import StorePlace, only_server
 from sfumato.elicit.kind import Stimulus
 from sfumato.elicit.links import new_token
 from sfumato.elicit.standing import Shown
-from sfumato.study import ComprehensionQuestion, Entry, Limits, People, PracticeItem, StudyClass
+from sfumato.study.study import ComprehensionQuestion, Entry, Limits, People, PracticeItem, StudyClass
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere
 
 QUESTIONS = (

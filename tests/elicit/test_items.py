@@ -13,7 +13,7 @@ from PIL import Image
 
 from sfumato.elicit.item_folder import ids_of, natural
 from sfumato.elicit.items import read_items
-from sfumato.study import ItemSource
+from sfumato.study.study import ItemSource
 from sfumato.tables.errors import SfumatoError
 
 CLASSES = ("cat", "dog")

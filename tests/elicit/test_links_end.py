@@ -9,7 +9,7 @@ import pytest
 from study_at_work import DAY, LEASE, AtWork, Someone, at_work, plain_study, sent
 
 from sfumato.elicit.links import LEEWAY_MS, LinkEnded, is_signed, made_at, new_secret, new_token
-from sfumato.study import Entry, Limits, People
+from sfumato.study.study import Entry, Limits, People
 
 WEEK = replace(
     plain_study(people=People(entry=Entry.LINKS, answers_per_item=2, batch_size=4)),

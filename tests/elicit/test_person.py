@@ -12,7 +12,7 @@ from sfumato.elicit.assignment import Pick
 from sfumato.elicit.course import Course
 from sfumato.elicit.person import RECEIPTS_AT_HAND, Person, Receipt, Trial
 from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
-from sfumato.study import People
+from sfumato.study.study import People
 
 
 def someone() -> Person:

@@ -13,7 +13,7 @@ from PIL import Image
 
 from sfumato.elicit.kind import Item
 from sfumato.elicit.pictures import Picture, blended, check_picture, picture_format, rendered
-from sfumato.study import ItemSource, Upscale
+from sfumato.study.study import ItemSource, Upscale
 from sfumato.tables.errors import BadFile, UnsafeFile
 
 AS_IS = ItemSource(upscale=Upscale.NONE)

@@ -18,7 +18,7 @@ from sfumato.elicit.kinds.similarity.kind import Similarity
 from sfumato.elicit.kinds.sliders.kind import Sliders
 from sfumato.elicit.kinds.triplet.kind import Triplet, _numbered_pair
 from sfumato.elicit.kinds.typicality.kind import Typicality
-from sfumato.study import Framing, ItemSource, Study, StudyClass
+from sfumato.study.study import Framing, ItemSource, Study, StudyClass
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, InvalidAnswer
 

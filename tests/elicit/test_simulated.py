@@ -13,7 +13,7 @@ from sfumato.elicit.kinds import KINDS, kind_of
 from sfumato.elicit.simulated import Asked, FittedAnnotator, SimulatedAnnotator, Truth, drawn_annotators
 from sfumato.label import ClassSimilarity
 from sfumato.label.simulated import SimulatedTopTwo
-from sfumato.study import ItemSource, Question, Study, StudyClass
+from sfumato.study.study import ItemSource, Question, Study, StudyClass
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadSetting, BadTable
 

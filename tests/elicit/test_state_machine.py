@@ -40,7 +40,7 @@ from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN, answers, items, refuse
 from sfumato.elicit.standing import Outcome, Sent, Standing
 from sfumato.elicit.turns import Turns
 from sfumato.elicit.writer import Request, Writer
-from sfumato.study import Deeper, Limits, People, PracticeItem, Question, Study
+from sfumato.study.study import Deeper, Limits, People, PracticeItem, Question, Study
 from sfumato.tables.errors import InvalidAnswer, NotThere, StoreDown
 
 LEASE = 60

@@ -14,7 +14,7 @@ from study_at_work import AtWork, Someone, at_work, items_named, plain_study, se
 
 from sfumato.elicit.fieldwork import Fieldwork
 from sfumato.elicit.writer import COMES_BACK_SECONDS, GROUP, MOST_WAITING
-from sfumato.study import People
+from sfumato.study.study import People
 from sfumato.tables.errors import Busy, InvalidAnswer, StoreDown
 
 

@@ -67,7 +67,7 @@ def _parquet(folder: Path) -> Target:
 
 def _picture(folder: Path) -> Target:
     from sfumato.elicit.pictures import rendered_file
-    from sfumato.study import Upscale
+    from sfumato.study.study import Upscale
 
     file = folder / "picture.png"
 
@@ -81,7 +81,7 @@ def _picture(folder: Path) -> Target:
 def _answer(_folder: Path) -> Target:
     from sfumato.elicit.kind import Stimulus
     from sfumato.elicit.kinds import KINDS
-    from sfumato.study import ItemSource, Question, Study, StudyClass
+    from sfumato.study.study import ItemSource, Question, Study, StudyClass
     from sfumato.web.answering import SUBMISSION, decoded
 
     classes = tuple(map(StudyClass, ("cat", "dog", "ship")))

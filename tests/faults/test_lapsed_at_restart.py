@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from study_at_work import LEASE, at_work, items_named, plain_study, sent
 
-from sfumato.study import People
+from sfumato.study.study import People
 
 
 def test_who_comes_back_late_after_a_restart_does_not_fill_an_item_twice(store: str) -> None:

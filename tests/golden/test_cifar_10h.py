@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato import SoftLabels
-from sfumato.imports import Cifar10H
+from sfumato.importers import Cifar10H
 from sfumato.label import OneHot
 from sfumato.tables.doubt import entropy
 

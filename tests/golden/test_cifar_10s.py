@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.imports import Cifar10H, Cifar10S
+from sfumato.importers import Cifar10H, Cifar10S
 from sfumato.label import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.label.rules import Contradictions
 from sfumato.label.screening import screen

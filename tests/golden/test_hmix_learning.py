@@ -11,7 +11,7 @@ import pytest
 from scipy.optimize import curve_fit
 
 from sfumato import Annotations, Beliefs
-from sfumato.imports import HMix
+from sfumato.importers import HMix
 from sfumato.label import Mixture
 from sfumato.learn.mixing import CurveFit, HumanMixtures, Judgments, Smoothing, blends_of
 

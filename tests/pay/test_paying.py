@@ -17,7 +17,7 @@ from sfumato.elicit.platforms.platform import Arrival
 from sfumato.pay import Brier, Compared
 from sfumato.pay.paying import Changed, Payments, bonus_for, money, payments, read_paid
 from sfumato.pay.reconciling import reconciled
-from sfumato.study import Bonus, Pay, People
+from sfumato.study.study import Bonus, Pay, People
 from sfumato.tables.errors import BadSetting, BadTable
 
 SECRET = "ab" * 32

@@ -13,7 +13,7 @@ from sfumato.elicit.participants import Participant as Person
 from sfumato.elicit.platforms import MTurk, Prolific
 from sfumato.elicit.platforms.platform import STATUSES, Arrival, Submission
 from sfumato.pay.reconciling import MISMATCHES, NOT_HERE, Case, Reconciliation, reconciled
-from sfumato.study import Pay, Recruiting
+from sfumato.study.study import Pay, Recruiting
 
 STUDY = plain_study(recruiting=Recruiting("prolific", "DONE", "OUT", "NO"), pay=Pay(2.0, "GBP", 8.0))
 HERE = Person("Aone", FINISHED, 4, 5, 90.0, "prolific", Arrival("pid1", "st1", "se1"))

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.imports.hmix import HMix
+from sfumato.importers.hmix import HMix
 from sfumato.plan.costs import DEFAULT_TIMES, CostModel, KindTime, measured_times
 from sfumato.plan.times import seconds_of
 from sfumato.tables.annotations import Annotations

@@ -15,7 +15,7 @@ from sfumato.elicit.kind import Item
 from sfumato.elicit.simulated import SimulatedAnnotator, Truth
 from sfumato.plan.crowds import DrawnCrowd, SimulatedCrowd
 from sfumato.plan.rehearsing import Rehearsal, rehearse
-from sfumato.study import ItemSource, Question, Study, StudyClass
+from sfumato.study.study import ItemSource, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting
 
 N = 800

@@ -23,7 +23,7 @@ from sfumato.report.sections import confusing, labelling, repeating, shifting
 from sfumato.report.sections.class_map import class_map
 from sfumato.report.sections.repeating import MOST_COMPARED
 from sfumato.report.sections.shifting import moved
-from sfumato.study import ItemSource
+from sfumato.study.study import ItemSource
 from sfumato.tables.inputs import Inputs
 
 

@@ -13,8 +13,8 @@ from site_client import AskedSite, SiteClient, asked_site
 
 from sfumato.cli.serving import check_https, command
 from sfumato.elicit.items import read_items
-from sfumato.study import ItemSource
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import ItemSource
 from sfumato.tables.errors import BadSetting, SfumatoError
 from sfumato.web.app import application
 from sfumato.web.serving import opened

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import sfumato
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.cli import group
-from sfumato.study_file.reading import draft_of
+from sfumato.study.study_file import draft_of
 from sfumato.web.openapi import document
 
 HERE = Path(__file__).parent

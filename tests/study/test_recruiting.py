@@ -11,8 +11,8 @@ from sfumato.cli import group
 from sfumato.elicit.checking import check_study
 from sfumato.elicit.platforms import MTurk, Prolific, platform_of
 from sfumato.pay import Brier, check_bonus, rule_of
-from sfumato.study import Bonus, Recruiting
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Bonus, Recruiting
 from sfumato.tables.errors import BadStudy, SfumatoError
 
 PLATFORM = """\

@@ -14,7 +14,7 @@ from PIL import Image
 from sfumato.elicit.beginning import begin_study
 from sfumato.elicit.checking import check_study
 from sfumato.elicit.kinds import KINDS
-from sfumato.study import ABOUT_ONE_ITEM
+from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, CannotWrite, UnknownName
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
@@ -99,7 +99,7 @@ def test_all_that_is_commented_out_may_be_taken_in(name: str, tmp_path: Path) ->
         instead = bare.startswith(("[[classes", 'name = "cat"', "key =", "example", "csv", "npz")) or "= ..." in bare
         kept.append(bare if is_key and not instead else line)
     file.write_text("\n".join(kept))
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
 
     study = read_study(file)
     assert study.pay is not None

@@ -17,7 +17,7 @@ from quota_trial import QuotaReport, quota_trial, write_quota_study
 from study_at_work import DAY, LEASE, AtWork, HandClock, items_named, plain_study, sent
 from study_server import StudyServer
 
-from sfumato.study import Limits, People
+from sfumato.study.study import Limits, People
 
 YEAR = 365 * DAY
 PROGRAM = ("-m", "sfumato")

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sfumato.elicit.database import StorePlace, writing_engine
 from sfumato.elicit.schema import ANSWERED, annotators, answers, items, studies, trials
 from sfumato.elicit.store import IDS_PER_STUDY
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.web.serving import opened, store_beside
 
 TOKENS = 10

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.files.png import png_bytes
 from sfumato_papers.dataset_source import Source, Upstream
 from sfumato_papers.sources import SOURCES

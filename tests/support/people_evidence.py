@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.report.evidence import Evidence, Origin, Screened
-from sfumato.study import Framing, ItemSource, Pay, People, Question, Study, StudyClass
+from sfumato.study.study import Framing, ItemSource, Pay, People, Question, Study, StudyClass
 from sfumato.tables.inputs import Inputs
 
 CLASSES = ("cat", "dog", "emu", "fox")

@@ -29,7 +29,7 @@ from sfumato.elicit.platforms.calling import Line
 from sfumato.elicit.platforms.platform import Arrival
 from sfumato.pay.asking import Sources, caller_for, pay, reconcile
 from sfumato.pay.paying import Payment
-from sfumato.study import Bonus, Pay, People, Recruiting, Study
+from sfumato.study.study import Bonus, Pay, People, Recruiting, Study
 
 SUBMITTED = {"prolific": "AWAITING REVIEW", "mturk": "Submitted"}
 RETURNED = {"prolific": "RETURNED", "mturk": "Returned"}

@@ -25,7 +25,7 @@ from sfumato.elicit.fieldwork import Fieldwork, hash_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.verifying import verify
 from sfumato.elicit.writer import Writer
-from sfumato.study import People
+from sfumato.study.study import People
 from sfumato.tables.errors import SfumatoError, StoreDown
 from sfumato.tables.files.replacing import replacing
 

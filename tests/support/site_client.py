@@ -19,8 +19,8 @@ from urllib.parse import unquote
 import sqlalchemy as sa
 
 from sfumato.elicit.schema import METADATA
-from sfumato.study import Study
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Study
 from sfumato.web.app import application
 from sfumato.web.serving import LOOPBACK, opened
 from sfumato.web.site import Site

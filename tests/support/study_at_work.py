@@ -21,7 +21,7 @@ from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Outcome, Sent, Shown, Standing
 from sfumato.elicit.writer import Writer
-from sfumato.study import ItemSource, Limits, People, Question, Study, StudyClass
+from sfumato.study.study import ItemSource, Limits, People, Question, Study, StudyClass
 
 T = TypeVar("T")
 DAY = 24 * 3600

@@ -15,7 +15,7 @@ from sfumato.elicit import chain
 from sfumato.elicit.database import StorePlace, writing_engine
 from sfumato.elicit.schema import annotators, answers, trials
 from sfumato.elicit.verifying import verify
-from sfumato.study import People
+from sfumato.study.study import People
 
 N_PEOPLE, N_EACH = 3, 8
 CHANGES: dict[str, Any] = {

@@ -20,7 +20,7 @@ from sfumato.elicit.record import Record
 from sfumato.elicit.standing import Sent
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.indices import Known
-from sfumato.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
+from sfumato.study.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.web.adaptive import AdaptiveGuide, rule_of
 

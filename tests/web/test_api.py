@@ -12,8 +12,8 @@ import pytest
 from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Visit, asked_site
 
-from sfumato.study import Study
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Study
 from sfumato.web.answering import LONGEST_AGE_MS
 
 CAT = {"class": "cat"}

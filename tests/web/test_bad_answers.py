@@ -11,7 +11,7 @@ import pytest
 from site_client import AskedSite, asked_site
 
 from sfumato.elicit.kinds import KINDS
-from sfumato.study import ItemSource, People, Question, Study, StudyClass
+from sfumato.study.study import ItemSource, People, Question, Study, StudyClass
 
 LONG = "x" * 10_000
 TOP_TWO = {"first": "cat", "first_percent": 70, "second": "dog", "second_percent": 20, "impossible": ["ship"]}

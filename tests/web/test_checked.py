@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 
 from sfumato import Annotations
-from sfumato.study import Arm, Check, ItemSource, Question, Region, Study, StudyClass
+from sfumato.study.study import Arm, Check, ItemSource, Question, Region, Study, StudyClass
 from sfumato.web.checked import checked_by
 
 CLASSES = ("cat", "dog", "ship")

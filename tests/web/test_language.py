@@ -23,8 +23,8 @@ from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.kinds.choice.kind import Choice
 from sfumato.elicit.kinds.tokens.kind import Tokens
 from sfumato.pay import BONUS_RULES
-from sfumato.study import LANGUAGES, Bonus, Framing, Pay, Study
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import LANGUAGES, Bonus, Framing, Pay, Study
 from sfumato.tables.errors import BadStudy, NotNow, StoreDown
 from sfumato.web import language
 from sfumato.web.language import FOLDER, Texts, chosen, texts_in
@@ -435,7 +435,7 @@ read = []
 loads = tomllib.loads
 tomllib.loads = lambda text: read.append(text[:60]) or loads(text)
 from sfumato.elicit.standing import Welcome
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.web.serving import opened
 study = read_study(Path({str(tmp_path)!r}))
 read.clear()

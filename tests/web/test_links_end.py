@@ -13,7 +13,7 @@ from sfumato.elicit.arriving import entry_key
 from sfumato.elicit.database import StorePlace, writing_engine
 from sfumato.elicit.links import DAY_MS, new_token
 from sfumato.elicit.schema import annotators
-from sfumato.study import LANGUAGES
+from sfumato.study.study import LANGUAGES
 from sfumato.web.language import texts_in
 
 MONTH_AND_A_DAY = 31 * DAY_MS

@@ -15,8 +15,8 @@ from sfumato.elicit.database import StorePlace
 from sfumato.elicit.field_store import what_was_said
 from sfumato.elicit.store import stimuli
 from sfumato.label.rules import IdenticalRuns, TooFast, rules_of
-from sfumato.study import Check, People, Quality, Region
-from sfumato.study_file import read_study
+from sfumato.study import read_study
+from sfumato.study.study import Check, People, Quality, Region
 from sfumato.tables.errors import BadStudy
 from sfumato.web.judging import RegionJudge
 from sfumato.web.studio_opinions import Opinions, opinions_of

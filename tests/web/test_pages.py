@@ -13,7 +13,7 @@ import pytest
 from site_client import AskedSite, asked_site
 
 from sfumato.elicit.kinds import KINDS
-from sfumato.study import ComprehensionQuestion, ItemSource, Pay, PracticeItem, Question, Study, StudyClass
+from sfumato.study.study import ComprehensionQuestion, ItemSource, Pay, PracticeItem, Question, Study, StudyClass
 from sfumato.web.site import MARKDOWN
 
 EVIL = [

@@ -11,7 +11,7 @@ from study_at_work import plain_study
 
 from sfumato.elicit.kind import Item
 from sfumato.plan.plan_file import Plan
-from sfumato.study import Adaptive, Assignment, Deeper, PracticeItem, Question
+from sfumato.study.study import Adaptive, Assignment, Deeper, PracticeItem, Question
 from sfumato.tables.errors import BadSetting
 from sfumato.web.adaptive import AdaptiveGuide
 from sfumato.web.planned import planned, planned_items

@@ -20,7 +20,7 @@ import pytest
 from site_client import asked_site
 from study_server import StudyServer, write_texts_study
 
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.tables.errors import BadSetting
 from sfumato.web.serving import LOOPBACK, listening, opened, running
 
@@ -212,7 +212,7 @@ import sys
 from pathlib import Path
 from sfumato.cli.serving import command
 from sfumato.elicit.standing import Welcome
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.web.serving import LOOPBACK, opened, server_of
 with opened(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:
     server_of(site, LOOPBACK).config.load()

@@ -22,7 +22,7 @@ from sfumato import SoftLabels
 from sfumato.elicit.kind import Item, Stimulus
 from sfumato.elicit.kinds import KINDS, kind_of
 from sfumato.elicit.simulated import SimulatedAnnotator, Truth, drawn_annotators
-from sfumato.study import ComprehensionQuestion, ItemSource, Question, Study, StudyClass
+from sfumato.study.study import ComprehensionQuestion, ItemSource, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NoReply
 from sfumato.web import simulation
 from sfumato.web.simulation import Summary, simulate

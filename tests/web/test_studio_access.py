@@ -22,7 +22,7 @@ from site_client import AskedSite, SiteClient, asked_site
 from study_server import StudyServer, write_texts_study
 
 from sfumato.elicit import steering
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.tables.errors import BadSetting
 from sfumato.web.app import application
 from sfumato.web.common_passwords import COMMON

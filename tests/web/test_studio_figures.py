@@ -27,7 +27,7 @@ from sfumato.elicit import field_store
 from sfumato.elicit.erasing import erased
 from sfumato.elicit.exporting import export
 from sfumato.label import Tokens
-from sfumato.study_file import read_study
+from sfumato.study import read_study
 from sfumato.tables.annotations import Annotations
 from sfumato.web import studio_books
 from sfumato.web.serving import opened

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.imports import Cifar10H, Cifar10S, FashionMnistH
+from sfumato.importers import Cifar10H, Cifar10S, FashionMnistH
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadFile, Where
 from sfumato.tables.inputs import Inputs

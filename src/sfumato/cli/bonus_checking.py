@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.study import Study
-from sfumato.study_file.mistakes import Mistakes
+from sfumato.study.mistakes import Mistakes
+from sfumato.study.study import Study
 
 
 def check_bonus(study: Study, mistakes: Mistakes) -> None:

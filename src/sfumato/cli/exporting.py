@@ -30,8 +30,8 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
         raise missing_extra(error) from error
     from sfumato.elicit.codebook import codebook
     from sfumato.elicit.kinds import kinds_of
-    from sfumato.study import ABOUT_ONE_ITEM
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
+    from sfumato.study.study import ABOUT_ONE_ITEM
     from sfumato.tables.files.replacing import replacing
 
     asked = read_study(study)

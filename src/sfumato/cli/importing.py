@@ -55,7 +55,7 @@ def command(
     set_name: str | None,
     **settings: Any,
 ) -> None:
-    from sfumato.imports import format_named
+    from sfumato.importers import format_named
     from sfumato.tables.errors import BadSetting
 
     check_outputs(source, output=output, original=original, doubt=doubt)

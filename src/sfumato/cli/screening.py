@@ -44,7 +44,7 @@ def command(
 ) -> None:
     from sfumato.label.rules import rules_of
     from sfumato.label.screening import screen
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
     from sfumato.web.checked import checked_by

@@ -19,7 +19,7 @@ from sfumato.tables.errors import MissingExtra
 if TYPE_CHECKING:
     from sfumato.elicit.checking import Checked
     from sfumato.elicit.kind import Item
-    from sfumato.study import Study
+    from sfumato.study.study import Study
     from sfumato.web.site import Site
 
 STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: store/answers.sqlite beside the study)."
@@ -127,7 +127,7 @@ def set_password(site: Site, hashed: str) -> None:
 
 def asked_as_planned(checked: Checked, plan: Path | None) -> tuple[Study, Sequence[Item]]:
     """The study and its items, as a plan would have them if there is one."""
-    from sfumato.study import Assignment
+    from sfumato.study.study import Assignment
 
     study, items = checked.study, checked.items
     if plan is not None:

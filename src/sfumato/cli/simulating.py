@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sfumato.elicit.kind import Item
     from sfumato.elicit.simulated import Truth
     from sfumato.label.simulated import SimulatedTopTwo
-    from sfumato.study import Study
+    from sfumato.study.study import Study
     from sfumato.web.simulation import Summary
 
 SHOWN_EVERY_SECONDS = 0.1
@@ -140,7 +140,7 @@ def _tokens(path: Path) -> list[str]:
 
 def _new_tokens(study: Study, number: int, store: str) -> list[str]:
     """Links made for the purpose, where the study is entered by links only."""
-    from sfumato.study import Entry
+    from sfumato.study.study import Entry
 
     if study.people.entry is not Entry.LINKS:
         return []

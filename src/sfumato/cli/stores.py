@@ -11,7 +11,7 @@ def store_named(store: str) -> str | Path:
     if "://" in store or (path.is_file() and path.suffix != ".toml"):
         return store
     if path.is_dir() or path.suffix == ".toml":
-        from sfumato.study_file.reading import read_study
+        from sfumato.study.study_file import read_study
         from sfumato.web.serving import store_beside
 
         return store_beside(read_study(path))

@@ -48,7 +48,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
             code="bad-setting",
         )
     from sfumato.plan.forms import compare_forms
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
 
     asked = read_study(study)
     with tempfile.TemporaryDirectory() as folder:

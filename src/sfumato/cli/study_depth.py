@@ -39,7 +39,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     import pyarrow.parquet as pq
 
     from sfumato.plan.deepening import deepened
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
     from sfumato.tables.annotations import Annotations
 
     asked = read_study(study)

@@ -25,7 +25,7 @@ def entry(study: Path, address: str, store: str | None) -> None:
         from sfumato.web.entering import entry_address
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
 
     click.echo(entry_address(read_study(study), address, store))
 
@@ -47,7 +47,7 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
         from sfumato.web.serving import opened
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
 
     with opened(read_study(study), store) as site:
         who = site.writer.run(

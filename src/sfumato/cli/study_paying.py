@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.pay.asking import Sources
     from sfumato.pay.paying import Changed, Payments
     from sfumato.pay.reconciling import Case, Reconciliation
-    from sfumato.study import Study
+    from sfumato.study.study import Study
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 SHOWN = 50
@@ -107,7 +107,7 @@ def pay(
 
 
 def _read(path: Path, output: Path | None) -> Study:
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
 
     study = read_study(path)
     if study.path is not None:

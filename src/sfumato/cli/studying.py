@@ -17,7 +17,7 @@ from sfumato.cli.study_comparing import compare
 from sfumato.cli.study_depth import depth
 from sfumato.cli.study_entering import entry, forget
 from sfumato.cli.study_paying import pay, reconcile
-from sfumato.study import Assignment, Framing
+from sfumato.study.study import Assignment, Framing
 
 if TYPE_CHECKING:
     from sfumato.elicit.checking import Checked
@@ -133,7 +133,7 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
         from sfumato.web.serving import new_links
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
 
     for token in new_links(read_study(study), number, store):
         click.echo(f"{address.rstrip('/')}/s/{token}")

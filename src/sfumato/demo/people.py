@@ -28,7 +28,7 @@ from sfumato.tables.files import read_arrays
 from sfumato.tables.settings import at_least
 
 if TYPE_CHECKING:
-    from sfumato.study import Study
+    from sfumato.study.study import Study
     from sfumato.web.simulation import Summary
 
 SECONDS = {"choice": 2.0, "tokens": 10.0, "top_two": 25.0}
@@ -87,7 +87,7 @@ def answer_study(folder: Path, n_people: int) -> Summary:
 
     The store takes its place when all have answered; before, and if this is stopped, there is none.
     """
-    from sfumato.study_file import read_study
+    from sfumato.study import read_study
     from sfumato.web.serving import store_beside
     from sfumato.web.simulation import simulate, stimuli_in
 

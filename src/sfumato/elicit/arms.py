@@ -7,7 +7,7 @@ from pathlib import Path
 from sfumato.elicit import store
 from sfumato.elicit.database import StorePlace, reading_engine
 from sfumato.elicit.exporting import export
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting, Where
 

@@ -9,9 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 
 from sfumato.elicit import example
-from sfumato.study_file.classes import WITHOUT_CLASSES
-from sfumato.study_file.reading import FILE_NAME, draft_of
-from sfumato.study_file.template import INSTRUCTIONS, template
+from sfumato.study.classes import WITHOUT_CLASSES
+from sfumato.study.study_file import FILE_NAME, draft_of
+from sfumato.study.template import INSTRUCTIONS, template
 from sfumato.tables.errors import BadSetting, CannotWrite, Where
 
 

@@ -14,10 +14,10 @@ from sfumato.elicit.items import read_items
 from sfumato.elicit.kind import Item, Kind, Stimulus
 from sfumato.elicit.pictures import check_picture
 from sfumato.elicit.platforms import check_platform
-from sfumato.study import ABOUT_ONE_ITEM, Entry, Question, Study
-from sfumato.study_file import Draft, read_draft
-from sfumato.study_file.lines import KeyPath
-from sfumato.study_file.mistakes import Mistakes, written
+from sfumato.study import Draft, read_draft
+from sfumato.study.lines import KeyPath
+from sfumato.study.mistakes import Mistakes, written
+from sfumato.study.study import ABOUT_ONE_ITEM, Entry, Question, Study
 from sfumato.tables.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
 
 MAX_LISTED = 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sfumato.elicit.kind import Kind, label_of
-from sfumato.study import Framing, Question, Study
+from sfumato.study.study import Framing, Question, Study
 
 ANNOTATIONS = {
     "item": "what was shown: the id of the item",

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from sfumato.elicit.assignment import Pick
 from sfumato.elicit.person import Person
-from sfumato.study import People
+from sfumato.study.study import People
 
 PLACES_KEPT = 10_000
 """People whose places of checks are kept at hand; they follow from the seed."""

@@ -24,7 +24,7 @@ from typing import IO, Any
 import msgspec
 
 from sfumato.elicit.pictures import Picture, rendered_file
-from sfumato.study import Upscale
+from sfumato.study.study import Upscale
 from sfumato.tables.errors import BadFile, MissingExtra, SfumatoError, UnsafeFile, Where
 
 SECONDS = 20.0

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sfumato.study import Deeper
+from sfumato.study.study import Deeper
 
 UNSURE, UNCERTAIN, RANDOM, LISTED, WORTH, PRACTICE = "unsure", "uncertain", "random", "listed", "worth", "practice"
 """Why the deeper form was asked: the person is not sure; the item is uncertain; by chance; the study lists the item; an

@@ -30,7 +30,7 @@ from sfumato.elicit.registering import identity, register
 from sfumato.elicit.returning import way_back
 from sfumato.elicit.standing import Link, Outcome, Sent, Shown, Standing, Welcome
 from sfumato.elicit.turns import Turns
-from sfumato.study import Entry, Study
+from sfumato.study.study import Entry, Study
 from sfumato.tables.errors import InvalidAnswer, NotNow, NotThere
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from sfumato.elicit.record import Record
 from sfumato.elicit.schema import LAPSED
 from sfumato.elicit.standing import Sent
 from sfumato.elicit.turns import Turns
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.errors import InvalidAnswer, NotThere, show
 
 

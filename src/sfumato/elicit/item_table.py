@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sfumato.elicit.kind import Item
 from sfumato.elicit.pictures import picture_format
-from sfumato.study_file.text import is_file, read_text
+from sfumato.study.text_file import is_file, read_text
 from sfumato.tables.errors import BadTable, Where, listing, nearest, show
 
 MAX_BYTES = 200_000_000

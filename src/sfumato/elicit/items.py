@@ -8,7 +8,7 @@ from sfumato.elicit.item_arrays import read_item_arrays
 from sfumato.elicit.item_folder import read_item_folder
 from sfumato.elicit.item_table import read_item_table
 from sfumato.elicit.kind import Item
-from sfumato.study import ItemSource
+from sfumato.study.study import ItemSource
 
 
 def read_items(source: ItemSource, classes: Sequence[str]) -> list[Item]:

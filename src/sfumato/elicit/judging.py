@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from sfumato.study import Region
+from sfumato.study.study import Region
 
 
 class Judge(Protocol):

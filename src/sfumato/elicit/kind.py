@@ -19,7 +19,7 @@ from sfumato.tables.errors import BadSetting, InvalidAnswer, Where, show
 if TYPE_CHECKING:
     import numpy as np
 
-    from sfumato.study import Framing, Study
+    from sfumato.study.study import Framing, Study
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from sfumato.elicit.kind import Stimulus, label_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.leases import Leases
 from sfumato.elicit.person import Person, Receipt, Trial
-from sfumato.study import Study
+from sfumato.study.study import Study
 
 PEOPLE_AT_HAND = 10_000
 """People remembered at once; who has been away longest goes first, and is read anew when they come back."""

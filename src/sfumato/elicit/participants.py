@@ -10,7 +10,7 @@ from sfumato.elicit.exporting import unknown_study
 from sfumato.elicit.platforms.platform import Arrival
 from sfumato.elicit.returning import arrival_of
 from sfumato.elicit.store import Row
-from sfumato.study import Study
+from sfumato.study.study import Study
 
 FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN = "finished", "screened out", "stopped", "withdrew"
 UNDER_WAY, NO_CONSENT = "under way", "no consent"

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.study import Upscale
+from sfumato.study.study import Upscale
 from sfumato.tables.errors import BadFile, MissingExtra, UnsafeFile, Where
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from sfumato.elicit.kind import Item
-    from sfumato.study import ItemSource
+    from sfumato.study.study import ItemSource
 
 MAX_BYTES = 20_000_000
 MAX_PIXELS = 40_000_000

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sfumato.elicit import field_store, store
 from sfumato.elicit.kind import Kind, Stimulus, label_of
 from sfumato.elicit.links import new_secret
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting
 
 

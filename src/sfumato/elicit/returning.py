@@ -8,7 +8,7 @@ from sfumato.elicit import field_store
 from sfumato.elicit.platforms import platform_of
 from sfumato.elicit.platforms.platform import Arrival, Back
 from sfumato.elicit.store import Row
-from sfumato.study import Study
+from sfumato.study.study import Study
 
 
 def way_back(connection: sa.Connection, study: Study, annotator: int, outcome: str) -> Back | None:

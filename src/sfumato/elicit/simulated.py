@@ -21,7 +21,7 @@ from sfumato.tables.settings import share
 if TYPE_CHECKING:
     from sfumato.elicit.kind import Item, Kind, Stimulus
     from sfumato.label.simulated import SimulatedTopTwo
-    from sfumato.study import Study
+    from sfumato.study.study import Study
     from sfumato.tables.soft_labels import SoftLabels
 
 SPREAD_OF_SECONDS = 0.5

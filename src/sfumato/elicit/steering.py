@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.elicit import field_store
 from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.study import Assignment
+from sfumato.study.study import Assignment
 from sfumato.tables.errors import InvalidAnswer, NotNow
 
 

@@ -17,7 +17,7 @@ from sfumato.elicit.memory import Memory
 from sfumato.elicit.person import Person, Trial
 from sfumato.elicit.schema import ANSWERED, LAPSED, OPEN
 from sfumato.elicit.store import Changes
-from sfumato.study import Study
+from sfumato.study.study import Study
 
 LOOKAHEAD = 3
 """Trials held for a person at once: the one they look at, and the next, so that pictures are there in time."""

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from sfumato.learn.choices import Choice, described, settings_for
 from sfumato.learn.preparing import Prepared, prepared, read_original
 from sfumato.learn.splits import SPLITS, Fold, Given, GivenFiles, NoSplit, Share
-from sfumato.study_file.lines import lines_of
-from sfumato.study_file.text import read_text
+from sfumato.study.lines import lines_of
+from sfumato.study.text_file import read_text
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadSetting, Where, show, unknown
 from sfumato.tables.inputs import Inputs

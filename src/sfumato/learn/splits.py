@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.learn.lesson import Lesson
-from sfumato.study_file.text import read_text
+from sfumato.study.text_file import read_text
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, Where, listing, show
 from sfumato.tables.files import read_arrays, read_rows
 from sfumato.tables.inputs import Inputs

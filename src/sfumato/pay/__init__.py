@@ -12,8 +12,8 @@ from sfumato.pay.agreement import Agreement
 from sfumato.pay.brier import Brier
 from sfumato.pay.correlated_agreement import CorrelatedAgreement
 from sfumato.pay.rule import BonusRule, Compared
-from sfumato.study import ABOUT_ONE_ITEM, Study
-from sfumato.study_file.mistakes import Mistakes
+from sfumato.study.mistakes import Mistakes
+from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.tables.strategies import strategy_named
 

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from sfumato.pay.rule import Compared
 from sfumato.plan.labelled import kinds_in, labelled
-from sfumato.study import ABOUT_ONE_ITEM, Study
+from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.text_columns import Coded
 

@@ -19,7 +19,7 @@ from sfumato.pay import rule_of
 from sfumato.pay.answers import compared, failed_checks
 from sfumato.pay.paying import Payments, payments
 from sfumato.pay.reconciling import Reconciliation, reconciled
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadSetting, Where

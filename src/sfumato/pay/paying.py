@@ -17,7 +17,7 @@ import pyarrow as pa
 from sfumato.elicit.platforms.calling import request_key
 from sfumato.pay.reconciling import IDS, Case
 from sfumato.pay.rule import BonusRule, Compared
-from sfumato.study import Bonus, Pay, Study
+from sfumato.study.study import Bonus, Pay, Study
 from sfumato.tables.errors import BadSetting, Where
 from sfumato.tables.files import read_rows
 from sfumato.tables.records import columns_of, rows_of

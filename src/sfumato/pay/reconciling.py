@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sfumato.elicit.participants import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, Participant
 from sfumato.elicit.platforms.platform import STATUSES, Platform, Submission
-from sfumato.study import Recruiting, Study
+from sfumato.study.study import Recruiting, Study
 from sfumato.tables.records import columns_of
 from sfumato.tables.table import Table
 

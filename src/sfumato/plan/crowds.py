@@ -15,7 +15,7 @@ from sfumato.elicit.kind import Stimulus
 from sfumato.elicit.kinds import kind_named
 from sfumato.elicit.simulated import Annotator, Asked, Truth
 from sfumato.plan.labelled import labelled
-from sfumato.study import Question, Study
+from sfumato.study.study import Question, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting
 

@@ -11,7 +11,7 @@ from sfumato.plan.costs import CostModel
 from sfumato.plan.exchange import ExchangeRates
 from sfumato.plan.goals import Goal
 from sfumato.plan.rates import Rate, rate_for
-from sfumato.study import ABOUT_ONE_ITEM
+from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.payloads import PAYLOAD_KINDS
 from sfumato.tables.settings import above_0

@@ -15,7 +15,7 @@ import numpy as np
 from sfumato.evaluate.comparing import Differences
 from sfumato.plan.plan_file import Plan
 from sfumato.report.data import Columns, Source
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.inputs import Inputs

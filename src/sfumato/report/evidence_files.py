@@ -17,7 +17,7 @@ from sfumato.learn.preparing import read_original
 from sfumato.plan.plan_file import Plan
 from sfumato.report.data import Columns
 from sfumato.report.evidence import Evidence, Origin, Screened
-from sfumato.study_file import read_study, study_path
+from sfumato.study import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns, numbers

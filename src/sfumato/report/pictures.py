@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from sfumato.report.naming import shortened
-from sfumato.study import Study, Upscale
+from sfumato.study.study import Study, Upscale
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.files.png import png_bytes
 from sfumato.tables.inputs import Inputs

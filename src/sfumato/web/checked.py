@@ -11,7 +11,7 @@ from jaxtyping import Bool
 from sfumato.elicit.kind import label_of
 from sfumato.elicit.kinds import kinds_of
 from sfumato.label.screening import JudgedChecks
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.text_columns import Coded
 from sfumato.web.believed import believed

@@ -8,7 +8,7 @@ from sfumato.elicit.arriving import entry_key
 from sfumato.elicit.database import StorePlace, is_store, reading_engine
 from sfumato.elicit.platforms import platform_of
 from sfumato.elicit.store import secret_of
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, Where
 from sfumato.web.serving import opened, store_beside
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.elicit.kinds import kinds_of
-from sfumato.study import Region, Study
+from sfumato.study.study import Region, Study
 from sfumato.web.believed import believed
 
 

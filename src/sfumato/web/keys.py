@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.study import StudyClass
+from sfumato.study.study import StudyClass
 
 FREE = "1234567890qwertyasdghjkzxcvbpilm"
 """Keys handed out in this order; those that forms use themselves (`o` others, `n` none, `f` full, `u`) are left out."""

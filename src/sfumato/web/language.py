@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from markupsafe import Markup
 
 from sfumato.elicit.kind import Kind
-from sfumato.study import LANGUAGES, Framing, Study
+from sfumato.study.study import LANGUAGES, Framing, Study
 from sfumato.tables.errors import SfumatoError
 
 FOLDER = Path(__file__).parent / "texts"

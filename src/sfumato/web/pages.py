@@ -16,7 +16,7 @@ from sfumato.elicit.kind import Stimulus, folder_of
 from sfumato.elicit.kinds import KINDS
 from sfumato.elicit.links import LinkEnded, oldest_that_holds
 from sfumato.elicit.pictures import Picture, blended, rendered
-from sfumato.study import Entry
+from sfumato.study.study import Entry
 from sfumato.tables.errors import NotNow, NotThere, SfumatoError
 from sfumato.web.language import chosen, texts_in
 from sfumato.web.rates import TooMany

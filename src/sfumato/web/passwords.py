@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from typing import TYPE_CHECKING
 
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, MissingExtra
 from sfumato.web.common_passwords import COMMON
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sfumato.elicit.kind import Item
 from sfumato.plan.plan_file import Adaptive as AdaptivePlan
 from sfumato.plan.plan_file import Plan
-from sfumato.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study
+from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study
 from sfumato.tables.errors import BadSetting, listing
 
 

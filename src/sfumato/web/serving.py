@@ -32,7 +32,7 @@ from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.links import new_token
 from sfumato.elicit.store import secret_of
 from sfumato.elicit.writer import Writer
-from sfumato.study import Assignment, Study
+from sfumato.study.study import Assignment, Study
 from sfumato.tables.errors import BadSetting
 from sfumato.web.app import application
 from sfumato.web.pace import Limits

@@ -22,7 +22,7 @@ from sfumato.elicit.kind import Kind, Stimulus
 from sfumato.elicit.kinds import kinds_of
 from sfumato.elicit.simulated import Annotator, Asked, Response, Truth, number_of
 from sfumato.plan.costs import DEFAULT_TIMES
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, show
 from sfumato.tables.settings import share
 from sfumato.web.client import State, Visitor

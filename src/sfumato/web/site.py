@@ -21,7 +21,7 @@ from sfumato.elicit.platforms import platform_of
 from sfumato.elicit.platforms.platform import Back
 from sfumato.elicit.standing import Shown, Standing, Welcome
 from sfumato.elicit.writer import Writer
-from sfumato.study import LANGUAGES, Study
+from sfumato.study.study import LANGUAGES, Study
 from sfumato.tables.errors import SfumatoError
 from sfumato.web.desk import Desk
 from sfumato.web.keys import keys_for

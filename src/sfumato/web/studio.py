@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, HTMLResponse, Response, StreamingR
 
 from sfumato.elicit import field_store, steering
 from sfumato.elicit.pictures import Picture
-from sfumato.study import Assignment
+from sfumato.study.study import Assignment
 from sfumato.tables.errors import StoreDown
 from sfumato.web import studio_access
 from sfumato.web.answering import NOTHING, body_of, decoded

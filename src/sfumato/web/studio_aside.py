@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from sfumato.elicit.database import StorePlace
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.errors import StoreDown
 from sfumato.web.studio_books import Books, Sections
 

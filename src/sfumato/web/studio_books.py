@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from sfumato.elicit import field_store
 from sfumato.elicit.database import StorePlace, reading_engine
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.tables.errors import SfumatoError
 from sfumato.web import studio_figures
 from sfumato.web.replies import ENCODE

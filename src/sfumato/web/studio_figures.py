@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.study import Study
+from sfumato.study.study import Study
 from sfumato.web.studio_tally import Tally
 
 MOST_BARS = 24

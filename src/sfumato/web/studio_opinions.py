@@ -22,7 +22,7 @@ from sfumato.elicit.kinds import kinds_of
 from sfumato.label.rules import FailedChecks, rules_of
 from sfumato.label.screening import screen
 from sfumato.plan.labelled import USUAL_LABELERS, as_votes, kinds_in, labelled
-from sfumato.study import Region, Study
+from sfumato.study.study import Region, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError

@@ -28,10 +28,10 @@ LOADED = (
     "sfumato.cli.importing",
     "sfumato.cli.labeling",
     "sfumato.cli.transforming",
-    "sfumato.imports",
+    "sfumato.importers",
     "sfumato.label",
     "sfumato.tables.soft_labels",
-    "sfumato.study_file.reading",
+    "sfumato.study.study_file",
     "sfumato.transform",
 )
 """Only loaded, never used: no thread may run in a process that forks."""

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.evaluate.compared import Compared, compare
-from sfumato.imports import Cifar10S
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers import Cifar10S
+from sfumato.importers.importer import CIFAR_10
 from sfumato.label import Labeler, TopTwoClamp
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

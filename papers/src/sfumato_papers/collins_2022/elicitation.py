@@ -8,10 +8,10 @@ from collections import Counter
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.imports import Cifar10S
-from sfumato.imports.answers import coded_columns
-from sfumato.imports.cifar_10s import FILES
-from sfumato.imports.imported import find_file
+from sfumato.importers import Cifar10S
+from sfumato.importers.cifar_10s import FILES
+from sfumato.importers.importer import find_file
+from sfumato.importers.source_columns import coded_columns
 from sfumato.label.rules import Contradictions
 from sfumato.label.screening import Evidence, screen
 from sfumato.tables.doubt import entropy

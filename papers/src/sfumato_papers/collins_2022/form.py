@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import rankdata
 
-from sfumato.imports import Cifar10H
+from sfumato.importers import Cifar10H
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, histogram
 from sfumato.tables.annotations import Annotations

@@ -13,7 +13,7 @@ from sfumato.evaluate.measuring import measure_runs
 from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.metrics import CrossEntropy, RMSCalibration
 from sfumato.evaluate.run_folders import Trained
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.learn.attacking import Attacking
 from sfumato.learn.attacks import Attack, attack_named
 from sfumato.learn.dealing import carry_out_work

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.label import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, heat_map

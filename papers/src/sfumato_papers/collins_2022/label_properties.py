@@ -9,7 +9,7 @@ from jaxtyping import Float
 from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 
 from sfumato.evaluate.compared import Compared
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.label import TopTwoClamp, TopTwoUniform
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, bars, curve, scatter

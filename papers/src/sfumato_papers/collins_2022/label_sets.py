@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.label import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.learn.lesson import Lesson, Pool
 from sfumato.tables.beliefs import Beliefs

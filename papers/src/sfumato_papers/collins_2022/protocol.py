@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.learn.augmenting import CropAndFlip
 from sfumato.learn.grid import Grid
 from sfumato.learn.networks import NAMED

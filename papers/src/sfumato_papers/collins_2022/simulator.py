@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.label import ClassSimilarity, TopTwoClamp
 from sfumato.label.simulated import AnswerStatistics, SimulatedTopTwo
 from sfumato.label.spreading import TopTwoArrays, read_top_two

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregate import Mean
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.learn.mixing import blends_of
 from sfumato.report.charts import Field, bars
 from sfumato.tables.beliefs import Beliefs

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.imports import HMix
+from sfumato.importers import HMix
 from sfumato.learn.mixing import HumanMixtures, Judgments, blends_of
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato_papers.converters.released_files import write_arrays
 
 ARCHIVE = "cifar-10-binary.tar.gz"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.files import read_arrays
 from sfumato_papers.converters.released_files import read_document, write_arrays, write_table
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato_papers.converters.released_files import (
     numbered,
     read_document,

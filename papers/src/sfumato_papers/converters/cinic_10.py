@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import UInt8
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.errors import MissingExtra
 from sfumato_papers.converters.cifar_10 import ARCHIVE, SIDE, TEST, TRAIN, batches
 from sfumato_papers.converters.released_files import write_arrays

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.imports.fashion_mnist_h import FASHION_MNIST
+from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.tables.files import read_arrays
 from sfumato_papers.converters.released_files import write_arrays
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato_papers.converters.released_files import numbered, read_document, read_table, write_document, write_table
 
 STUDIES = ("infer_mixing_factor", "construct_midpoint", "select_shuffled_midpoint")

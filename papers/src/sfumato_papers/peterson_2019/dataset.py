@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.imports import Cifar10H
+from sfumato.importers import Cifar10H
 from sfumato.report.charts import Field, bars, curve, histogram
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.imports.soft_digits import DIGITS, SoftDigits
+from sfumato.importers.soft_digits import DIGITS, SoftDigits
 from sfumato.tables.errors import BadTable, Where
 from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.inputs import Inputs

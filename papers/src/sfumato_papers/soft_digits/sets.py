@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.aggregate import Mean
-from sfumato.imports.fashion_mnist_h import FASHION_MNIST
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.fashion_mnist_h import FASHION_MNIST
+from sfumato.importers.importer import CIFAR_10
 from sfumato.label.plausible import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt

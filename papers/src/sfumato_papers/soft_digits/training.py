@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.evaluate import Trained, read_runs
-from sfumato.imports.fashion_mnist_h import FASHION_MNIST
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.fashion_mnist_h import FASHION_MNIST
+from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.rerun import Rerun

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.imports import Cifar10S
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers import Cifar10S
+from sfumato.importers.importer import CIFAR_10
 from sfumato.label import TopTwoClamp
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.soft_labels import SoftLabels

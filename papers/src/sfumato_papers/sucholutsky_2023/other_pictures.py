@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato.evaluate import Trained, read_runs
 from sfumato.evaluate.metrics import CrossEntropy
-from sfumato.imports.imported import CIFAR_10
+from sfumato.importers.importer import CIFAR_10
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, dots
 from sfumato.tables.inputs import Inputs

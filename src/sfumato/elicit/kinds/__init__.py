@@ -14,7 +14,7 @@ from sfumato.elicit.kinds.tokens.kind import Tokens
 from sfumato.elicit.kinds.top_two.kind import TopTwo
 from sfumato.elicit.kinds.triplet.kind import Triplet
 from sfumato.elicit.kinds.typicality.kind import Typicality
-from sfumato.study import Question, Study
+from sfumato.study.study import Question, Study
 from sfumato.tables.errors import unknown
 from sfumato.tables.strategies import strategy_named
 

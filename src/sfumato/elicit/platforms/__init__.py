@@ -7,8 +7,8 @@ from typing import Any
 from sfumato.elicit.platforms.mturk import MTurk
 from sfumato.elicit.platforms.platform import Platform
 from sfumato.elicit.platforms.prolific import Prolific
-from sfumato.study import Study
-from sfumato.study_file.mistakes import Mistakes
+from sfumato.study.mistakes import Mistakes
+from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.tables.strategies import strategy_named
 

@@ -14,7 +14,7 @@ from sfumato.report.evidence import Evidence
 from sfumato.report.listing import Column, Listing
 from sfumato.report.naming import short_names
 from sfumato.report.page import Section
-from sfumato.study import Framing, Question, Study
+from sfumato.study.study import Framing, Question, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import SfumatoError
 

@@ -14,7 +14,7 @@ from sfumato.elicit.kinds import kinds_of
 from sfumato.share.datasheet.sources import Sources
 from sfumato.share.datasheet.told import Grid, Told, interval, spread
 from sfumato.share.markdown import code
-from sfumato.study import Framing
+from sfumato.study.study import Framing
 
 SHOWN_REASONS = 20
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from sfumato.share.datasheet.questions import PARTS
 from sfumato.share.datasheet.sheet import OPEN, Answered, Datasheet
 from sfumato.share.markdown import code, plain, quoted, table
-from sfumato.study_file.text import is_file, read_text
+from sfumato.study.text_file import is_file, read_text
 from sfumato.tables.errors import CannotWrite, Where, one_line
 from sfumato.tables.files.replacing import replacing
 

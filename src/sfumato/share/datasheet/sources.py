@@ -14,9 +14,9 @@ from sfumato.agreement import Agreement, agreement
 from sfumato.evaluate.duplicates import Duplicates, find_duplicates
 from sfumato.label.screening import set_aside_in
 from sfumato.share.folder import sha256_of
-from sfumato.study import Study
-from sfumato.study_file import read_study
-from sfumato.study_file.reading import study_path
+from sfumato.study import read_study
+from sfumato.study.study import Study
+from sfumato.study.study_file import study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns

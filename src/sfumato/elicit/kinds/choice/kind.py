@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.elicit.kind import Item, Stimulus, check_class, check_flag, converted, plain_stimuli
-from sfumato.study import Framing, Study
+from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 
 if TYPE_CHECKING:

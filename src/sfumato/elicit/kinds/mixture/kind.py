@@ -13,7 +13,7 @@ import msgspec
 
 from sfumato.elicit.kind import Item, Stimulus, bad_setting, check_flag, converted
 from sfumato.elicit.kinds.scale import check_whole_number
-from sfumato.study import Framing, Study
+from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.elicit.kind import Item, Stimulus, check_class, converted, plain_stimuli, refused
-from sfumato.study import Framing, Study
+from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import listing, show
 

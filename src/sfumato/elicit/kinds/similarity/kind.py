@@ -11,7 +11,7 @@ import msgspec
 
 from sfumato.elicit.kind import Item, Stimulus, converted
 from sfumato.elicit.kinds.scale import check_whole_number, nearest_on_scale
-from sfumato.study import Framing, Study
+from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, show
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sfumato.elicit.kind import Item, Stimulus, plain_stimuli, refused
 from sfumato.elicit.kinds.plausible.kind import for_every_class
 from sfumato.elicit.kinds.scale import check_whole_number, nearest_on_scale, on_scale
-from sfumato.study import Framing, Study
+from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, show
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sfumato.elicit.kind import Item, Stimulus, check_class, check_flag, converted, plain_stimuli, refused
 from sfumato.elicit.kinds.scale import check_whole_number
-from sfumato.study import Framing, Study
+from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 
 if TYPE_CHECKING:

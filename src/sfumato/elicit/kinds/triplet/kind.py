@@ -13,7 +13,7 @@ import msgspec
 from sfumato.elicit.kind import Item, Stimulus, converted
 from sfumato.elicit.kinds.scale import check_whole_number
 from sfumato.elicit.kinds.similarity.kind import companions, total_variation
-from sfumato.study import Framing, Study
+from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting
 

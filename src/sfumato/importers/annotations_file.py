@@ -1,0 +1,32 @@
+"""Annotations in our own format, from CSV or Parquet: checked, and written anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from sfumato.importers.importer import Imported, came_in
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import listing
+from sfumato.tables.payloads import payload_kind
+
+
+@dataclass(frozen=True)
+class OwnAnnotations:
+    """A table with the columns of Annotations; `classes` where the file does not name them (a CSV cannot)."""
+
+    classes: tuple[str, ...] = ()
+
+    name: ClassVar[str] = "annotations"
+
+    def read(self, source: str | Path) -> Imported:
+        table = Annotations.read(source, self.classes)
+        for label in table.kind.names.to_pylist():
+            for _ in table.of_kind(label).decoded(payload_kind(label)):
+                pass
+        kinds = listing(table.kind.names.to_pylist())
+        notes = [f"{came_in(table)}; of kind {kinds or 'none'}"]
+        if not table.classes:
+            notes.append("no classes are named: give them here or to `sfumato label`, with --classes")
+        return Imported(table, tuple(notes))

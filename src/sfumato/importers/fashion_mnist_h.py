@@ -1,0 +1,52 @@
+"""Fashion-MNIST-H: hard votes of some 67 people on each Fashion-MNIST test image (Ishida et al. 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.importers.importer import Imported, find_file
+from sfumato.importers.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
+from sfumato.tables.columns import numbers
+from sfumato.tables.files import NUMPY, kind_of, read_rows
+from sfumato.tables.files.csv import first_record
+
+FASHION_MNIST = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
+FILES = ("counts.npz", "fmh_counts.csv", "data/fmh_counts.csv")
+
+
+@dataclass(frozen=True)
+class FashionMnistH:
+    """The published votes per class as SoftLabels: five times as doubtful as CIFAR-10H, and on images that two cores
+    can train on well. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts a row, test order, no header)."""
+
+    name: ClassVar[str] = "fashion-mnist-h"
+
+    def read(self, source: str | Path) -> Imported:
+        path = find_file(source, FILES)
+        arrays = counts_in(path) if kind_of(path) is NUMPY else {"counts": _csv_counts(path)}
+        items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
+        place = in_arrays(path)
+        labels = labels_from_counts(items, arrays["counts"], FASHION_MNIST, place)
+        original = original_from_numbers(path, items, arrays["labels"], FASHION_MNIST) if "labels" in arrays else None
+        return Imported(labels, counts_notes(labels), original)
+
+
+def _csv_counts(path: Path) -> np.ndarray:
+    """The ten counts a row; the first line is data unless it holds names, or numbers the columns 0 to 9."""
+    first = first_record(path)
+    is_data = all(field.strip().isdigit() for field in first) and first != [str(k) for k in range(len(first))]
+    header = [f"column {k}" for k in range(len(first))] if is_data else []
+    rows = read_rows(path, guarded=False, header=header)
+    names = rows.schema.names[-len(FASHION_MNIST) :]
+    parts = [np.empty((0, len(names)))]
+    n_rows = 0
+    for chunk in rows.chunks:
+        parts.append(np.stack([numbers(rows, name, chunk.column(name), n_rows) for name in names], axis=1))
+        n_rows += len(chunk)
+    return np.concatenate(parts)
