@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,9 +56,12 @@ install_import_hook(
 install_import_hook([f"sfumato.plan.{name}" for name in PLAN], "array_checks.checked")
 
 from postgres_cluster import Cluster, cluster  # noqa: E402
+from study_at_work import AtWork, Serve, at_work, plain_study  # noqa: E402
 
 from sfumato import Annotations, SoftLabels  # noqa: E402
+from sfumato.elicitation.kind import Stimulus  # noqa: E402
 from sfumato.importers import Cifar10H, Cifar10S  # noqa: E402
+from sfumato.study.study import People, Study  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -74,6 +77,22 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "answers.sqlite")
     return request.getfixturevalue("postgres").new_database()
+
+
+@pytest.fixture
+def serve(store: str) -> Iterator[Serve]:
+    """Starts a study on an empty store; whatever is started is stopped in the end."""
+    managers = []
+
+    def start(study: Study | None = None, stimuli: Sequence[Stimulus] | None = None, **people: int) -> AtWork:
+        if people:
+            study = plain_study(people=People(**people))
+        managers.append(at_work(store, study, stimuli))
+        return managers[-1].__enter__()
+
+    yield start
+    for manager in managers:
+        manager.__exit__(None, None, None)
 
 
 @pytest.fixture(scope="session")

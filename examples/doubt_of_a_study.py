@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from sfumato import Annotations
-from sfumato.elicit.beginning import begin_study
-from sfumato.elicit.database import StorePlace
-from sfumato.elicit.exporting import export
-from sfumato.elicit.items import read_items
-from sfumato.elicit.simulated import Truth, drawn_annotators
+from sfumato.elicitation.beginning import begin_study
+from sfumato.elicitation.items import read_items
+from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
 from sfumato.label import Tokens
+from sfumato.store.database import StorePlace
+from sfumato.store.exporting import export
 from sfumato.study import read_study
 from sfumato.web.serving import running, store_beside
 from sfumato.web.simulation import simulate, stimuli_in

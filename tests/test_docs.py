@@ -14,7 +14,7 @@ import pytest
 from sfumato.aggregate import AGGREGATORS
 from sfumato.agreement import MEASURES
 from sfumato.cli import COMMANDS
-from sfumato.elicit.kinds import KINDS
+from sfumato.elicitation.kinds import KINDS
 from sfumato.evaluate import METRICS, STRATA
 from sfumato.importers import FORMATS
 from sfumato.label import LABELERS
@@ -25,9 +25,9 @@ from sfumato.learn.networks import NAMED
 from sfumato.learn.optimisers import OPTIMISERS
 from sfumato.learn.schedules import SCHEDULES
 from sfumato.learn.targets import TARGETS
-from sfumato.pay import BONUS_RULES
-from sfumato.pay.reconciling import MISMATCHES
 from sfumato.plan.indices import INDICES
+from sfumato.recruitment.pay import BONUS_RULES
+from sfumato.recruitment.reconciliation import MISMATCHES
 from sfumato.tables.payloads import PAYLOAD_KINDS
 from sfumato.transform import TRANSFORMS
 

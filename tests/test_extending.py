@@ -89,15 +89,15 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     changed = f"{before}{titled('payloads.py')}\n\n@dataclass(frozen=True)\nclass PayloadKind:{rest}"
     payloads.write_text(changed, encoding="utf-8")
     entered(payloads, "PAYLOAD_KINDS = (", '    PayloadKind("agrees", 1, Agrees),')
-    kinds = package / "elicit" / "kinds"
+    kinds = package / "elicitation" / "kinds"
     (kinds / "agrees").mkdir()
     (kinds / "agrees" / "__init__.py").touch()
     for name in ("kind.py", "form.html", "form.js", "form.css"):
-        (kinds / "agrees" / name).write_text(titled(f"elicit/kinds/agrees/{name}"), encoding="utf-8")
+        (kinds / "agrees" / name).write_text(titled(f"elicitation/kinds/agrees/{name}"), encoding="utf-8")
     entered(
         kinds / "__init__.py",
-        "from sfumato.elicit.kind import Kind",
-        "from sfumato.elicit.kinds.agrees.kind import Agrees",
+        "from sfumato.elicitation.kind import Kind",
+        "from sfumato.elicitation.kinds.agrees.kind import Agrees",
     )
     entered(kinds / "__init__.py", "KINDS: tuple[Any, ...] = (", "    Agrees,")
     label = package / "label"

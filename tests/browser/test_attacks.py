@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
 from browser import DRIVERS, Person, write_study
-from sfumato.elicit.schema import METADATA
+from sfumato.store.schema import METADATA
 from sfumato.study import read_study
 from sfumato.web import guarding
 from sfumato.web.pace import Limits, Pace

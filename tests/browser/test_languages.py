@@ -18,7 +18,7 @@ from sentences import leaves
 from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer
-from sfumato.elicit.kinds import KINDS, kind_of
+from sfumato.elicitation.kinds import KINDS, kind_of
 from sfumato.study import read_study
 from sfumato.study.study import LANGUAGES
 from sfumato.web.language import texts_in

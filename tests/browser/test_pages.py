@@ -15,7 +15,7 @@ from playwright.sync_api import Page
 from study_server import StudyServer
 
 from browser import DRIVERS, WAYS_ON, Person, write_study
-from sfumato.elicit.kinds import KINDS
+from sfumato.elicitation.kinds import KINDS
 
 Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Request, Route
 from study_server import StudyServer
 
 from browser import Person, rows
-from sfumato.pay import Brier
+from sfumato.recruitment.pay import Brier
 from sfumato.study import read_study
 from sfumato.web.entering import entry_address
 

@@ -15,10 +15,10 @@ import sqlalchemy as sa
 from starlette.concurrency import run_in_threadpool
 
 from sfumato.cli import main
-from sfumato.elicit import database, writer
-from sfumato.elicit.clock import Clock
-from sfumato.elicit.leases import Leases
-from sfumato.elicit.person import Person, Trial
+from sfumato.elicitation.clock import Clock
+from sfumato.elicitation.leases import Leases
+from sfumato.elicitation.participant import Person, Trial
+from sfumato.store import database, writer
 from sfumato.tables.errors import SfumatoError
 from sfumato.web import pages, serving, wire
 

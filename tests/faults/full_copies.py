@@ -11,8 +11,8 @@ from migration_kill_trial import migration_kill_trial
 from tamper_trial import tamper_trial
 from trial import Bench, Control, Measured, Sizes, Trial
 
-from sfumato.elicit.backing_up import backup, restore
-from sfumato.elicit.database import StorePlace
+from sfumato.store.backup import backup, restore
+from sfumato.store.database import StorePlace
 
 N_BACKUPS = 20
 N_KILLS = 50

@@ -11,7 +11,7 @@ from quota_trial import LEASE_SECONDS, QuotaReport, quota_trial, write_quota_stu
 from trial import ROOT, Bench, Control, Measured, Sizes, Trial, found_by_tests, program, tried_by_tests
 from two_servers_trial import second_server_says, two_servers_quota_trial, two_servers_trial
 
-STATE_MACHINE = ROOT / "tests" / "elicit" / "test_state_machine.py"
+STATE_MACHINE = ROOT / "tests" / "elicitation" / "test_state_machine.py"
 N_EXAMPLES = 20_000
 
 

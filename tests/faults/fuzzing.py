@@ -66,7 +66,7 @@ def _parquet(folder: Path) -> Target:
 
 
 def _picture(folder: Path) -> Target:
-    from sfumato.elicit.pictures import rendered_file
+    from sfumato.elicitation.item_images import rendered_file
     from sfumato.study.study import Upscale
 
     file = folder / "picture.png"
@@ -79,8 +79,8 @@ def _picture(folder: Path) -> Target:
 
 
 def _answer(_folder: Path) -> Target:
-    from sfumato.elicit.kind import Stimulus
-    from sfumato.elicit.kinds import KINDS
+    from sfumato.elicitation.kind import Stimulus
+    from sfumato.elicitation.kinds import KINDS
     from sfumato.study.study import ItemSource, Question, Study, StudyClass
     from sfumato.web.answering import SUBMISSION, decoded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from platform_trial import platform_trial
 
-from sfumato.pay.reconciling import MISMATCHES
+from sfumato.recruitment.reconciliation import MISMATCHES
 
 
 @pytest.mark.parametrize("platform", ["prolific", "mturk"])

@@ -12,7 +12,7 @@ from researcher import Researcher
 from site_client import AskedSite, SiteClient, asked_site
 
 from sfumato.cli.serving import check_https, command
-from sfumato.elicit.items import read_items
+from sfumato.elicitation.items import read_items
 from sfumato.study import read_study
 from sfumato.study.study import ItemSource
 from sfumato.tables.errors import BadSetting, SfumatoError

@@ -15,9 +15,9 @@ from picture_study import write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, asked_site
 
-from sfumato.elicit.arriving import entry_key
-from sfumato.elicit.schema import METADATA
-from sfumato.elicit.steering import password_set
+from sfumato.elicitation.steering import password_set
+from sfumato.recruitment.arriving import entry_key
+from sfumato.store.schema import METADATA
 from sfumato.web.app import DENIALS_NOTED
 from sfumato.web.passwords import hashed
 from sfumato.web.rates import Rate

@@ -14,8 +14,8 @@ from picture_study import write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, Reply, Visit, asked_site
 
-from sfumato.elicit.arriving import entry_key
-from sfumato.elicit.exporting import export
+from sfumato.recruitment.arriving import entry_key
+from sfumato.store.exporting import export
 from sfumato.web.rates import Rate
 
 EXTRA = ("worker_id", "annotator", "created_at", "role", "payment", "id", "study", "passed", "__proto__", "state")

@@ -14,8 +14,8 @@ import pytest
 from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, Visit, asked_site
 
-from sfumato.elicit.intake import Intake
-from sfumato.elicit.steering import extended
+from sfumato.elicitation.answer_intake import Intake
+from sfumato.elicitation.steering import extended
 from sfumato.web.serving import new_links
 
 AT_ONCE = 50

@@ -30,8 +30,8 @@ from schemathesis.specs.openapi.checks import (
 )
 from site_client import AskedSite, asked_site
 
-from sfumato.elicit.arriving import entry_key
-from sfumato.elicit.steering import paused
+from sfumato.elicitation.steering import paused
+from sfumato.recruitment.arriving import entry_key
 from sfumato.web import openapi, studio_access
 from sfumato.web.rates import Rate
 from sfumato.web.serving import LOOPBACK, listening, server_of

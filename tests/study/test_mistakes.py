@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.elicit.checking import check_study
+from sfumato.elicitation.study_check import check_study
 from sfumato.tables.errors import BadStudy, SfumatoError
 
 

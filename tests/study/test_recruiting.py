@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli import group
-from sfumato.elicit.checking import check_study
-from sfumato.elicit.platforms import MTurk, Prolific, platform_of
-from sfumato.pay import Brier, check_bonus, rule_of
+from sfumato.elicitation.study_check import check_study
+from sfumato.recruitment import MTurk, Prolific, platform_of
+from sfumato.recruitment.pay import Brier, check_bonus, rule_of
 from sfumato.study import read_study
 from sfumato.study.study import Bonus, Recruiting
 from sfumato.tables.errors import BadStudy, SfumatoError

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from sfumato.elicit.beginning import begin_study
-from sfumato.elicit.checking import check_study
-from sfumato.elicit.kinds import KINDS
+from sfumato.elicitation.beginning import begin_study
+from sfumato.elicitation.kinds import KINDS
+from sfumato.elicitation.study_check import check_study
 from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, CannotWrite, UnknownName
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_begun(tmp_path: Path) -> None:
 
 
 def test_checking_loads_neither_numpy_nor_arrow() -> None:
-    code = "import sys, sfumato.elicit.checking, sfumato.elicit.beginning, sfumato.cli.studying\n"
+    code = "import sys, sfumato.elicitation.study_check, sfumato.elicitation.beginning, sfumato.cli.studying\n"
     code += "print(*[name for name in ('numpy', 'pyarrow', 'polars', 'scipy', 'PIL', 'json') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["json"]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from study_server import write_texts_study
 
-from sfumato.elicit import database
-from sfumato.elicit.database import StorePlace, writing_engine
+from sfumato.store import database
+from sfumato.store.database import StorePlace, writing_engine
 
 OLDER = "0002"
 """The version of a store before answers were chained."""

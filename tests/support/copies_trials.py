@@ -17,9 +17,9 @@ from crowd import Crowd
 from measuring import most_bytes
 from study_server import StudyServer
 
-from sfumato.elicit.backing_up import backup
-from sfumato.elicit.database import StorePlace
-from sfumato.elicit.verifying import verify
+from sfumato.store.backup import backup
+from sfumato.store.database import StorePlace
+from sfumato.store.verifying import verify
 from sfumato.tables.errors import SfumatoError
 
 WAIT_SECONDS = 60.0

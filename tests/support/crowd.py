@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 from study_server import write_texts_study
 
-from sfumato.elicit.fieldwork import hash_of
+from sfumato.elicitation.session import hash_of
 from sfumato.web.client import NoReply, Refused, State, Visitor
 
 STORED = (200, 201)

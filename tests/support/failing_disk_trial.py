@@ -15,10 +15,10 @@ from power_cut import Disk, engine_on
 from power_cut_trial import CHECKPOINTS, begun, copied, fieldwork, handles_of, in_memory
 from study_at_work import sent
 
-from sfumato.elicit import writer as writing
-from sfumato.elicit.fieldwork import hash_of
-from sfumato.elicit.standing import Outcome, Sent
-from sfumato.elicit.writer import Writer
+from sfumato.elicitation.participant_state import Outcome, Sent
+from sfumato.elicitation.session import hash_of
+from sfumato.store import writer as writing
+from sfumato.store.writer import Writer
 from sfumato.tables.errors import StoreDown
 
 N_ANSWERS = 8

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
-from sfumato.elicit.database import StorePlace, writing_engine
-from sfumato.elicit.schema import ANSWERED, annotators, answers, items, studies, trials
-from sfumato.elicit.store import IDS_PER_STUDY
+from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.queries import IDS_PER_STUDY
+from sfumato.store.schema import ANSWERED, annotators, answers, items, studies, trials
 from sfumato.study import read_study
 from sfumato.web.serving import opened, store_beside
 

@@ -22,13 +22,13 @@ from typing import Any
 from platform_stub import FAULTS, PlatformStub
 from study_at_work import AtWork, Someone, at_work, items_named, plain_study
 
-from sfumato.elicit.arriving import arrived, checked, entry_key, note_check, unchecked
-from sfumato.elicit.database import StorePlace
-from sfumato.elicit.platforms import platform_of
-from sfumato.elicit.platforms.calling import Line
-from sfumato.elicit.platforms.platform import Arrival
-from sfumato.pay.asking import Sources, caller_for, pay, reconcile
-from sfumato.pay.paying import Payment
+from sfumato.recruitment import platform_of
+from sfumato.recruitment.arriving import arrived, checked, entry_key, note_check, unchecked
+from sfumato.recruitment.asking import Sources, caller_for, pay, reconcile
+from sfumato.recruitment.payment import Payment
+from sfumato.recruitment.platform import Arrival
+from sfumato.recruitment.platform_api import Line
+from sfumato.store.database import StorePlace
 from sfumato.study.study import Bonus, Pay, People, Recruiting, Study
 
 SUBMITTED = {"prolific": "AWAITING REVIEW", "mturk": "Submitted"}

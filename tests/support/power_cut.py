@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
-from sfumato.elicit import database
+from sfumato.store import database
 
 SECTOR = 512
 NUMBERS = {

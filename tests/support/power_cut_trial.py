@@ -18,13 +18,13 @@ import sqlalchemy as sa
 from power_cut import Disk, engine_on
 from study_at_work import items_named, plain_study, sent
 
-from sfumato.elicit import database
-from sfumato.elicit.backing_up import copy_file
-from sfumato.elicit.database import StorePlace, writing_engine
-from sfumato.elicit.fieldwork import Fieldwork, hash_of
-from sfumato.elicit.kinds import kinds_of
-from sfumato.elicit.verifying import verify
-from sfumato.elicit.writer import Writer
+from sfumato.elicitation.kinds import kinds_of
+from sfumato.elicitation.session import Fieldwork, hash_of
+from sfumato.store import database
+from sfumato.store.backup import copy_file
+from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.verifying import verify
+from sfumato.store.writer import Writer
 from sfumato.study.study import People
 from sfumato.tables.errors import SfumatoError, StoreDown
 from sfumato.tables.files.replacing import replacing

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from crowd import STORED, impatient, new_answer
 from study_server import StudyServer, write_texts_study
 
-from sfumato.elicit.database import StorePlace, reading_engine
-from sfumato.elicit.fieldwork import hash_of
+from sfumato.elicitation.session import hash_of
+from sfumato.store.database import StorePlace, reading_engine
 from sfumato.web.client import State, Visitor
 
 LEASE_SECONDS = 2.0

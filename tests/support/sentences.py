@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import sfumato
-from sfumato.elicit.kind import folder_of
-from sfumato.elicit.kinds import KINDS
+from sfumato.elicitation.kind import folder_of
+from sfumato.elicitation.kinds import KINDS
 
 PACKAGE = Path(sfumato.__file__).parent
 FORMS = {"zero", "one", "two", "few", "many", "other"}

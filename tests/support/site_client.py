@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import sqlalchemy as sa
 
-from sfumato.elicit.schema import METADATA
+from sfumato.store.schema import METADATA
 from sfumato.study import read_study
 from sfumato.study.study import Study
 from sfumato.web.app import application

@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from sfumato.elicit.assignment import Guide
-from sfumato.elicit.database import StorePlace, writing_engine
-from sfumato.elicit.fieldwork import Clock, Fieldwork, hash_of
-from sfumato.elicit.kind import Stimulus
-from sfumato.elicit.kinds import kinds_of
-from sfumato.elicit.record import Record
-from sfumato.elicit.standing import Outcome, Sent, Shown, Standing
-from sfumato.elicit.writer import Writer
+from sfumato.elicitation.assignment import Guide
+from sfumato.elicitation.kind import Stimulus
+from sfumato.elicitation.kinds import kinds_of
+from sfumato.elicitation.participant_state import Outcome, Sent, Shown, Standing
+from sfumato.elicitation.session import Clock, Fieldwork, hash_of
+from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.interaction_record import Record
+from sfumato.store.writer import Writer
 from sfumato.study.study import ItemSource, Limits, People, Question, Study, StudyClass
 
 T = TypeVar("T")

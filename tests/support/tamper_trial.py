@@ -11,10 +11,10 @@ from typing import Any
 import sqlalchemy as sa
 from study_at_work import at_work, items_named, plain_study
 
-from sfumato.elicit import chain
-from sfumato.elicit.database import StorePlace, writing_engine
-from sfumato.elicit.schema import annotators, answers, trials
-from sfumato.elicit.verifying import verify
+from sfumato.store import chain
+from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.schema import annotators, answers, trials
+from sfumato.store.verifying import verify
 from sfumato.study.study import People
 
 N_PEOPLE, N_EACH = 3, 8

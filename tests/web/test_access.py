@@ -13,11 +13,11 @@ from researcher import Researcher
 from site_client import AskedSite, Reply, Visit, asked_site
 from starlette.routing import Mount, Route
 
-from sfumato.elicit.arriving import entry_key
-from sfumato.elicit.beginning import begin_study
-from sfumato.elicit.kinds import KINDS
-from sfumato.elicit.links import is_signed, new_secret, new_token
-from sfumato.elicit.steering import password_set, paused
+from sfumato.elicitation.beginning import begin_study
+from sfumato.elicitation.kinds import KINDS
+from sfumato.elicitation.participant_link import is_signed, new_secret, new_token
+from sfumato.elicitation.steering import password_set, paused
+from sfumato.recruitment.arriving import entry_key
 from sfumato.web.app import routes
 from sfumato.web.desk import Desk
 from sfumato.web.passwords import hashed
@@ -191,7 +191,7 @@ def test_every_route_tells_every_role_what_the_table_says(roles: Roles, route: t
 def test_a_door_left_open_is_found(roles: Roles, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the guard of the researcher's page, and with links of any signature, the table no longer holds.
     monkeypatch.setattr(Desk, "researcher", lambda *_, **__: Session("link", 0.0, 0.0))
-    monkeypatch.setattr("sfumato.elicit.fieldwork.is_signed", lambda *_: True)
+    monkeypatch.setattr("sfumato.elicitation.session.is_signed", lambda *_: True)
     open_doors = [("GET", "/studio/state"), ("POST", "/studio/pause"), ("GET", "/s/{token}")]
     for route in open_doors:
         assert tuple(roles.ask(role, *route) for role in ROLES) != ACCESS[route], route

@@ -15,11 +15,11 @@ import pytest
 import sqlalchemy as sa
 from study_at_work import LEASE, AtWork, Someone, items_named, plain_study, sent
 
-from sfumato.elicit.assignment import Heard, Pick
-from sfumato.elicit.record import Record
-from sfumato.elicit.standing import Sent
+from sfumato.elicitation.assignment import Heard, Pick
+from sfumato.elicitation.participant_state import Sent
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.indices import Known
+from sfumato.store.interaction_record import Record
 from sfumato.study.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.web.adaptive import AdaptiveGuide, rule_of

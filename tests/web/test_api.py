@@ -328,7 +328,7 @@ def test_when_the_store_fails_nothing_is_acknowledged_and_trying_again_helps(
 ) -> None:
     body = person.body(CAT)
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.elicit.store.flush", broken)
+        patched.setattr("sfumato.store.queries.flush", broken)
         reply = person.submit(body)
     assert (reply.status, reply.json["code"], reply.header("retry-after")) == (503, "store-down", "1")
     assert "secret" not in reply.text
@@ -341,7 +341,7 @@ def test_when_too_many_wait_one_is_asked_to_come_back_before_anything_is_read(
 ) -> None:
     body = person.body(CAT)
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.elicit.writer.MOST_WAITING", 0)
+        patched.setattr("sfumato.store.writer.MOST_WAITING", 0)
         replies = [person.submit(body), person.submit({"not": "an answer"}), person.step("state")]
     assert [(reply.status, reply.json["code"]) for reply in replies] == [(503, "busy")] * 3
     assert {reply.header("retry-after") for reply in replies} <= {"1", "2", "3"}

@@ -335,7 +335,7 @@ def test_the_platform_is_asked_once_about_each_visit(
 def test_a_platform_that_is_down_keeps_nobody_out(
     asked: AskedSite, monkeypatch: pytest.MonkeyPatch, me: tuple[str, str]
 ) -> None:
-    monkeypatch.setattr("sfumato.elicit.platforms.calling.FIRST_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("sfumato.recruitment.platform_api.FIRST_PAUSE_SECONDS", 0.0)
     monkeypatch.setenv("SFUMATO_PROLIFIC_TOKEN", "t")
     monkeypatch.setenv("SFUMATO_PROLIFIC_API", "http://127.0.0.1:9")
     assert through(arrives(asked, prolific(*me))).state()["code"] == CODES["completed"]
@@ -357,7 +357,7 @@ def test_the_id_stands_in_its_table_and_nowhere_else(
 
 
 def test_no_export_has_the_id(asked: AskedSite, tmp_path: Path, me: tuple[str, str]) -> None:
-    from sfumato.elicit.exporting import export
+    from sfumato.store.exporting import export
 
     through(arrives(asked, prolific(*me)))
     for name in ("a.csv", "a.parquet"):

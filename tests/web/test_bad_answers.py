@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from site_client import AskedSite, asked_site
 
-from sfumato.elicit.kinds import KINDS
+from sfumato.elicitation.kinds import KINDS
 from sfumato.study.study import ItemSource, People, Question, Study, StudyClass
 
 LONG = "x" * 10_000

@@ -19,10 +19,10 @@ from sentences import PACKAGE, asked_for, differences, flaws, leaves, left_in, p
 from site_client import AskedSite, asked_site
 from sqlalchemy.exc import OperationalError
 
-from sfumato.elicit.kinds import KINDS
-from sfumato.elicit.kinds.choice.kind import Choice
-from sfumato.elicit.kinds.tokens.kind import Tokens
-from sfumato.pay import BONUS_RULES
+from sfumato.elicitation.kinds import KINDS
+from sfumato.elicitation.kinds.choice.kind import Choice
+from sfumato.elicitation.kinds.tokens.kind import Tokens
+from sfumato.recruitment.pay import BONUS_RULES
 from sfumato.study import read_study
 from sfumato.study.study import LANGUAGES, Bonus, Framing, Pay, Study
 from sfumato.tables.errors import BadStudy, NotNow, StoreDown
@@ -120,7 +120,11 @@ def test_every_key_is_asked_for() -> None:
 
 
 def test_every_error_with_words_of_its_own_is_raised_somewhere() -> None:
-    code = "".join(path.read_text() for folder in ("elicit", "web") for path in (PACKAGE / folder).rglob("*.py"))
+    code = "".join(
+        path.read_text()
+        for folder in ("elicitation", "store", "recruitment", "web")
+        for path in (PACKAGE / folder).rglob("*.py")
+    )
     for name in texts_in("en").sentences["errors"]:
         assert f'"{name}"' in code, name
 
@@ -220,7 +224,7 @@ def test_a_rule_that_no_catalogue_knows_is_told_in_its_own_words(
         name: ClassVar[str] = "coin"
         said: ClassVar[str] = "The bonus is thrown for."
 
-    monkeypatch.setattr("sfumato.pay.BONUS_RULES", (*BONUS_RULES, Coin))
+    monkeypatch.setattr("sfumato.recruitment.pay.BONUS_RULES", (*BONUS_RULES, Coin))
     study = replace(read_study(write_picture_study(tmp_path)), pay=Pay(2.5, "EUR", bonus=Bonus("coin", 1.0)))
     assert "The bonus is thrown for." in (texts_in("de").bonus(study) or "")
 
@@ -434,7 +438,7 @@ from pathlib import Path
 read = []
 loads = tomllib.loads
 tomllib.loads = lambda text: read.append(text[:60]) or loads(text)
-from sfumato.elicit.standing import Welcome
+from sfumato.elicitation.participant_state import Welcome
 from sfumato.study import read_study
 from sfumato.web.serving import opened
 study = read_study(Path({str(tmp_path)!r}))

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from picture_study import HUSHED, write_picture_study
 from site_client import AskedSite, Visit, asked_site
 
-from sfumato.elicit.arriving import entry_key
-from sfumato.elicit.database import StorePlace, writing_engine
-from sfumato.elicit.links import DAY_MS, new_token
-from sfumato.elicit.schema import annotators
+from sfumato.elicitation.participant_link import DAY_MS, new_token
+from sfumato.recruitment.arriving import entry_key
+from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.schema import annotators
 from sfumato.study.study import LANGUAGES
 from sfumato.web.language import texts_in
 

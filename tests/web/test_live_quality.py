@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.cli import group
-from sfumato.elicit.database import StorePlace
-from sfumato.elicit.field_store import what_was_said
-from sfumato.elicit.store import stimuli
 from sfumato.label.rules import IdenticalRuns, TooFast, rules_of
+from sfumato.store.database import StorePlace
+from sfumato.store.queries import stimuli
+from sfumato.store.researcher_queries import what_was_said
 from sfumato.study import read_study
 from sfumato.study.study import Check, People, Quality, Region
 from sfumato.tables.errors import BadStudy

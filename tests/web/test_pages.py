@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from site_client import AskedSite, asked_site
 
-from sfumato.elicit.kinds import KINDS
+from sfumato.elicitation.kinds import KINDS
 from sfumato.study.study import ComprehensionQuestion, ItemSource, Pay, PracticeItem, Question, Study, StudyClass
 from sfumato.web.site import MARKDOWN
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from study_at_work import plain_study
 
-from sfumato.elicit.kind import Item
+from sfumato.elicitation.kind import Item
 from sfumato.plan.plan_file import Plan
 from sfumato.study.study import Adaptive, Assignment, Deeper, PracticeItem, Question
 from sfumato.tables.errors import BadSetting

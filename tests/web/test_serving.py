@@ -211,7 +211,7 @@ def test_serving_loads_no_tables(study: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from sfumato.cli.serving import command
-from sfumato.elicit.standing import Welcome
+from sfumato.elicitation.participant_state import Welcome
 from sfumato.study import read_study
 from sfumato.web.serving import LOOPBACK, opened, server_of
 with opened(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:

@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from study_stub import StudyStub
 
 from sfumato import SoftLabels
-from sfumato.elicit.kind import Item, Stimulus
-from sfumato.elicit.kinds import KINDS, kind_of
-from sfumato.elicit.simulated import SimulatedAnnotator, Truth, drawn_annotators
+from sfumato.elicitation.kind import Item, Stimulus
+from sfumato.elicitation.kinds import KINDS, kind_of
+from sfumato.elicitation.simulated_annotator import SimulatedAnnotator, Truth, drawn_annotators
 from sfumato.study.study import ComprehensionQuestion, ItemSource, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NoReply
 from sfumato.web import simulation
@@ -72,7 +72,7 @@ def test_every_kind_is_answered_to_the_end(kind: type) -> None:
 def test_what_is_recorded_could_be_a_persons() -> None:
     import msgspec
 
-    from sfumato.elicit.record import Record
+    from sfumato.store.interaction_record import Record
 
     with stub_for(study()) as stub:
         run(stub, study(), [SimulatedAnnotator(median_seconds=5.0)] * 30)

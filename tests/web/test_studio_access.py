@@ -21,7 +21,7 @@ from researcher import Researcher, cookie_of
 from site_client import AskedSite, SiteClient, asked_site
 from study_server import StudyServer, write_texts_study
 
-from sfumato.elicit import steering
+from sfumato.elicitation import steering
 from sfumato.study import read_study
 from sfumato.tables.errors import BadSetting
 from sfumato.web.app import application

@@ -23,10 +23,10 @@ from site_client import AskedSite, Visit, asked_site
 from study_server import write_texts_study
 
 from sfumato.agreement import agreement
-from sfumato.elicit import field_store
-from sfumato.elicit.erasing import erased
-from sfumato.elicit.exporting import export
+from sfumato.elicitation.erasing import erased
 from sfumato.label import Tokens
+from sfumato.store import researcher_queries
+from sfumato.store.exporting import export
 from sfumato.study import read_study
 from sfumato.tables.annotations import Annotations
 from sfumato.web import studio_books
@@ -379,14 +379,14 @@ def test_times_are_a_sample_where_there_are_very_many() -> None:
 
 def test_a_look_reads_only_what_is_new(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    real = field_store.answers_since
+    real = researcher_queries.answers_since
 
     def counted(*arguments: Any) -> Iterator[Any]:
         rows = list(real(*arguments))
         read.append(len(rows))
         yield from rows
 
-    monkeypatch.setattr(field_store, "answers_since", counted)
+    monkeypatch.setattr(researcher_queries, "answers_since", counted)
     books = Books(crowd.asked.site.place, crowd.asked.study, crowd.asked.site.number)
     for n_people in (3, 0, 1):
         crowd.comes(n_people)
@@ -426,7 +426,7 @@ def test_a_store_that_cannot_be_read_is_said(crowd: Crowd, monkeypatch: pytest.M
     before = researcher.figures()
     assert before["trouble"] is None
     with monkeypatch.context() as broken:
-        broken.setattr(field_store, "quotas", _raise)
+        broken.setattr(researcher_queries, "quotas", _raise)
         during = researcher.figures()
     assert during["trouble"]
     assert during["progress"] == before["progress"]

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import output_option
 from sfumato.cli.showing import say_written
-from sfumato.cli.stores import store_named
+from sfumato.store.stores import store_named
 
 
 @click.command("backup")
@@ -25,8 +25,8 @@ def command(store: str, output: Path) -> None:
     from sfumato.cli.serving import missing_extra
 
     try:
-        from sfumato.elicit.backing_up import backup
-        from sfumato.elicit.database import StorePlace
+        from sfumato.store.backup import backup
+        from sfumato.store.database import StorePlace
     except ImportError as error:
         raise missing_extra(error) from error
     copied = backup(StorePlace.of(store_named(store)), output)

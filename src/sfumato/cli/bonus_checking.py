@@ -9,6 +9,6 @@ from sfumato.study.study import Study
 def check_bonus(study: Study, mistakes: Mistakes) -> None:
     """Note what is wrong with `[pay.bonus]`, if there is one."""
     if study.pay is not None and study.pay.bonus is not None:
-        from sfumato.pay import check_bonus as check
+        from sfumato.recruitment.pay import check_bonus as check
 
         check(study, mistakes)

@@ -23,13 +23,13 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     People are pseudonyms. A codebook that says what every field means is written beside the output.
     """
     try:
-        from sfumato.elicit.database import StorePlace
-        from sfumato.elicit.exporting import export
+        from sfumato.store.database import StorePlace
+        from sfumato.store.exporting import export
         from sfumato.web.serving import store_beside
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.elicit.codebook import codebook
-    from sfumato.elicit.kinds import kinds_of
+    from sfumato.elicitation.codebook import codebook
+    from sfumato.elicitation.kinds import kinds_of
     from sfumato.study import read_study
     from sfumato.study.study import ABOUT_ONE_ITEM
     from sfumato.tables.files.replacing import replacing

@@ -198,7 +198,7 @@ def _enough(target: float | None, share: float | None, probability: float) -> En
 def _checked(study: Path | None) -> Any:
     if study is None:
         return None
-    from sfumato.elicit.checking import check_study
+    from sfumato.elicitation.study_check import check_study
 
     return check_study(study, pictures=False)
 

@@ -13,7 +13,7 @@ from sfumato.tables.errors import BadSetting, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-    from sfumato.elicit.checking import Checked
+    from sfumato.elicitation.study_check import Checked
     from sfumato.plan.costs import CostModel
     from sfumato.plan.deciding import Deepened
     from sfumato.plan.pilot import Pilot
@@ -205,8 +205,8 @@ def _answers_so_far(checked: Checked, store: str | None) -> Annotations | None:
     from sfumato.tables.annotations import Annotations
 
     try:
-        from sfumato.elicit.database import StorePlace
-        from sfumato.elicit.exporting import export
+        from sfumato.store.database import StorePlace
+        from sfumato.store.exporting import export
         from sfumato.web.serving import store_beside
     except ImportError as error:
         raise missing_extra(error) from error

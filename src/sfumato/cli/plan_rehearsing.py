@@ -85,8 +85,8 @@ def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator
 
 
 def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator) -> Crowd:
-    from sfumato.elicit.checking import check_study
-    from sfumato.elicit.simulated import Truth, drawn_annotators
+    from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
+    from sfumato.elicitation.study_check import check_study
     from sfumato.plan.crowds import JUDGES, SimulatedCrowd
     from sfumato.tables.soft_labels import SoftLabels
 

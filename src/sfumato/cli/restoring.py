@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import PATH
 from sfumato.cli.showing import printable
-from sfumato.cli.stores import store_named
+from sfumato.store.stores import store_named
 
 
 @click.command("restore")
@@ -24,8 +24,8 @@ def command(backup: Path, store: str) -> None:
     from sfumato.cli.serving import missing_extra
 
     try:
-        from sfumato.elicit.backing_up import restore
-        from sfumato.elicit.database import StorePlace
+        from sfumato.store.backup import restore
+        from sfumato.store.database import StorePlace
     except ImportError as error:
         raise missing_extra(error) from error
     place = StorePlace.of(store_named(store))

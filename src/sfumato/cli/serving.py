@@ -17,8 +17,8 @@ from sfumato.cli.showing import printable
 from sfumato.tables.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from sfumato.elicit.checking import Checked
-    from sfumato.elicit.kind import Item
+    from sfumato.elicitation.kind import Item
+    from sfumato.elicitation.study_check import Checked
     from sfumato.study.study import Study
     from sfumato.web.site import Site
 
@@ -64,7 +64,7 @@ def command(
         from sfumato.web.serving import LOOPBACK, listening, opened, serve
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.elicit.checking import check_study
+    from sfumato.elicitation.study_check import check_study
 
     check_public(host, public, LOOPBACK)
     check_https(public, proxy, plain_http)
@@ -120,7 +120,7 @@ def read_line(file: Path) -> str:
 
 def set_password(site: Site, hashed: str) -> None:
     """Keep the password with the study."""
-    from sfumato.elicit.steering import password_set
+    from sfumato.elicitation.steering import password_set
 
     site.writer.run(lambda work: password_set(work, hashed, "terminal"))
 

@@ -16,8 +16,8 @@ from sfumato.cli.showing import bar, say_written
 from sfumato.tables.errors import BadSetting, Where
 
 if TYPE_CHECKING:
-    from sfumato.elicit.kind import Item
-    from sfumato.elicit.simulated import Truth
+    from sfumato.elicitation.kind import Item
+    from sfumato.elicitation.simulated_annotator import Truth
     from sfumato.label.simulated import SimulatedTopTwo
     from sfumato.study.study import Study
     from sfumato.web.simulation import Summary
@@ -73,9 +73,9 @@ def command(
     import numpy as np
 
     from sfumato.cli.serving import asked_as_planned
-    from sfumato.elicit.checking import check_study
-    from sfumato.elicit.database import StorePlace
-    from sfumato.elicit.simulated import drawn_annotators
+    from sfumato.elicitation.simulated_annotator import drawn_annotators
+    from sfumato.elicitation.study_check import check_study
+    from sfumato.store.database import StorePlace
     from sfumato.web.client import Visitor
     from sfumato.web.simulation import check_visit, simulate, stimuli_in
 
@@ -100,7 +100,7 @@ def command(
 
 
 def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
-    from sfumato.elicit.simulated import Truth
+    from sfumato.elicitation.simulated_annotator import Truth
 
     if path is None:
         return Truth.built_in(study.class_names, items)
@@ -111,7 +111,7 @@ def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
 
 def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:
     """How CIFAR-10S annotators would answer, where the study asks what they were asked."""
-    from sfumato.elicit.kinds.top_two.kind import TopTwo
+    from sfumato.elicitation.kinds.top_two.kind import TopTwo
 
     # Such people know no other form.
     if any(question.kind != TopTwo.name for question in study.questions):

@@ -33,8 +33,8 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
     The pooled label is the mean over forms of their mean beliefs, the answers being scored left out.
     """
     try:
-        from sfumato.elicit.arms import answers_by_arm
-        from sfumato.elicit.database import StorePlace
+        from sfumato.store.arms import answers_by_arm
+        from sfumato.store.database import StorePlace
         from sfumato.web.serving import store_beside
     except ImportError as error:
         raise missing_extra(error) from error

@@ -15,9 +15,9 @@ from sfumato.cli.serving import STORE_HELP, missing_extra
 from sfumato.cli.showing import printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.pay.asking import Sources
-    from sfumato.pay.paying import Changed, Payments
-    from sfumato.pay.reconciling import Case, Reconciliation
+    from sfumato.recruitment.asking import Sources
+    from sfumato.recruitment.payment import Changed, Payments
+    from sfumato.recruitment.reconciliation import Case, Reconciliation
     from sfumato.study.study import Study
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -61,7 +61,7 @@ def reconcile(
     Nothing is approved, rejected, paid or changed, here or there. Without the platform's list only what is known here
     is told.
     """
-    from sfumato.pay.asking import reconcile as reconciled
+    from sfumato.recruitment.asking import reconcile as reconciled
 
     asked = _read(study, output)
     given = _given(asked, submissions, ask_platform, screening)
@@ -91,8 +91,8 @@ def pay(
 
     Nothing is sent: you pay. One row a person and reason, each with a key that is the same in every run.
     """
-    from sfumato.pay.asking import pay as payments_of
-    from sfumato.pay.paying import read_paid
+    from sfumato.recruitment.asking import pay as payments_of
+    from sfumato.recruitment.payment import read_paid
 
     asked = _read(study, output)
     earlier = read_paid(paid)
@@ -117,7 +117,7 @@ def _read(path: Path, output: Path | None) -> Study:
 
 def _place(study: Study, store: str | None) -> Any:
     try:
-        from sfumato.elicit.database import StorePlace
+        from sfumato.store.database import StorePlace
         from sfumato.web.serving import store_beside
     except ImportError as error:
         raise missing_extra(error) from error
@@ -125,7 +125,7 @@ def _place(study: Study, store: str | None) -> Any:
 
 
 def _given(study: Study, submissions: Path | None, ask_platform: bool, screening: Path | None) -> Sources:
-    from sfumato.pay.asking import Sources, caller_for
+    from sfumato.recruitment.asking import Sources, caller_for
 
     return Sources(submissions, caller_for(study, os.environ) if ask_platform else None, screening)
 
@@ -147,15 +147,15 @@ def _show_people(found: Reconciliation) -> None:
 
 
 def _by_outcome(found: Reconciliation) -> dict[str, list[Case]]:
-    from sfumato.elicit.participants import OUTCOMES
-    from sfumato.pay.reconciling import NOT_HERE
+    from sfumato.recruitment.reconciliation import NOT_HERE
+    from sfumato.recruitment.turnout import OUTCOMES
 
     by = {outcome: [case for case in found.cases if case.outcome == outcome] for outcome in (*OUTCOMES, NOT_HERE)}
     return {outcome: own for outcome, own in by.items() if own}
 
 
 def _show_mismatches(found: Reconciliation) -> None:
-    from sfumato.pay.reconciling import MISMATCHES
+    from sfumato.recruitment.reconciliation import MISMATCHES
 
     wrong = [(case, code) for case in found.cases for code in case.mismatches.split()]
     click.secho(f"{len(wrong) or 'no'} mismatch{'es' * (len(wrong) != 1)}", bold=True)
@@ -168,7 +168,7 @@ def _show_mismatches(found: Reconciliation) -> None:
 
 
 def _show_payments(found: Payments, study: Study, n_paid: int) -> None:
-    from sfumato.pay.paying import BASE, BONUS, PART
+    from sfumato.recruitment.payment import BASE, BONUS, PART
 
     assert study.pay is not None
     currency = study.pay.currency

@@ -20,7 +20,7 @@ from sfumato.cli.study_paying import pay, reconcile
 from sfumato.study.study import Assignment, Framing
 
 if TYPE_CHECKING:
-    from sfumato.elicit.checking import Checked
+    from sfumato.elicitation.study_check import Checked
 
 
 @click.group("study")
@@ -38,7 +38,7 @@ def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: boo
 
     A study.toml that is there already is never touched.
     """
-    from sfumato.elicit.beginning import begin_study
+    from sfumato.elicitation.beginning import begin_study
 
     file = begin_study(folder, kind_name, classes, demo=demo)
     say_written(file, "a study file")
@@ -56,7 +56,7 @@ def check(study: Path) -> None:
 
     Every picture is opened. Ends with exit code 2 where there is a mistake.
     """
-    from sfumato.elicit.checking import check_study
+    from sfumato.elicitation.study_check import check_study
 
     checked = check_study(study, also=(check_bonus, check_rules))
     asked_as_planned(checked, None)

@@ -21,8 +21,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.demo.digits import SEED
-from sfumato.elicit.chance import Chance
-from sfumato.elicit.simulated import Asked, Response, Truth
+from sfumato.elicitation.secure_random import Chance
+from sfumato.elicitation.simulated_annotator import Asked, Response, Truth
 from sfumato.tables.errors import BadSetting, Where
 from sfumato.tables.files import read_arrays
 from sfumato.tables.settings import at_least

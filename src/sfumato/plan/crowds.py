@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.elicit.kind import Stimulus
-from sfumato.elicit.kinds import kind_named
-from sfumato.elicit.simulated import Annotator, Asked, Truth
+from sfumato.elicitation.kind import Stimulus
+from sfumato.elicitation.kinds import kind_named
+from sfumato.elicitation.simulated_annotator import Annotator, Asked, Truth
 from sfumato.plan.labelled import labelled
 from sfumato.study.study import Question, Study
 from sfumato.tables.annotations import Annotations

@@ -1,8 +1,9 @@
 """Deepening: what the deeper form would have said of every answer, from those it was opened for.
 
 It opens for who is not sure, and where people disagree: the mean of what it says is the mean of doubtful answers.
-Every answer has the probability with which it opened (`sfumato.elicit.depth`), so weighing by its inverse tells what
-everybody would have said. It is assumed that the choice before it changes nothing of what people then say in the form.
+Every answer has the probability with which it opened (`sfumato.elicitation.deeper_form`), so weighing by its inverse
+tells what everybody would have said. It is assumed that the choice before it changes nothing of what people then say
+in the form.
 """
 
 from __future__ import annotations

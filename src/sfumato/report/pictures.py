@@ -19,7 +19,7 @@ from sfumato.tables.files.png import png_bytes
 from sfumato.tables.inputs import Inputs
 
 if TYPE_CHECKING:
-    from sfumato.elicit.kind import Item
+    from sfumato.elicitation.kind import Item
 
 LARGEST = 96
 """Pixels of a picture's longer side; larger ones are made smaller."""
@@ -74,7 +74,7 @@ def smaller(picture: UInt8[np.ndarray, "height width *channels"]) -> UInt8[np.nd
 
 
 def _of_study(items: Sequence[str], study: Study) -> list[Look]:
-    from sfumato.elicit.items import read_items
+    from sfumato.elicitation.items import read_items
 
     if study.items.npz is not None:
         return looks_of(items, Inputs.read(study.items.npz)) if study.items.npz.exists() else [NOTHING] * len(items)
@@ -92,7 +92,7 @@ def _of_item(item: Item) -> Look:
         return NOTHING
     from PIL import Image
 
-    from sfumato.elicit.pictures import rendered_file
+    from sfumato.elicitation.item_images import rendered_file
 
     try:
         whole = rendered_file(item.picture, Upscale.NONE, 0)

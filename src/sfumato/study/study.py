@@ -227,7 +227,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Bonus:
-    """What answers earn beside the base: up to `most` a person, by the rule named (`sfumato.pay`) and its settings.
+    """What answers earn beside the base: up to `most` a person, by the rule named and its settings.
 
     Somebody whose answers score `floor` or less (0 to 1) earns nothing, who scores 1 earns `most`; in between it goes
     up in a straight line.

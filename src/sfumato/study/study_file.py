@@ -1,6 +1,6 @@
 """`study.toml` as a Study: what each table may hold, and what must be true of it.
 
-Only what the file itself says is checked here; `sfumato.elicit.checking` looks at the items and the kind as well.
+Only what the file itself says is checked here; `sfumato.elicitation.study_check` also looks at items and kind.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.elicit.assignment import Heard, Pick
-from sfumato.elicit.kinds import kinds_of
+from sfumato.elicitation.assignment import Heard, Pick
+from sfumato.elicitation.kinds import kinds_of
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.depth import RISKS, Form
 from sfumato.plan.indices import Index, Known, Lead, index_named

@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sfumato.elicit.fieldwork import Fieldwork, hash_of
-from sfumato.elicit.record import Record
-from sfumato.elicit.standing import Sent, Standing
+from sfumato.elicitation.participant_state import Sent, Standing
+from sfumato.elicitation.session import Fieldwork, hash_of
+from sfumato.store.interaction_record import Record
 from sfumato.tables.errors import InvalidAnswer, SfumatoError
 from sfumato.web.replies import ENCODE, Fault, Json, refusal
 from sfumato.web.site import Site

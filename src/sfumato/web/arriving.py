@@ -14,11 +14,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sfumato.elicit.arriving import arrived, checked, is_entry, note_check, unchecked
-from sfumato.elicit.fieldwork import no_such_link
-from sfumato.elicit.platforms.calling import Caller
-from sfumato.elicit.platforms.platform import Platform
-from sfumato.elicit.standing import Welcome
+from sfumato.elicitation.participant_state import Welcome
+from sfumato.elicitation.session import no_such_link
+from sfumato.recruitment.arriving import arrived, checked, is_entry, note_check, unchecked
+from sfumato.recruitment.platform import Platform
+from sfumato.recruitment.platform_api import Caller
 from sfumato.tables.errors import NotThere, SfumatoError
 from sfumato.web.pages import language_of, too_many
 from sfumato.web.rates import TooMany

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.elicit.kind import Kind, label_of
+from sfumato.elicitation.kind import Kind, label_of
 from sfumato.plan.labelled import labelled
 from sfumato.tables.annotations import Annotations
 

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 from jaxtyping import Bool
 
-from sfumato.elicit.kind import label_of
-from sfumato.elicit.kinds import kinds_of
+from sfumato.elicitation.kind import label_of
+from sfumato.elicitation.kinds import kinds_of
 from sfumato.label.screening import JudgedChecks
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations

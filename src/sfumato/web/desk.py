@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
-from sfumato.elicit import field_store, steering
+from sfumato.elicitation import steering
+from sfumato.store import researcher_queries
 from sfumato.tables.errors import NotThere, StoreDown
 from sfumato.web.rates import Rate
 from sfumato.web.sessions import NotEntered, Session, Sessions
@@ -63,7 +64,7 @@ class Desk:
     def told_of(self, number: int) -> dict[str, Any]:
         """What the page says of an item: its id, its text or that there is a picture."""
         with self._site.reader.connect() as connection:
-            stimulus = field_store.item_numbered(connection, self._site.number, number)
+            stimulus = researcher_queries.item_numbered(connection, self._site.number, number)
         if stimulus is None:
             raise NotThere("found no such item", expected="an item", fix="reload the page", code="unknown-item")
         item = self._site.items.get(stimulus.item)

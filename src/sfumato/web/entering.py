@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.elicit.arriving import entry_key
-from sfumato.elicit.database import StorePlace, is_store, reading_engine
-from sfumato.elicit.platforms import platform_of
-from sfumato.elicit.store import secret_of
+from sfumato.recruitment import platform_of
+from sfumato.recruitment.arriving import entry_key
+from sfumato.store.database import StorePlace, is_store, reading_engine
+from sfumato.store.queries import secret_of
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, Where
 from sfumato.web.serving import opened, store_beside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.elicit.kinds import kinds_of
+from sfumato.elicitation.kinds import kinds_of
 from sfumato.study.study import Region, Study
 from sfumato.web.believed import believed
 

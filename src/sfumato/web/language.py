@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from markupsafe import Markup
 
-from sfumato.elicit.kind import Kind
+from sfumato.elicitation.kind import Kind
 from sfumato.study.study import LANGUAGES, Framing, Study
 from sfumato.tables.errors import SfumatoError
 
@@ -92,7 +92,7 @@ class Texts:
         if bonus.rule in self.sentences["bonus"]:
             said.append(self.say(f"bonus.{bonus.rule}"))
         else:
-            from sfumato.pay import rule_of
+            from sfumato.recruitment.pay import rule_of
 
             said.append(getattr(rule_of(study), "said", ""))
         if bonus.floor:

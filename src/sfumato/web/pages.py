@@ -9,13 +9,13 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from sfumato.elicit import store
-from sfumato.elicit.decoding import DECODER
-from sfumato.elicit.fieldwork import Fieldwork, hash_of
-from sfumato.elicit.kind import Stimulus, folder_of
-from sfumato.elicit.kinds import KINDS
-from sfumato.elicit.links import LinkEnded, oldest_that_holds
-from sfumato.elicit.pictures import Picture, blended, rendered
+from sfumato.elicitation.image_decoder import DECODER
+from sfumato.elicitation.item_images import Picture, blended, rendered
+from sfumato.elicitation.kind import Stimulus, folder_of
+from sfumato.elicitation.kinds import KINDS
+from sfumato.elicitation.participant_link import LinkEnded, oldest_that_holds
+from sfumato.elicitation.session import Fieldwork, hash_of
+from sfumato.store import queries
 from sfumato.study.study import Entry
 from sfumato.tables.errors import NotNow, NotThere, SfumatoError
 from sfumato.web.language import chosen, texts_in
@@ -100,7 +100,7 @@ async def health(request: Request) -> Response:
 
     def look() -> None:
         with site.reader.connect() as connection:
-            store.study_names(connection)
+            queries.study_names(connection)
 
     await run_in_threadpool(look)
     return Json({"status": "ok"})
@@ -133,7 +133,7 @@ def told(request: Request, error: SfumatoError) -> Response:
 def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:
     since = oldest_that_holds(site.study.limits.link_days, site.clock.steady())
     with site.reader.connect() as connection:
-        stimulus = store.trial_of_annotator(connection, site.number, token_hash, handle, since)
+        stimulus = queries.trial_of_annotator(connection, site.number, token_hash, handle, since)
     return picture_shown(site, stimulus, n)
 
 

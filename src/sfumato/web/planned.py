@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sfumato.elicit.kind import Item
+from sfumato.elicitation.kind import Item
 from sfumato.plan.plan_file import Adaptive as AdaptivePlan
 from sfumato.plan.plan_file import Plan
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study

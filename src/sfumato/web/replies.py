@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from sfumato.elicit.links import LinkEnded
+from sfumato.elicitation.participant_link import LinkEnded
 from sfumato.tables.errors import Busy, InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
 from sfumato.web.rates import TooMany
 from sfumato.web.sessions import NotEntered

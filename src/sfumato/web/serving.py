@@ -15,9 +15,14 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from sfumato.elicit.chance import Chance
-from sfumato.elicit.clock import Clock
-from sfumato.elicit.database import (
+from sfumato.elicitation.clock import Clock
+from sfumato.elicitation.items import read_items
+from sfumato.elicitation.kind import Item
+from sfumato.elicitation.kinds import kinds_of
+from sfumato.elicitation.participant_link import new_token
+from sfumato.elicitation.secure_random import Chance
+from sfumato.elicitation.session import Fieldwork
+from sfumato.store.database import (
     StorePlace,
     is_store,
     make_private,
@@ -25,13 +30,8 @@ from sfumato.elicit.database import (
     reading_engine,
     writing_engine,
 )
-from sfumato.elicit.fieldwork import Fieldwork
-from sfumato.elicit.items import read_items
-from sfumato.elicit.kind import Item
-from sfumato.elicit.kinds import kinds_of
-from sfumato.elicit.links import new_token
-from sfumato.elicit.store import secret_of
-from sfumato.elicit.writer import Writer
+from sfumato.store.queries import secret_of
+from sfumato.store.writer import Writer
 from sfumato.study.study import Assignment, Study
 from sfumato.tables.errors import BadSetting
 from sfumato.web.app import application

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.elicit.kind import Kind, Stimulus
-from sfumato.elicit.kinds import kinds_of
-from sfumato.elicit.simulated import Annotator, Asked, Response, Truth, number_of
+from sfumato.elicitation.kind import Kind, Stimulus
+from sfumato.elicitation.kinds import kinds_of
+from sfumato.elicitation.simulated_annotator import Annotator, Asked, Response, Truth, number_of
 from sfumato.plan.costs import DEFAULT_TIMES
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, show
@@ -136,8 +136,8 @@ def check_visit(*, pace: float, dropouts: float) -> None:
 @contextmanager
 def stimuli_in(store: str | Path) -> Iterator[StimulusOf]:
     """What each trial in a store is about, read beside the server that writes to it."""
-    from sfumato.elicit.database import StorePlace, reading_engine
-    from sfumato.elicit.store import stimulus_of_trial
+    from sfumato.store.database import StorePlace, reading_engine
+    from sfumato.store.queries import stimulus_of_trial
 
     engine = reading_engine(StorePlace.of(store))
 

@@ -14,13 +14,13 @@ from jinja2.utils import htmlsafe_json_dumps
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from sfumato.elicit.clock import Clock
-from sfumato.elicit.database import StorePlace
-from sfumato.elicit.kind import Item, Kind, folder_of
-from sfumato.elicit.platforms import platform_of
-from sfumato.elicit.platforms.platform import Back
-from sfumato.elicit.standing import Shown, Standing, Welcome
-from sfumato.elicit.writer import Writer
+from sfumato.elicitation.clock import Clock
+from sfumato.elicitation.kind import Item, Kind, folder_of
+from sfumato.elicitation.participant_state import Shown, Standing, Welcome
+from sfumato.recruitment import platform_of
+from sfumato.recruitment.platform import Back
+from sfumato.store.database import StorePlace
+from sfumato.store.writer import Writer
 from sfumato.study.study import LANGUAGES, Study
 from sfumato.tables.errors import SfumatoError
 from sfumato.web.desk import Desk

@@ -12,8 +12,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 
-from sfumato.elicit import field_store, steering
-from sfumato.elicit.pictures import Picture
+from sfumato.elicitation import steering
+from sfumato.elicitation.item_images import Picture
+from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import StoreDown
 from sfumato.web import studio_access
@@ -91,7 +92,7 @@ async def picture(request: Request) -> Response:
 
     def found() -> Picture:
         with site.reader.connect() as connection:
-            stimulus = field_store.item_numbered(connection, site.number, number)
+            stimulus = researcher_queries.item_numbered(connection, site.number, number)
         return picture_shown(site, stimulus, 0)
 
     shown = await run_in_threadpool(found)

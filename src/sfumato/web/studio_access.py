@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sfumato.elicit import field_store
+from sfumato.store import researcher_queries
 from sfumato.tables.errors import NotThere, SfumatoError
 from sfumato.web.answering import NOTHING, body_of, decoded
 from sfumato.web.passwords import LONGEST, is_password
@@ -64,7 +64,7 @@ async def login(request: Request) -> Response:
 
     def is_right() -> bool:
         with site.reader.connect() as connection:
-            kept = field_store.password_of(connection, site.number)
+            kept = researcher_queries.password_of(connection, site.number)
         return is_password(given.password, kept)
 
     if not await run_in_threadpool(is_right):
@@ -93,7 +93,7 @@ async def door(site: Site) -> Response:
 
     def has_password() -> bool:
         with site.reader.connect() as connection:
-            return field_store.password_of(connection, site.number) is not None
+            return researcher_queries.password_of(connection, site.number) is not None
 
     return _html(site.page("studio_login.html", "en", has_password=await run_in_threadpool(has_password)), 401)
 

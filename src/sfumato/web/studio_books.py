@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from sfumato.elicit import field_store
-from sfumato.elicit.database import StorePlace, reading_engine
+from sfumato.store import researcher_queries
+from sfumato.store.database import StorePlace, reading_engine
 from sfumato.study.study import Study
 from sfumato.tables.errors import SfumatoError
 from sfumato.web import studio_figures
@@ -96,10 +96,12 @@ class Books:
         n_arms = max(len(study.arms), 1)
         with self._reader.connect() as connection:
             tally.read(connection)
-            quotas = {item: n_arms * quota for item, quota in field_store.quotas(connection, self._number).items()}
-            people = field_store.people(connection, self._number)
-            paused_at = field_store.paused_at(connection, self._number)
-            happenings = field_store.last_happenings(connection, self._number, N_HAPPENINGS)
+            quotas = {
+                item: n_arms * quota for item, quota in researcher_queries.quotas(connection, self._number).items()
+            }
+            people = researcher_queries.people(connection, self._number)
+            paused_at = researcher_queries.paused_at(connection, self._number)
+            happenings = researcher_queries.last_happenings(connection, self._number, N_HAPPENINGS)
         far = studio_figures.progress(tally, quotas, people, now=now, paused_at=paused_at, n_arms=n_arms)
         parts: dict[str, Any] = {
             "progress": far | {"disk": self._disk()},
@@ -151,8 +153,8 @@ class Books:
 
         checks = self._study.checks
         with self._reader.connect() as connection:
-            rows = field_store.what_was_said(connection, self._number, every=every)
-            numbers = field_store.numbers_of(connection, self._number, [each.item for each in checks])
+            rows = researcher_queries.what_was_said(connection, self._number, every=every)
+            numbers = researcher_queries.numbers_of(connection, self._number, [each.item for each in checks])
         regions = {numbers[each.item]: each.region for each in checks if each.item in numbers}
         self._opinions = opinions_of(rows, self._study, regions, every=every)
         return self._opinions.all

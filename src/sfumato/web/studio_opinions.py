@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from sfumato.agreement import agreement
 from sfumato.agreement.by_person import retest_by_person
-from sfumato.elicit.kinds import kinds_of
+from sfumato.elicitation.kinds import kinds_of
 from sfumato.label.rules import FailedChecks, rules_of
 from sfumato.label.screening import screen
 from sfumato.plan.labelled import USUAL_LABELERS, as_votes, kinds_in, labelled

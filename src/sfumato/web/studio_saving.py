@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sfumato.elicit import store
+from sfumato.store import queries
 
 if TYPE_CHECKING:
     from sfumato.web.site import Site
@@ -16,7 +16,7 @@ def saved(site: Site) -> dict[str, Any]:
     assert guide is not None
     savings = site.writer.run(lambda _work: guide.savings())
     with site.reader.connect() as connection:
-        seconds = store.mean_seconds(connection, site.number)
+        seconds = queries.mean_seconds(connection, site.number)
     return {
         "items": savings.n_items,
         "finished": savings.n_finished,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from sfumato.elicit import field_store
+from sfumato.store import researcher_queries
 
 PACE_MINUTES = 15
 TIMES_KEPT = 200_000
@@ -57,7 +57,7 @@ class Tally:
 
     def read(self, connection: sa.Connection) -> None:
         """Count what has come since."""
-        for row in field_store.answers_since(connection, self._study, self._last):
+        for row in researcher_queries.answers_since(connection, self._study, self._last):
             self._last = row.id
             if row.purpose == "practice":
                 continue

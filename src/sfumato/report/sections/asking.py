@@ -88,7 +88,7 @@ def prompt_of(question: Question) -> str:
     """The sentence that stood above the form."""
     if question.prompt:
         return question.prompt
-    from sfumato.elicit.kinds import kind_asked
+    from sfumato.elicitation.kinds import kind_asked
 
     try:
         return kind_asked(question).prompt(question.framing)

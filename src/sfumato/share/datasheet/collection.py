@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.elicit.kind import label_of
-from sfumato.elicit.kinds import kinds_of
+from sfumato.elicitation.kind import label_of
+from sfumato.elicitation.kinds import kinds_of
 from sfumato.share.datasheet.sources import Sources
 from sfumato.share.datasheet.told import Grid, Told, interval, spread
 from sfumato.share.markdown import code

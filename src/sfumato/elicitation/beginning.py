@@ -1,0 +1,87 @@
+"""A new study: its folder, its commented study file, and a place for its pictures."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from sfumato.elicitation import example
+from sfumato.study.classes import WITHOUT_CLASSES
+from sfumato.study.study_file import FILE_NAME, draft_of
+from sfumato.study.template import INSTRUCTIONS, template
+from sfumato.tables.errors import BadSetting, CannotWrite, Where
+
+
+def begin_study(folder: Path, kind_name: str, classes: Sequence[str] | None = None, *, demo: bool = False) -> Path:
+    """Write `study.toml` into `folder` (made where it is missing) and return its path; one that is there stays.
+
+    With `demo` there are pictures, too, so that it can be served as it is.
+    """
+    from sfumato.elicitation.kinds import KINDS, kind_named
+
+    if demo and classes:
+        raise BadSetting(
+            "found --classes with --demo",
+            expected="the classes of the demo: circle and square",
+            fix="leave out one of them",
+            code="bad-setting",
+        )
+    kind = kind_named(kind_name)
+    plain = ("cat", "dog") if kind_name not in WITHOUT_CLASSES else ()
+    few = {key: value for key, value in example.FEW.items() if key in [each.name for each in fields(kind)]}
+    text = template(
+        folder=shlex.quote(str(folder)) if str(folder).isprintable() else ".",
+        title=example.TITLE if demo else "What do you see?",
+        classes=example.CLASSES if demo else classes or plain,
+        kind=kind,
+        kinds=[each.name for each in KINDS],
+        instructions=example.INSTRUCTIONS if demo else INSTRUCTIONS,
+        # Practice is about one picture, and so is not there for questions about several.
+        practice=example.PRACTICE if demo and not few else "",
+        settings=few if demo else {},
+        batch_size=10 if demo else 25,
+    )
+    file = folder / FILE_NAME
+    # The classes come from the command line: they are checked as those of a file are.
+    wrong = [each for each in draft_of(text, file).mistakes.found if (each.where.column or "").startswith("classes")]
+    if wrong:
+        first = wrong[0]
+        raise BadSetting(first.found, expected=first.expected, fix=first.fix, code=first.code)
+    _write(folder, file, text, demo=demo)
+    return file
+
+
+def _write(folder: Path, file: Path, text: str, *, demo: bool) -> None:
+    """The pictures first: where something is in their way, no study is left that cannot be begun again."""
+    pictures = folder / "images"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if file.exists() or (demo and pictures.exists()):
+            raise FileExistsError(0, "", str(file if file.exists() else pictures))
+        pictures.mkdir(exist_ok=True)
+        if demo:
+            example.draw_shapes(pictures)
+        # Never over one that is there, not even one that came to be a moment ago.
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except FileExistsError as error:
+        raise CannotWrite(
+            f"found {error.filename!r}, which is there already and unchanged",
+            expected="a folder without a study",
+            fix="choose another folder, or go on with the study that is there",
+            code="exists",
+            where=Where(str(file)),
+        ) from error
+    except (OSError, ValueError) as error:
+        raise CannotWrite(
+            f"writing failed ({getattr(error, 'strerror', None) or error})",
+            expected="a place to write",
+            fix="check the folder and its permissions",
+            code="cannot-write",
+            where=Where(str(folder)),
+        ) from error

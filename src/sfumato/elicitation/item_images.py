@@ -1,0 +1,223 @@
+"""Pictures as people see them: checked, upright, without metadata, made larger as the study says, encoded anew.
+
+Nothing of the original file reaches the browser but its pixels: neither where it was taken nor what it was called.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.study.study import Upscale
+from sfumato.tables.errors import BadFile, MissingExtra, UnsafeFile, Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from PIL.Image import Image
+
+    from sfumato.elicitation.kind import Item
+    from sfumato.study.study import ItemSource
+
+MAX_BYTES = 20_000_000
+MAX_PIXELS = 40_000_000
+LONGEST_SIDE = 1600
+"""A larger picture is made smaller: no page shows more of it."""
+JPEG_QUALITY = 92
+FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+# What Pillow raises on damaged pictures.
+DAMAGE = (
+    OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, AttributeError, EOFError, OverflowError,
+    MemoryError, RuntimeError, NotImplementedError, struct.error, zlib.error,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An encoded picture, ready to be sent."""
+
+    data: bytes
+    media_type: str
+
+
+def rendered(item: Item, source: ItemSource) -> Picture:
+    """The picture of `item` as people see it; an error where its file is no picture, is damaged, or is too large."""
+    if item.picture is not None:
+        return rendered_file(item.picture, source.upscale, source.size)
+    assert item.row is not None, "a text has no picture"
+    assert source.npz is not None
+    image = _from_array(_images(source.npz, source.npz.stat().st_mtime_ns)[item.row])
+    return _encoded(_resized(image, source.upscale, source.size), as_jpeg=False)
+
+
+def rendered_file(path: Path, upscale: Upscale, size: int) -> Picture:
+    """The picture in `path` as people see it."""
+    with _opened(path) as image:
+        as_jpeg = image.format == "JPEG"
+        return _encoded(_resized(_plain(image), upscale, size), as_jpeg=as_jpeg)
+
+
+def check_picture(path: Path) -> None:
+    """Raise unless `path` holds a whole picture that can be shown."""
+    with _opened(path) as image:
+        image.load()
+
+
+def blended(first: Picture, second: Picture, share: float) -> Picture:
+    """Both pictures laid over each other, `share` (0 to 1) of the first; the second is fitted to the first's size."""
+    from PIL import Image
+
+    with Image.open(io.BytesIO(first.data)) as one, Image.open(io.BytesIO(second.data)) as other:
+        over = one.convert("RGB")
+        under = other.convert("RGB").resize(over.size, Image.Resampling.LANCZOS)
+        return _encoded(Image.blend(under, over, share), as_jpeg=False)
+
+
+def picture_format(start: bytes) -> str | None:
+    """What the first 16 bytes of a file say: one of `FORMATS`, or None."""
+    if start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+        return "WEBP"
+    if start.startswith(b"BM") and len(start) > 14 and start[6:10] == bytes(4):
+        return "BMP"
+    signatures = ((b"\x89PNG\r\n\x1a\n", "PNG"), (b"\xff\xd8\xff", "JPEG"), (b"GIF87a", "GIF"), (b"GIF89a", "GIF"))
+    return next((name for signature, name in signatures if start.startswith(signature)), None)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Image]:
+    """The picture in `path`, its header checked; what goes wrong while it is used is the file's damage."""
+    try:
+        from PIL import Image as Pillow
+    except ImportError as error:
+        raise MissingExtra(
+            "found no Pillow",
+            expected="the package that reads pictures",
+            fix='pip install "sfumato[serve]"',
+            code="missing-extra",
+        ) from error
+    data = _bytes_of(path)
+    try:
+        image: Image = Pillow.open(io.BytesIO(data), formats=FORMATS)
+        _check_size(path, image.size)
+        if image.format == "PNG":
+            # Reading the pixels alone passes over damaged parts: only this looks at every checksum.
+            image.verify()
+            image = Pillow.open(io.BytesIO(data), formats=FORMATS)
+        with image:
+            yield image
+    except (Pillow.DecompressionBombError, Pillow.DecompressionBombWarning) as error:
+        raise _too_large(path, "far more than its limit of pixels") from error
+    except DAMAGE as error:
+        reason = str(error).replace("\n", " ")
+        # Pillow names the buffer it read from, which tells nobody anything.
+        reason = "it cannot be decoded" if "BytesIO" in reason else reason[:120]
+        raise BadFile(
+            f"found a damaged picture ({reason})",
+            expected="a whole PNG, JPEG, WebP, GIF or BMP",
+            fix="copy or save the picture again",
+            code="damaged-picture",
+            where=Where(str(path)),
+        ) from error
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise BadFile(
+            f"found a picture that cannot be opened ({getattr(error, 'strerror', None) or error})",
+            expected="a readable file",
+            fix="check that it is there, and its permissions",
+            code="unreadable",
+            where=Where(str(path)),
+        ) from error
+    if len(data) > MAX_BYTES:
+        raise _too_large(path, f"more than {MAX_BYTES:,} bytes")
+    if picture_format(data[:16]) is None:
+        raise BadFile(
+            "found an empty file" if not data else "found a file that is no picture we can show",
+            expected="PNG, JPEG, WebP, GIF or BMP content",
+            fix="save it as PNG or JPEG (a new name alone does not change what is in it)",
+            code="no-picture",
+            where=Where(str(path)),
+        )
+    return data
+
+
+def _check_size(path: Path, size: tuple[int, int]) -> None:
+    width, height = size
+    if width * height > MAX_PIXELS:
+        raise _too_large(path, f"{width:,} x {height:,} pixels")
+
+
+def _too_large(path: Path, found: str) -> UnsafeFile:
+    return UnsafeFile(
+        f"found {found} in a picture",
+        expected=f"at most {MAX_PIXELS // 10**6} million pixels and {MAX_BYTES // 10**6} MB",
+        fix="make it smaller",
+        code="picture-too-large",
+        where=Where(str(path)),
+    )
+
+
+def _plain(image: Image) -> Image:
+    """The first frame, upright, in 8 bits of grey or RGB; what is transparent becomes white, for everybody alike."""
+    from PIL import Image, ImageOps
+
+    image.load()
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode.startswith("I"):
+        # 16 bits of grey: a plain conversion would cut off all but the darkest values.
+        upright = upright.convert("I").point(lambda value: value * (1 / 257)).convert("L")
+    elif upright.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in upright.info:
+        above = upright.convert("RGBA")
+        upright = Image.alpha_composite(Image.new("RGBA", above.size, "white"), above).convert("RGB")
+    elif upright.mode not in ("L", "RGB"):
+        upright = upright.convert("L" if upright.mode == "1" else "RGB")
+    # The pixels alone: a copy would take the metadata along.
+    bare = Image.new(upright.mode, upright.size)
+    bare.paste(upright)
+    return bare
+
+
+def _resized(image: Image, upscale: Upscale, size: int) -> Image:
+    """Larger, so that the longer side has `size` pixels, where it has fewer; smaller only past `LONGEST_SIDE`."""
+    from PIL import Image
+
+    longer = max(image.size)
+    if upscale is Upscale.NONE or size <= longer <= LONGEST_SIDE:
+        return image
+    filters = {Upscale.LANCZOS: Image.Resampling.LANCZOS, Upscale.NEAREST: Image.Resampling.NEAREST}
+    target, how = (size, filters[upscale]) if longer < size else (LONGEST_SIDE, Image.Resampling.LANCZOS)
+    width, height = (max(1, round(side * target / longer)) for side in image.size)
+    return image.resize((width, height), how)
+
+
+def _encoded(image: Image, *, as_jpeg: bool) -> Picture:
+    buffer = io.BytesIO()
+    if as_jpeg:
+        image.save(buffer, "JPEG", quality=JPEG_QUALITY, subsampling=0)
+    else:
+        image.save(buffer, "PNG")
+    return Picture(buffer.getvalue(), "image/jpeg" if as_jpeg else "image/png")
+
+
+@lru_cache(maxsize=1)
+def _images(path: Path, modified_ns: int) -> np.ndarray:  # noqa: ARG001
+    """The pictures of an npz, read once for as long as the file stays the same."""
+    from sfumato.tables.files import read_arrays
+
+    return read_arrays(path)["images"]
+
+
+def _from_array(pixels: np.ndarray) -> Image:
+    from PIL import Image
+
+    return Image.fromarray(pixels)

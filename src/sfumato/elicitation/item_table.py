@@ -1,0 +1,157 @@
+"""Items from a CSV: a column `item`, a column `text` or `image`, perhaps `class`, and those a kind asks for.
+
+Read by Python's own csv module, strictly: the server loads no table reader. Ids stay text (`007` is not `7`).
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from sfumato.elicitation.item_images import picture_format
+from sfumato.elicitation.kind import Item
+from sfumato.study.text_file import is_file, read_text
+from sfumato.tables.errors import BadTable, Where, listing, nearest, show
+
+MAX_BYTES = 200_000_000
+MAX_TEXT = 100_000
+MAX_ID = 500
+MAX_COLUMNS = 1000
+RECORD = re.compile(r'(?:"[^"]*(?:""[^"]*)*"|[^",\r\n]*)(?:,|\r\n|\n|\r|\Z)')
+
+
+def read_item_table(path: Path, classes: Sequence[str]) -> list[Item]:
+    """The items of the CSV `path`, in its order; every fault has its line."""
+    text = read_text(path, limit=MAX_BYTES, what="a CSV of items")
+    _check_quotes(path, text)
+    rows = _rows(path, text)
+    _, header = next(rows, (1, []))
+    content = _content_column(path, header)
+    items: list[Item] = []
+    line_of: dict[str, int] = {}
+    for line, fields in rows:
+        if len(fields) != len(header):
+            found = f"{len(fields)} fields ({show(','.join(fields))})"
+            fix = "add or remove commas; quote text that contains one"
+            raise _bad(path, line, None, found, f"{len(header)} fields as in the header", fix, "ragged-row")
+        item = _item(path, line, dict(zip(header, fields, strict=True)), content, classes)
+        if item.id in line_of:
+            found = f"the item {show(item.id)} again (first on line {line_of[item.id]})"
+            raise _bad(path, line, "item", found, "each id once", "rename or remove one of them", "doubled-item")
+        line_of[item.id] = line
+        items.append(item)
+    if not items:
+        raise _bad(path, None, None, "a header and no rows", "at least one item", "add the items", "no-items")
+    return items
+
+
+def _item(path: Path, line: int, row: dict[str, str], content: str, classes: Sequence[str]) -> Item:
+    name, shown, given = row.pop("item"), row.pop(content), row.pop("class", "")
+    if not name.strip() or not name.isprintable() or len(name) > MAX_ID or name != name.strip():
+        expected = f"an id of 1 to {MAX_ID} characters in print, without space at its ends"
+        raise _bad(path, line, "item", f"the id {show(name)}", expected, "correct the id", "bad-id")
+    if not shown.strip():
+        raise _bad(path, line, content, f"an empty {content}", "something to show", "fill it in", f"empty-{content}")
+    if given and classes and given not in classes:
+        fix = f"{nearest(given, classes)}correct the class, or leave the field empty"
+        raise _bad(path, line, "class", f"the class {show(given)}", f"one of {listing(classes)}", fix, "unknown-class")
+    if content == "image":
+        return Item(name, picture=_picture(path, line, shown), given=given or None, columns=row)
+    bad = next((c for c in shown if not c.isprintable() and c not in "\n\r\t" and not c.isspace()), None)
+    # Signs that only join letters or set the direction of writing belong to many scripts.
+    if len(shown) > MAX_TEXT or (bad is not None and bad < "\x80"):
+        found = f"{len(shown):,} characters" if len(shown) > MAX_TEXT else f"the character {show(bad)}"
+        expected = f"at most {MAX_TEXT:,} characters, none of them a control character"
+        raise _bad(path, line, "text", found, expected, "shorten or clean the text", "bad-text")
+    return Item(name, text=shown, given=given or None, columns=row)
+
+
+def _picture(path: Path, line: int, written: str) -> Path:
+    picture = path.parent / written
+    if not is_file(picture):
+        fix = "check the path; it is read from the folder of the CSV"
+        raise _bad(
+            path, line, "image", f"{show(written)}, which is not there", "an existing picture", fix, "no-such-file"
+        )
+    with picture.open("rb") as file:
+        start = file.read(16)
+    if picture_format(start) is None:
+        fix = "save it as PNG or JPEG"
+        raise _bad(
+            path,
+            line,
+            "image",
+            f"{show(written)}, which is no picture",
+            "PNG, JPEG, WebP, GIF or BMP",
+            fix,
+            "no-picture",
+        )
+    return picture
+
+
+def _content_column(path: Path, header: Sequence[str]) -> str:
+    """The column with what is shown, `text` or `image`, once the header is found to be good."""
+    separator = next((s for s in (";", "\t", "|") if len(header) == 1 and s in header[0]), None)
+    doubled = [name for name, n in Counter(header).items() if n > 1]
+    contents = [name for name in ("text", "image") if name in header]
+    if separator:
+        found, fix, code = f"a header separated by {separator!r}", "save the file with commas", "wrong-separator"
+    elif len(header) > MAX_COLUMNS:
+        found, fix, code = f"{len(header):,} columns", f"leave some out: {MAX_COLUMNS:,} at most", "too-many-columns"
+    elif doubled:
+        found, fix, code = f"column {listing(doubled)} more than once", "rename or remove one", "doubled-column"
+    elif not all(name.strip() for name in header):
+        found, fix, code = "a column without a name", "write the names into the first line", "unnamed-column"
+    elif "item" not in header:
+        fix = f"{nearest('item', header)}write item,text (or item,image) into the first line"
+        found, code = f"no column item among {listing(header)}", "no-such-column"
+    elif len(contents) != 1:
+        found = "both text and image" if contents else f"neither text nor image among {listing(header)}"
+        fix, code = "give the items one column of texts or one of pictures", "no-such-column"
+    else:
+        return contents[0]
+    raise _bad(path, 1, None, found, "columns item and text, or item and image", fix, code)
+
+
+def _rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
+    """The records that hold anything, each with the line it begins on."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    start = 1
+    while True:
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            fix = "look for an unclosed quote, or for a document pasted into a field"
+            raise _bad(
+                path, start, None, f"text that is no CSV ({error})", "comma-separated rows", fix, "bad-csv"
+            ) from error
+        if fields is None:
+            return
+        if fields:
+            yield start, fields
+        start = reader.line_num + 1
+
+
+def _check_quotes(path: Path, text: str) -> None:
+    """Raise unless quotes stand around whole fields: the csv module takes a quote inside a field as it comes."""
+    at = 0
+    while '"' in text and at < len(text):
+        match = RECORD.match(text, at)
+        if match is None:
+            unclosed = text[at] == '"' and text.count('"', at) % 2
+            found = "a quote that is never closed" if unclosed else "a quote inside a field"
+            fix = 'close the quote; write a quote inside quoted text twice ("")'
+            code = "unclosed-quote" if unclosed else "bad-csv"
+            line = len(re.findall(r"\r\n|\n|\r", text[:at])) + 1
+            raise _bad(path, line, None, found, "quotes in pairs, around whole fields", fix, code)
+        at = match.end()
+
+
+def _bad(path: Path, line: int | None, column: str | None, found: str, expected: str, fix: str, code: str) -> BadTable:
+    return BadTable(
+        f"found {found}", expected=expected, fix=fix, code=code, where=Where(str(path), line=line, column=column)
+    )

@@ -1,0 +1,143 @@
+"""Kind: how a question is asked, what answers it allows, and what a person with a given belief would answer.
+
+A kind is one folder under `kinds/`: `kind.py` (this protocol), `form.html` and `form.js` (the page). It is listed
+once, in `KINDS` (`elicitation/kinds/__init__.py`). The server loads neither NumPy nor Arrow, so kinds import neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+import msgspec
+
+from sfumato.tables.errors import BadSetting, InvalidAnswer, Where, show
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sfumato.study.study import Framing, Study
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a study: its id, what is shown (a picture or a text), and its class where the source tells one."""
+
+    id: str
+    picture: Path | None = None
+    row: int | None = None
+    """The row of an npz that holds the picture."""
+    text: str | None = None
+    given: str | None = None
+    """The class the source files it under: its folder, or its `class` column."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The further columns of its row in a CSV: `other`, `a`, `b`, `first`, `second` and whatever else stands there."""
+
+
+@dataclass(frozen=True)
+class Stimulus:
+    """What one trial is about: an item, what is shown with it (`others`, item ids), and what is told (`told`).
+
+    `told` is part of the question: `{"class": "cat"}` for typicality, `{"classes": ["cat", "dog"]}` for mixture.
+    For most kinds a stimulus is just its item.
+    """
+
+    item: str
+    others: tuple[str, ...] = ()
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The ids of every item shown, the one asked about first."""
+        return (self.item, *self.others)
+
+
+@runtime_checkable
+class Kind(Protocol):
+    """How a question is asked. Settings are the fields of a frozen dataclass, set in `[question]` of the study file."""
+
+    name: ClassVar[str]
+    version: ClassVar[int]
+    payload: ClassVar[Any]
+    """The type of its payload (`sfumato.tables.payloads`)."""
+    meanings: ClassVar[Mapping[str, str]]
+    """What each field of the payload means, for the codebook written beside every export."""
+
+    def prompt(self, framing: Framing) -> str:
+        """The sentence above the form."""
+        ...
+
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
+        """What is asked about these items; raises `BadSetting` where the items lack what the kind needs."""
+        ...
+
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> Any:
+        """The answer as a payload value, from what the browser sent; raises `InvalidAnswer` naming the field."""
+        ...
+
+    def simulate(
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """What the browser of a person with these beliefs (one a shown item, over the classes) would send."""
+        ...
+
+
+def folder_of(kind: Kind | type[Kind]) -> Path:
+    """The folder with the kind's `form.html` and `form.js`."""
+    return Path(__file__).parent / "kinds" / kind.name
+
+
+def label_of(kind: Kind | type[Kind]) -> str:
+    """The kind as it stands in a table: `tokens/1`."""
+    return f"{kind.name}/{kind.version}"
+
+
+def plain_stimuli(items: Sequence[Item]) -> list[Stimulus]:
+    """One stimulus an item, with nothing beside it and nothing told."""
+    return [Stimulus(item.id) for item in items]
+
+
+def converted(raw: Any, payload: Any, kind: str) -> Any:
+    """`raw` (plain JSON values) as a value of the type `payload`, or `InvalidAnswer` naming the field."""
+    try:
+        return msgspec.convert(raw, payload)
+    except msgspec.ValidationError as error:
+        reason, _, at = str(error).partition(" - at `")
+        # Of a field missing or too many, msgspec says the name in the reason and not where it stands.
+        within = at.replace("key` in `", "").rstrip("`").lstrip("$.")
+        field = within or next(iter(_FIELD_NAMED.findall(reason)), "answer")
+        raise refused(reason[:1].lower() + reason[1:], f"a {kind} answer", field) from None
+
+
+_FIELD_NAMED = re.compile(r"field `([^`]+)`")
+
+
+def refused(found: str, expected: str, field: str | None) -> InvalidAnswer:
+    """The error for an answer whose `field` cannot be."""
+    return InvalidAnswer(
+        f"found {found}",
+        expected=expected,
+        fix="answer the question again; if it comes back, tell the researcher",
+        code="invalid-answer",
+        where=Where(column=field),
+    )
+
+
+def check_class(name: str, study: Study, field: str) -> None:
+    """Raise unless `name` is one of the study's classes."""
+    if name not in study.class_names:
+        raise refused(f"the class {show(name)}", f"one of {', '.join(study.class_names)}", field)
+
+
+def check_flag(kind: str, name: str, value: object) -> None:
+    """Raise `BadSetting` unless the setting `name` is true or false."""
+    if not isinstance(value, bool):
+        raise bad_setting(f"{name} = {value!r}", "true or false", f"set {name} to true or false for {kind}")
+
+
+def bad_setting(found: str, expected: str, fix: str) -> BadSetting:
+    """The error for a setting of a kind, or for items that lack what the kind needs."""
+    return BadSetting(f"found {found}", expected=expected, fix=fix, code="bad-setting")

@@ -1,0 +1,54 @@
+"""The kinds of question. One folder a kind; `KINDS` lists them all, and nothing else needs to know a new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.elicitation.kind import Kind
+from sfumato.elicitation.kinds.choice.kind import Choice
+from sfumato.elicitation.kinds.mixture.kind import Mixture
+from sfumato.elicitation.kinds.plausible.kind import Plausible
+from sfumato.elicitation.kinds.similarity.kind import Similarity
+from sfumato.elicitation.kinds.sliders.kind import Sliders
+from sfumato.elicitation.kinds.tokens.kind import Tokens
+from sfumato.elicitation.kinds.top_two.kind import TopTwo
+from sfumato.elicitation.kinds.triplet.kind import Triplet
+from sfumato.elicitation.kinds.typicality.kind import Typicality
+from sfumato.study.study import Question, Study
+from sfumato.tables.errors import unknown
+from sfumato.tables.strategies import strategy_named
+
+KINDS: tuple[Any, ...] = (
+    Choice,
+    TopTwo,
+    Plausible,
+    Sliders,
+    Tokens,
+    Typicality,
+    Similarity,
+    Triplet,
+    Mixture,
+)
+
+
+def kind_asked(question: Question) -> Kind:
+    """The kind of a question, with its settings; the one place where a name becomes an object."""
+    return strategy_named("kind", KINDS, question.kind, question.settings)  # type: ignore[no-any-return]
+
+
+def kind_of(study: Study) -> Kind:
+    """The kind of question that `study` usually asks."""
+    return kind_asked(study.question)
+
+
+def kinds_of(study: Study) -> tuple[Kind, ...]:
+    """The kind of every question of `study`, in their order."""
+    return tuple(kind_asked(each) for each in study.questions)
+
+
+def kind_named(name: str) -> Any:
+    """The kind called `name` as it stands in `KINDS`, before any settings; an error lists the names there are."""
+    for kind in KINDS:
+        if kind.name == name:
+            return kind
+    raise unknown("kind", name, [kind.name for kind in KINDS])

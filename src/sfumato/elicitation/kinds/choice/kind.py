@@ -1,0 +1,55 @@
+"""Choice: pick one class. What CIFAR-10H asked; many people's picks together make the soft label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.elicitation.kind import Item, Stimulus, check_class, check_flag, converted, plain_stimuli
+from sfumato.study.study import Framing, Study
+from sfumato.tables import payloads
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One class. With `submit_at_once` a class key or a click is the whole answer, which cannot be taken back."""
+
+    submit_at_once: bool = False
+
+    name: ClassVar[str] = "choice"
+    version: ClassVar[int] = 1
+    payload: ClassVar[Any] = payloads.Choice
+    meanings: ClassVar[Mapping[str, str]] = {"class": "the class chosen"}
+
+    def __post_init__(self) -> None:
+        check_flag(self.name, "submit_at_once", self.submit_at_once)
+
+    def prompt(self, framing: Framing) -> str:
+        if framing is Framing.OTHERS:
+            return "Imagine 100 people are asked what this is. Which class would most of them choose?"
+        return "Which class is this most likely to be?"
+
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
+        return plain_stimuli(items)
+
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Choice:  # noqa: ARG002
+        answer: payloads.Choice = converted(raw, self.payload, self.name)
+        check_class(answer.chosen, study, "class")
+        return answer
+
+    def simulate(
+        self,
+        beliefs: Sequence[Sequence[float]],
+        stimulus: Stimulus,  # noqa: ARG002
+        study: Study,
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """The most probable class; among equals, any."""
+        belief = beliefs[0]
+        highest = max(belief)
+        best = [name for name, p in zip(study.class_names, belief, strict=True) if p == highest]
+        return {"class": best[int(rng.integers(len(best)))]}

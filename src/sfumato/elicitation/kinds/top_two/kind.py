@@ -1,0 +1,120 @@
+"""Top two: the most probable class and its percent, perhaps a second, and the classes ruled out (CIFAR-10S)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from sfumato.elicitation.kind import Item, Stimulus, check_class, converted, plain_stimuli, refused
+from sfumato.study.study import Framing, Study
+from sfumato.tables import payloads
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RULED_OUT_BELOW = 0.005
+"""A simulated person marks a class as definitely not when they believe in it less than this."""
+
+
+@dataclass(frozen=True)
+class TopTwo:
+    """The five questions of CIFAR-10S (Collins, Bhatt and Weller 2022), in their order.
+
+    The percents need not reach 100: what is left belongs to the classes neither named nor ruled out. Refused is what
+    cannot be meant: one class named twice, a named class ruled out, more than 100 together, a second above the first.
+    """
+
+    name: ClassVar[str] = "top_two"
+    version: ClassVar[int] = 1
+    payload: ClassVar[Any] = payloads.TopTwo
+    meanings: ClassVar[Mapping[str, str]] = {
+        "first": "the class called most probable",
+        "first_percent": "how probable it is, in percent, as typed",
+        "second": "the class called second most probable; null when no other was called possible",
+        "second_percent": "how probable the second class is, in percent, as typed; null without a second class",
+        "impossible": "the classes marked as definitely not",
+    }
+
+    def prompt(self, framing: Framing) -> str:
+        if framing is Framing.OTHERS:
+            return "Imagine 100 people are asked what this is. What would they say?"
+        return "What could this be, and how sure are you?"
+
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
+        return plain_stimuli(items)
+
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TopTwo:  # noqa: ARG002
+        answer: payloads.TopTwo = converted(raw, self.payload, self.name)
+        check_class(answer.first, study, "first")
+        first_percent = _percent(answer.first_percent, "first_percent")
+        if first_percent == 0:
+            raise refused("0 percent for the most probable class", "a percent above 0", "first_percent")
+        _check_second(answer, first_percent, study)
+        _check_impossible(answer, study)
+        return answer
+
+    def simulate(
+        self,
+        beliefs: Sequence[Sequence[float]],
+        stimulus: Stimulus,  # noqa: ARG002
+        study: Study,
+        rng: np.random.Generator,
+    ) -> dict[str, Any]:
+        """The two most probable classes, in steps of five percent as people type them (among equals, any two)."""
+        belief, names = beliefs[0], study.class_names
+        ranked = sorted(range(len(belief)), key=lambda k: (-belief[k], rng.random()))
+        first = ranked[0]
+        first_percent = _typed(belief[first]) or max(1, round(100 * belief[first]))
+        second = ranked[1] if len(ranked) > 1 else None
+        second_percent = 0 if second is None else min(_typed(belief[second]), first_percent, 100 - first_percent)
+        named = {first} if second_percent == 0 else {first, second}
+        return {
+            "first": names[first],
+            "first_percent": first_percent,
+            "second": names[second] if second is not None and second_percent else None,
+            "second_percent": second_percent or None,
+            "impossible": [names[k] for k in range(len(names)) if k not in named and belief[k] < RULED_OUT_BELOW],
+        }
+
+
+def _typed(probability: float) -> int:
+    """The nearest multiple of five percent."""
+    return 5 * round(20 * probability)
+
+
+def _percent(value: float | None, field: str) -> float:
+    if value is None:
+        raise refused("no percent", "a percent from 0 to 100", field)
+    if not 0 <= value <= 100:
+        raise refused(f"{value:g} percent", "a percent from 0 to 100", field)
+    return value
+
+
+def _check_second(answer: payloads.TopTwo, first_percent: float, study: Study) -> None:
+    if answer.second is None:
+        if answer.second_percent is not None:
+            raise refused("a percent without a second class", "null without a second class", "second_percent")
+        return
+    check_class(answer.second, study, "second")
+    if answer.second == answer.first:
+        raise refused(f"{answer.second!r} as first and as second", "two different classes", "second")
+    second_percent = _percent(answer.second_percent, "second_percent")
+    if first_percent + second_percent > 100:
+        found = f"{first_percent + second_percent:g} percent together"
+        raise refused(found, "at most 100 percent for the two classes", "second_percent")
+    if second_percent > first_percent:
+        raise refused(
+            "a second class more probable than the first", "the more probable of the two first", "second_percent"
+        )
+
+
+def _check_impossible(answer: payloads.TopTwo, study: Study) -> None:
+    for name in answer.impossible:
+        check_class(name, study, "impossible")
+        if name in (answer.first, answer.second):
+            raise refused(
+                f"{name!r} named as possible and ruled out", "no class both named and ruled out", "impossible"
+            )
+    if len(set(answer.impossible)) < len(answer.impossible):
+        raise refused("a class ruled out twice", "each class once", "impossible")

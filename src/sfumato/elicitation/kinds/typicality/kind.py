@@ -1,0 +1,83 @@
+"""Typicality: how typical an item is of the class it is told to be, 0 to 1 (CIFAR-10T)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from sfumato.elicitation.kind import Item, Stimulus, converted, refused
+from sfumato.elicitation.scale import check_whole_number, nearest_on_scale, on_scale
+from sfumato.study.study import Framing, Study
+from sfumato.tables import payloads
+from sfumato.tables.errors import BadSetting, listing, show
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the form sends: the class is the question's, not the answer's."""
+
+    typicality: payloads.Share
+
+
+@dataclass(frozen=True)
+class Typicality:
+    """How typical is it of the class it is filed under? A row of `steps` buttons from 0 to 1 (CIFAR-10T).
+
+    The cheapest question there is; it tells how much doubt there is, not between which classes.
+    """
+
+    steps: int = 11
+
+    name: ClassVar[str] = "typicality"
+    version: ClassVar[int] = 1
+    payload: ClassVar[Any] = payloads.Typicality
+    meanings: ClassVar[Mapping[str, str]] = {
+        "class": "the class people were told the item is of",
+        "typicality": "how typical the item is of that class, from 0 (not at all) to 1 (perfectly)",
+    }
+
+    def __post_init__(self) -> None:
+        # Digits and one key more: beyond eleven buttons a scale has no keys, and no room on a telephone.
+        check_whole_number("steps", self.steps, 2, 11)
+
+    def prompt(self, framing: Framing) -> str:
+        if framing is Framing.OTHERS:
+            return "Imagine 100 people look at this. How typical would they say it is of its class?"
+        return "How typical is this of its class?"
+
+    def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
+        without = [item.id for item in items if item.given is None]
+        if without:
+            raise BadSetting(
+                f"found no class for {len(without):,} of {len(items):,} items: {listing(without, 3)}",
+                expected="the class of every item, since typicality asks how typical an item is of it",
+                fix="put each picture into a folder named as its class, or add a column class to the CSV",
+                code="items-without-class",
+            )
+        for item in items:
+            if item.given not in study.class_names:
+                raise BadSetting(
+                    f"found the item {show(item.id)} of the class {show(item.given)}",
+                    expected=f"one of the study's classes: {listing(study.class_names)}",
+                    fix="rename the folder or the entry of the column class, or add the class to the study",
+                    code="items-of-unknown-class",
+                )
+        return [Stimulus(item.id, told={"class": item.given}) for item in items]
+
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Typicality:  # noqa: ARG002
+        sent = converted(raw, Sent, self.name)
+        if not on_scale(sent.typicality, self.steps - 1):
+            raise refused(f"{sent.typicality:g}", f"one of {self.steps} steps from 0 to 1", "typicality")
+        return payloads.Typicality(given=stimulus.told["class"], typicality=sent.typicality)
+
+    def simulate(
+        self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        belief = [float(p) for p in beliefs[0]]
+        of_class = belief[study.class_names.index(stimulus.told["class"])] / max(belief)
+        return {"typicality": nearest_on_scale(of_class + rng.normal(0, 0.07), self.steps - 1)}

@@ -1,0 +1,140 @@
+"""Person: what a running study remembers of one annotator.
+
+Kept in memory while they take part, rebuilt from the store when they come back. Changing a person here changes
+nothing in the store; `Fieldwork` does both together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from sfumato.store.schema import ANSWERED, LAPSED, OPEN
+
+RECEIPTS_AT_HAND = 8
+
+
+@dataclass(slots=True, eq=False)
+class Trial:
+    """One question put to one person. `expires` is on the monotonic clock, `leased_at` when it was first put (ms);
+    `answer` is the handle of its answer."""
+
+    id: int
+    handle: str
+    annotator: int
+    item: int
+    number: int
+    purpose: str
+    state: int
+    expires: float
+    leased_at: int = 0
+    answer: str | None = None
+    question: int = 0
+    """Which of the study's questions it asks."""
+    probability: float | None = None
+    audit: int = 0
+    deeper: str | None = None
+    """Why the deeper form opens in it (`depth.py`); None where it does not."""
+    deeper_probability: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of an answer sent under a key: stored as `answer`, or kept aside for the reason `code`."""
+
+    digest: str
+    answer: str | None
+    code: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Person:
+    """An annotator: the columns of their row that matter, their trials, and what was sent under which key."""
+
+    id: int
+    token_hash: str
+    seed: int
+    created_at: int = 0
+    seen_at: int | None = None
+    consented_at: int | None = None
+    instructed_at: int | None = None
+    passed_at: int | None = None
+    attempts: int = 0
+    excluded_at: int | None = None
+    withdrawn_at: int | None = None
+    finished_at: int | None = None
+    code: str | None = None
+    language: str | None = None
+    erased_at: int | None = None
+    left_out_at: int | None = None
+    arm: int = 0
+    """Which of the forms that are compared they are asked with."""
+    trials: dict[str, Trial] = field(default_factory=dict)
+    """Trials that can still be answered, by handle; the store knows the others."""
+    n_trials: int = 0
+    receipts: dict[str, Receipt] = field(default_factory=dict)
+    """The latest few receipts by key; the store knows the others."""
+    sent: set[int] = field(default_factory=set)
+    """Hashes of every key they used."""
+    seen: set[int] = field(default_factory=set)
+    """Items shown for a label, for practice or as a check."""
+    open: dict[int, Trial] = field(default_factory=dict)
+    lapsed: dict[int, Trial] = field(default_factory=dict)
+    answered: Counter[str] = field(default_factory=Counter)
+    """Answers by purpose."""
+    labels: list[int] = field(default_factory=list)
+    """Items answered for a label, in order."""
+    deeper: dict[int, int] = field(default_factory=dict)
+    """The question, where an item was asked about with another than the usual one."""
+    repeated: set[int] = field(default_factory=set)
+    failed: int = 0
+    """Checks whose answer was not where it must be."""
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Person:
+        """From their row in the store."""
+        return cls(**{name: row[name] for name in COLUMNS})
+
+    def add(self, trial: Trial) -> None:
+        """Take in a trial, in whatever state it is."""
+        self.n_trials += 1
+        (self.repeated if trial.purpose == "repeat" else self.seen).add(trial.item)
+        self._enter(trial)
+
+    def move(self, trial: Trial, state: int) -> None:
+        """A trial of theirs changes state."""
+        self.open.pop(trial.id, None)
+        self.lapsed.pop(trial.id, None)
+        trial.state = state
+        self._enter(trial)
+
+    def _enter(self, trial: Trial) -> None:
+        if trial.state == OPEN:
+            self.open[trial.id] = self.trials[trial.handle] = trial
+        elif trial.state == LAPSED:
+            self.lapsed[trial.id] = self.trials[trial.handle] = trial
+        elif trial.state == ANSWERED:
+            self.trials.pop(trial.handle, None)
+            self.answered[trial.purpose] += 1
+            if trial.purpose == "label":
+                self.labels.append(trial.item)
+                if trial.question:
+                    self.deeper[trial.item] = trial.question
+
+    def note(self, key: str, receipt: Receipt) -> None:
+        """Remember what became of an answer."""
+        self.sent.add(hash(key))
+        self.receipts[key] = receipt
+        if len(self.receipts) > RECEIPTS_AT_HAND:
+            del self.receipts[next(iter(self.receipts))]
+
+    def begun(self, purpose: str) -> int:
+        """Trials answered or open for this purpose."""
+        return self.answered[purpose] + sum(trial.purpose == purpose for trial in self.open.values())
+
+
+COLUMNS = (
+    "id", "token_hash", "seed", "created_at", "seen_at", "consented_at", "instructed_at", "passed_at", "attempts",
+    "excluded_at", "withdrawn_at", "finished_at", "code", "language", "erased_at", "left_out_at", "arm",
+)  # fmt: skip

@@ -1,0 +1,83 @@
+"""What a running study tells: where a person stands, what they are shown, and what became of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato.elicitation.kind import Stimulus
+from sfumato.recruitment.platform import Back
+from sfumato.store.interaction_record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A trial as a person may know it."""
+
+    handle: str
+    number: int
+    practice: bool
+    stimulus: Stimulus
+    question: int = 0
+    """Which of the study's questions is asked."""
+    deeper: bool = False
+    """Whether the deeper form opens after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a person stands: the stage they are at, how far they are, and the trials held for them."""
+
+    stage: str
+    answered: int
+    wanted: int
+    trials: Sequence[Shown] = ()
+    code: str | None = None
+    wrong: Sequence[int] = ()
+    attempts_left: int | None = None
+    back: Back | None = None
+    """The way back to the platform they came from, with the code it waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """An answer as it came in: the body as text, its digest, and how long ago the person pressed submit."""
+
+    key: str
+    trial: str
+    answer: Any
+    record: Record
+    body: str
+    digest: str
+    age_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an answer: stored now, stored before (`again`), or refused with `code`."""
+
+    answer: str | None
+    again: bool
+    code: str | None
+    standing: Standing
+    passed: bool | None = None
+    """Of a practice answer, whether it lies where it should; None where the study does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Welcome:
+    """Somebody at the door: what their order of classes is drawn from, their language, and the way back to the platform
+    they came from for who does not consent."""
+
+    seed: int
+    language: str
+    declined: Back | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A new person: the pseudonym in exports, and the token only they have."""
+
+    pseudonym: str
+    token: str

@@ -1,0 +1,58 @@
+"""Steering: what a researcher does to a running study, each deed noted with who did it.
+
+Requests to the writer like any other: `writer.ask(lambda work: extended(work, 5, who))`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.elicitation.session import Fieldwork
+from sfumato.store import researcher_queries
+from sfumato.study.study import Assignment
+from sfumato.tables.errors import InvalidAnswer, NotNow
+
+
+def happened(work: Fieldwork, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
+    """Note what was done to the study: a login, a refusal, an export."""
+    work.steer(
+        lambda connection, study, now: researcher_queries.note_happening(
+            connection, study, at=now, who=who, what=what, about=about or {}
+        )
+    )
+
+
+def paused(work: Fieldwork, pause: bool, who: str) -> None:
+    """Pause the study, or let it go on; what is so already stays as it is, and is not noted."""
+    if pause == (work.steer(lambda connection, study, _: researcher_queries.paused_at(connection, study)) is not None):
+        return
+    work.pause(pause)
+    happened(work, who, "paused" if pause else "resumed")
+
+
+def extended(work: Fieldwork, quota: int, who: str) -> None:
+    """Ask for more answers an item. Never for fewer: people may be answering by the number there was."""
+    if work.study.people.assignment is Assignment.ADAPTIVE:
+        raise NotNow(
+            "found an adaptive study, which asks as long as its target says",
+            expected="a study with the same number of answers for every item",
+            fix="change answers_per_item or target in the study file, and start the server again",
+            code="adaptive-study",
+        )
+    now = work.steer(lambda connection, study, _: researcher_queries.largest_quota(connection, study))
+    if quota <= now:
+        raise InvalidAnswer(
+            f"found {quota} answers an item",
+            expected=f"more than the {now} there are to be now",
+            fix="choose a higher number; for fewer, change the study file and start the server again",
+            code="not-more",
+        )
+    work.set_quota(quota)
+    happened(work, who, "extended", {"from": now, "to": quota, "file": work.study.people.answers_per_item})
+
+
+def password_set(work: Fieldwork, hashed: str, who: str) -> None:
+    """Set the researcher's password, given as its hash."""
+    work.steer(lambda connection, study, _: researcher_queries.set_password(connection, study, hashed))
+    happened(work, who, "password set")

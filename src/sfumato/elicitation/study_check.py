@@ -1,0 +1,316 @@
+"""A study looked at whole before people see it: its file, its items and pictures, its kind, and what it will take."""
+
+from __future__ import annotations
+
+import math
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sfumato.elicitation.item_images import check_picture
+from sfumato.elicitation.items import read_items
+from sfumato.elicitation.kind import Item, Kind, Stimulus
+from sfumato.recruitment import check_platform
+from sfumato.study import Draft, read_draft
+from sfumato.study.lines import KeyPath
+from sfumato.study.mistakes import Mistakes, written
+from sfumato.study.study import ABOUT_ONE_ITEM, Entry, Question, Study
+from sfumato.tables.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
+
+MAX_LISTED = 20
+"""So many damaged pictures are named; the rest are counted."""
+TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text in quotes"}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A study without mistakes, and what it will take; `warnings` are what a careful reader would want to know."""
+
+    study: Study
+    items: Sequence[Item]
+    stimuli: Sequence[Stimulus]
+    n_answers: int
+    """Answers wanted in all; practice and repeats come on top."""
+    n_people: int
+    """People needed where each does all their batches."""
+    n_per_person: int
+    """Answers one person gives, repeats and checks counted, practice not."""
+    n_fresh: int
+    """... of which about items that are new to them and count."""
+    cost: float | None
+    warnings: tuple[str, ...]
+
+
+def check_study(
+    path: Path, *, pictures: bool = True, also: Sequence[Callable[[Study, Mistakes], None]] = ()
+) -> Checked:
+    """The study in `path`, everything about it checked; raises `BadStudy` with every mistake, each with its line.
+
+    Without `pictures` everything but those: opening each of them takes a while. `also` note further mistakes.
+    """
+    draft = read_draft(path)
+    study, mistakes = draft.study, draft.mistakes
+    items = _items(draft)
+    kind = _kind(study, mistakes)
+    stimuli = _stimuli(kind, items, study, mistakes) if kind and items else []
+    _check_deeper(study, stimuli, items, mistakes)
+    for number, arm in enumerate(study.arms):
+        _check_same_stimuli(("arms", number), arm.question, stimuli, items, study, mistakes)
+    # Where the kind itself is wrong, the items are the best there is to tell.
+    asked = [each.item for each in stimuli] if kind else [each.id for each in items]
+    for table, named in (("practice", study.practice), ("checks", study.checks)):
+        _check_known(table, [each.item for each in named], list(dict.fromkeys(asked)), mistakes)
+    _check_judged(study, mistakes)
+    for check in (check_platform, *also):
+        check(study, mistakes)
+    if pictures:
+        _check_pictures(study, items, mistakes)
+    if mistakes.found:
+        raise BadStudy(mistakes.in_order(), file=mistakes.file)
+    return _summed_up(study, items, stimuli)
+
+
+def _items(draft: Draft) -> list[Item]:
+    """The items; none where the file does not say well enough where they are."""
+    study, mistakes = draft.study, draft.mistakes
+    key = next((key for key in ("folder", "csv", "npz") if getattr(study.items, key)), None)
+    if key is None or any(mistakes.about("items", each) for each in ("folder", "csv", "npz")):
+        return []
+    if any(each.code == "one-source" for each in mistakes.found):
+        return []
+    try:
+        return read_items(study.items, study.class_names)
+    except SfumatoError as error:
+        if error.where.line is None:
+            mistakes.place(("items", key), error)
+        else:
+            mistakes.found.append(error)  # it has a line of its own, in the file of the items
+        return []
+
+
+def _kind(study: Study, mistakes: Mistakes) -> Kind | None:
+    return _kind_in(("arms", 0) if study.arms else ("question",), study.question, mistakes)
+
+
+def _kind_in(table: KeyPath, question: Question, mistakes: Mistakes) -> Kind | None:
+    """The kind that a table of the study file asks for, with its settings; None where something is wrong."""
+    from sfumato.elicitation.kinds import KINDS, kind_asked
+
+    member = next((each for each in KINDS if each.name == question.kind), None)
+    if member is not None and not _settings_fit(table, member, question, mistakes):
+        return None
+    try:
+        return kind_asked(question)
+    except (BadSetting, UnknownName) as error:
+        mistakes.place((*table, *_key_named(error, question)), error)
+        return None
+
+
+def _check_deeper(study: Study, stimuli: Sequence[Stimulus], items: Sequence[Item], mistakes: Mistakes) -> None:
+    """Note what is wrong with the deeper form, and with practising it."""
+    for number, practice in enumerate(study.practice):
+        if practice.deeper and study.deeper is None:
+            mistakes.add(
+                ("practice", number, "deeper"),
+                "deeper = true, and no [deeper]",
+                expected="a deeper form to practise",
+                fix="add [deeper], or leave it out here",
+                code="no-deeper",
+            )
+    if study.deeper is None:
+        return
+    _check_same_stimuli(("deeper",), study.deeper.question, stimuli, items, study, mistakes)
+    if not stimuli:
+        return
+    unknown = sorted(set(study.deeper.items) - {each.item for each in stimuli})
+    if unknown:
+        mistakes.add(
+            ("deeper", "items"),
+            f"{listing(unknown, 3)}, about which nothing is asked",
+            expected="ids of items",
+            fix="write ids of the items",
+            code="unknown-item",
+        )
+
+
+def _check_same_stimuli(
+    table: KeyPath,
+    question: Question,
+    stimuli: Sequence[Stimulus],
+    items: Sequence[Item],
+    study: Study,
+    mistakes: Mistakes,
+) -> None:
+    """Note a form of a study with several that is wrong, or asks about other things than the first."""
+    # That of the first arm is looked at before.
+    kind = _kind_in(table, question, mistakes) if question is not study.question else None
+    if kind is None or not stimuli:
+        return
+    try:
+        same = kind.stimuli(items, study) == list(stimuli)
+    except SfumatoError:
+        same = False
+    if not same:
+        mistakes.add(
+            (*table, "kind"),
+            f"the kinds {study.question.kind} and {kind.name}, which show different things",
+            expected="forms that ask about the same single items",
+            fix=f"choose among {listing(list(ABOUT_ONE_ITEM))}",
+            code="other-stimuli",
+        )
+
+
+def _settings_fit(table: KeyPath, member: Any, question: Question, mistakes: Mistakes) -> bool:
+    """Whether every setting is one of the kind's and of its type; the kind itself looks at the values."""
+    known = [each.name for each in fields(member)]
+    types_of = typing.get_type_hints(member)
+    n_before = len(mistakes.found)
+    for key, value in question.settings.items():
+        at = (*table, key)
+        if key not in known:
+            settings = [*["name"] * (table[0] == "arms"), "kind", "framing", "prompt", *known]
+            mistakes.add(
+                at,
+                f"the key {show(key)} for the kind {member.name}",
+                expected=f"the keys of [{written(table)}] for {member.name}: {listing(settings)}",
+                fix=f"{nearest(key, settings)}leave it out, or choose another kind",
+                code="unknown-key",
+            )
+        elif not _is_of(value, types_of[key]):
+            expected = TYPE_NAMES.get(_plain_type(types_of[key]), "another type of value")
+            fix = f"write {expected}"
+            mistakes.add(at, f"{key} = {show(value)}", expected=expected, fix=fix, code="wrong-type")
+    return len(mistakes.found) == n_before
+
+
+def _plain_type(hint: Any) -> Any:
+    """`int` for `int | None`: a study file cannot hold None."""
+    if isinstance(hint, types.UnionType):
+        return next((each for each in hint.__args__ if each is not types.NoneType), hint)
+    return hint
+
+
+def _is_of(value: object, hint: Any) -> bool:
+    wanted = _plain_type(hint)
+    if wanted is float:
+        return type(value) in (int, float)
+    return wanted not in TYPE_NAMES or type(value) is wanted
+
+
+def _key_named(error: SfumatoError, question: Question) -> tuple[str, ...]:
+    """The key of the question's table that an error of the kind speaks of."""
+    if isinstance(error, UnknownName):
+        return ("kind",)
+    words = error.found.replace("-", "_").split()
+    return next(((key,) for key in question.settings if key in words), ())
+
+
+def _stimuli(kind: Kind, items: list[Item], study: Study, mistakes: Mistakes) -> list[Stimulus]:
+    try:
+        return kind.stimuli(items, study)
+    except SfumatoError as error:
+        if not mistakes.about("classes"):
+            mistakes.place(("question", "kind") if "kind" in _keys(mistakes) else ("question",), error)
+        return []
+
+
+def _keys(mistakes: Mistakes) -> set[object]:
+    return {path[1] for path in mistakes.lines if path[:1] == ("question",) and len(path) == 2}
+
+
+def _check_known(table: str, named: Sequence[str], asked: list[str], mistakes: Mistakes) -> None:
+    """Note items of `[[practice]]` or `[[checks]]` that are no items."""
+    known = set(asked)
+    for number, item in enumerate(named):
+        if asked and item and item not in known:
+            mistakes.add(
+                (table, number, "item"),
+                f"item = {show(item)}, about which nothing is asked",
+                expected=f"the id of an item: {listing(asked, 6)}",
+                fix=f"{nearest(item, asked[:10_000])}write an id of the items",
+                code="unknown-item",
+            )
+
+
+def _check_judged(study: Study, mistakes: Mistakes) -> None:
+    """Note checks and practice regions on a kind whose answers say of no item how likely each class is."""
+    if study.question.kind in ABOUT_ONE_ITEM:
+        return
+    placed = [("practice", n) for n, each in enumerate(study.practice) if each.region is not None]
+    for at in ([("checks", 0)] if study.checks else []) + placed[:1]:
+        mistakes.add(
+            at,
+            f"{at[0]} with a region and the kind {study.question.kind}",
+            expected=f"a kind that tells how likely each class is: {listing(list(ABOUT_ONE_ITEM))}",
+            fix="leave the region out, or choose another kind",
+            code="wrong-kind",
+        )
+
+
+def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None:
+    """Note every picture that cannot be shown; a person would find it in the middle of the study."""
+    for number, each in enumerate(study.classes):
+        if each.example is not None and not mistakes.about("classes", number, "example"):
+            try:
+                check_picture(each.example)
+            except BadFile as error:
+                mistakes.place(("classes", number, "example"), error)
+    n_bad = 0
+    for item in items:
+        if item.picture is None:
+            continue
+        try:
+            check_picture(item.picture)
+        except BadFile as error:
+            n_bad += 1
+            if n_bad <= MAX_LISTED:
+                mistakes.found.append(error)
+    if n_bad > MAX_LISTED:
+        mistakes.add(
+            ("items",),
+            f"{n_bad - MAX_LISTED:,} more pictures that cannot be shown",
+            expected="whole pictures",
+            fix="mend those listed, and check again",
+            code="damaged-pictures",
+        )
+
+
+def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Checked:
+    people = study.people
+    aside = study.set_aside
+    asked = [each for each in stimuli if each.item not in aside]
+    n_arms = max(len(study.arms), 1)
+    n_answers = len(asked) * people.answers_per_item * n_arms
+    n_fresh = min(people.batch_size * people.batches, len(asked))
+    in_an_arm = math.ceil(len(asked) * people.answers_per_item / n_fresh) if n_fresh else 0
+    n_people = n_arms * max(people.answers_per_item, in_an_arm) if n_fresh else 0
+    n_batches = math.ceil(n_fresh / people.batch_size)
+    warnings = []
+    if not asked:
+        warnings.append("every item is for practice, so nothing is asked")
+    elif people.batch_size > len(asked):
+        warnings.append(f"a batch of {people.batch_size} is more than the {len(asked)} there are: batches are shorter")
+    n_per_person = n_fresh + people.repeats * n_batches + len(study.checks)
+    late = [each.item for each in study.checks if each.at is not None and each.at >= n_per_person]
+    if late:
+        warnings.append(
+            f"nobody gives more than {n_per_person} answers, so these checks come too late: {listing(late, 3)}"
+        )
+    if study.recruiting is not None and study.people.entry is Entry.OPEN:
+        warnings.append('people come from a platform, but anybody may take part: entry = "links" keeps others out')
+    if study.comprehension and not study.instructions:
+        warnings.append("there are comprehension questions, but no instructions")
+    return Checked(
+        study,
+        items,
+        asked,
+        n_answers,
+        n_people,
+        n_per_person,
+        n_fresh,
+        None if study.pay is None else study.pay.amount * n_people * n_batches,
+        tuple(warnings),
+    )

@@ -1,0 +1,34 @@
+"""The platforms people can come from. One file a platform; `PLATFORMS` lists them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sfumato.recruitment.mturk import MTurk
+from sfumato.recruitment.platform import Platform
+from sfumato.recruitment.prolific import Prolific
+from sfumato.study.mistakes import Mistakes
+from sfumato.study.study import Study
+from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.tables.strategies import strategy_named
+
+PLATFORMS: tuple[Any, ...] = (Prolific, MTurk)
+
+
+def platform_of(study: Study) -> Platform | None:
+    """The platform of a study, with its settings; the one place where a name becomes an object."""
+    if study.recruiting is None:
+        return None
+    return strategy_named("platform", PLATFORMS, study.recruiting.platform, study.recruiting.settings)  # type: ignore[no-any-return]
+
+
+def check_platform(study: Study, mistakes: Mistakes) -> None:
+    """Note what is wrong with `[platform]`: one we do not know, or its settings."""
+    if mistakes.about("platform", "name"):
+        return
+    try:
+        platform_of(study)
+    except (BadSetting, UnknownName) as error:
+        words = error.found.replace("-", "_").split()
+        settings = study.recruiting.settings if study.recruiting else {}
+        mistakes.place(("platform", next((key for key in settings if key in words), "name")), error)

@@ -1,0 +1,131 @@
+"""From a study's store, and from the platform, to who is owed what: the one call behind each command."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.label.screening import set_aside_in
+from sfumato.recruitment import platform_of
+from sfumato.recruitment.answers import compared, failed_checks
+from sfumato.recruitment.columns import read_export
+from sfumato.recruitment.pay import rule_of
+from sfumato.recruitment.payment import Payments, payments
+from sfumato.recruitment.platform import Platform, Submission
+from sfumato.recruitment.platform_api import Caller, request_key
+from sfumato.recruitment.reconciliation import Reconciliation, reconciled
+from sfumato.recruitment.turnout import Participant, Turnout, turnout_of
+from sfumato.store.database import StorePlace
+from sfumato.store.exporting import export
+from sfumato.study.study import Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.files import read_rows
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where to look beside the store: the platform's export as a CSV, or its API (`caller_for`); and a screening
+    table that says who is set aside."""
+
+    submissions: Path | None = None
+    caller: Caller | None = None
+    screening: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    turnout: Turnout
+    annotations: Annotations
+    set_aside: Mapping[str, str]
+    reconciliation: Reconciliation
+
+
+def reconcile(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool = False) -> Reconciliation:
+    """Everybody of a study beside what the platform says of them; the store is only read."""
+    return _known(place, study, sources, with_ids=with_ids).reconciliation
+
+
+def pay(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool = False) -> Payments:
+    """What everybody of a study is owed; nothing is paid, and the store is only read."""
+    known = _known(place, study, sources, with_ids=with_ids)
+    people = [person.annotator for person in known.turnout.people]
+    answers = compared(known.annotations, study.class_names, people, known.set_aside)
+    cases = known.reconciliation.cases
+    return payments(cases, study, known.turnout.secret, rule_of(study), answers, with_ids=with_ids)
+
+
+def _known(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool) -> _Known:
+    turnout = turnout_of(place, study)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "answers.parquet"
+        export(place, study.name, file)
+        annotations = Annotations.read(file)
+    submissions = _submissions(study, turnout, sources)
+    aside = _set_aside(sources.screening) if sources.screening else {}
+    found = reconciled(
+        turnout.people,
+        study,
+        submissions=submissions,
+        platform=platform_of(study),
+        set_aside=aside,
+        n_failed=failed_checks(annotations, study),
+        with_ids=with_ids,
+    )
+    return _Known(turnout, annotations, aside, found)
+
+
+def caller_for(study: Study, environment: Mapping[str, str]) -> Caller:
+    """Whom to ask at the study's platform, with the token of the environment; an error where there is none."""
+    platform = _needed(study)
+    caller = platform.caller(environment)
+    if caller is None:
+        raise BadSetting(
+            f"found no token for {platform.title} in the environment",
+            expected=f"{platform.token_names} in the environment",
+            fix="set it for this command alone, or give the platform's export with --submissions",
+            code="no-token",
+        )
+    return caller
+
+
+def _submissions(study: Study, turnout: Turnout, sources: Sources) -> list[Submission] | None:
+    if sources.submissions is not None:
+        return _needed(study).submissions(read_export(sources.submissions))
+    if sources.caller is None:
+        return None
+    ids = _needed(study).study.split() or sorted(_studies(turnout.people))
+    return [
+        submission
+        for each in ids
+        for submission in sources.caller.submissions(each, request_key(turnout.secret, "", f"submissions {each}"))
+    ]
+
+
+def _needed(study: Study) -> Platform:
+    platform = platform_of(study)
+    if platform is None:
+        raise BadSetting(
+            "found a study without [platform]",
+            expected="the platform people came from",
+            fix="add [platform] to the study file, or leave out what the platform says",
+            code="no-platform",
+            where=Where(str(study.path) if study.path else None),
+        )
+    return platform
+
+
+def _studies(people: tuple[Participant, ...]) -> set[str]:
+    """The platform's ids for the study, as people brought them."""
+    return {person.arrival.study for person in people if person.arrival is not None and person.arrival.study}
+
+
+def _set_aside(path: Path) -> dict[str, str]:
+    """Who is set aside in a screening table, and why."""
+    rows = read_rows(path)
+    check_columns(rows, ("annotator", "set_aside", "reasons"))
+    why = {str(row["annotator"]): str(row["reasons"] or "") for chunk in rows.chunks for row in chunk.to_pylist()}
+    return {name: why.get(name) or "set aside" for name in set_aside_in(path)}

@@ -1,0 +1,148 @@
+"""Calling a platform's API: requests that carry a key of their own, are tried again under that key, and tell no token.
+
+Everything here asks; nothing pays, approves or rejects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import random
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from sfumato.recruitment.platform import Arrival, Submission
+from sfumato.tables.errors import BadSetting, NoReply, Refused
+
+TIMEOUT_SECONDS = 10.0
+ATTEMPTS = 6
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 60.0
+LARGEST_REPLY = 16 * 2**20
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+KEY_HEADER = "X-Request-Key"
+
+
+class Caller(Protocol):
+    """Asks a platform about people; every question under a key."""
+
+    def knows(self, arrival: Arrival, key: str) -> bool:
+        """Whether this person really is in this visit to this study there."""
+        ...
+
+    def submissions(self, study: str, key: str) -> list[Submission]:
+        """Every visit to the study that the platform knows of."""
+        ...
+
+
+def request_key(secret: str, pseudonym: str, reason: str) -> str:
+    """The key under which something is asked about somebody: the same each time, and telling nothing of them."""
+    said = f"request {reason} {pseudonym}".encode()
+    return hmac.new(bytes.fromhex(secret), said, hashlib.sha256).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to ask: GET without a body, POST with one."""
+
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirect would take the token along to wherever it points."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+@dataclass
+class Line:
+    """One API: where it is, and how patient we are. `headers_of` signs a request anew at each try."""
+
+    base: str
+    headers_of: Callable[[Request], Mapping[str, str]]
+    timeout: float = TIMEOUT_SECONDS
+    attempts: int = ATTEMPTS
+    sleep: Callable[[float], None] = time.sleep
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+            raise BadSetting(
+                f"found an API address that begins with {parts.scheme or 'nothing'!r}",
+                expected="https",
+                fix="leave the address out, or give one with https",
+                code="not-https",
+            )
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def ask(self, request: Request, key: str) -> Any:
+        """The JSON that came back; None where the platform knows no such thing (404)."""
+        found = ""
+        for attempt in range(self.attempts):
+            wait = 0.0
+            try:
+                return self._once(request, key)
+            except urllib.error.HTTPError as error:
+                found = f"status {error.code}"
+                wait = _seconds(error.headers.get("Retry-After", ""))
+                error.close()
+                if error.code == 404:
+                    return None
+                if error.code != 429 and error.code < 500:
+                    raise self._refused(error.code) from None
+            except (urllib.error.URLError, OSError, ValueError) as error:
+                found = type(getattr(error, "reason", error)).__name__
+            if attempt + 1 < self.attempts:
+                pause = FIRST_PAUSE_SECONDS * 2**attempt * (1 + random.random() / 4)
+                self.sleep(min(max(wait, pause), LONGEST_PAUSE_SECONDS))
+        raise NoReply(
+            f"found {found} from {urlsplit(self.base).hostname} after {self.attempts} attempts",
+            expected="a reply of the platform",
+            fix="try again later; nothing was changed there or here",
+            code="no-reply",
+        ) from None
+
+    def _once(self, request: Request, key: str) -> Any:
+        headers = {"Accept": "application/json", KEY_HEADER: key, **request.headers, **self.headers_of(request)}
+        asked = urllib.request.Request(self.base.rstrip("/") + request.path, request.body, headers)
+        with self._opener.open(asked, timeout=self.timeout) as reply:
+            data = reply.read(LARGEST_REPLY + 1)
+        if len(data) > LARGEST_REPLY:
+            raise ValueError("a reply beyond all measure")
+        return json.loads(data)
+
+    def _refused(self, status: int) -> Refused:
+        is_token = status in (401, 403)
+        return Refused(
+            f"found status {status} from {urlsplit(self.base).hostname}",
+            expected="a token that may read the study" if is_token else "a request the platform takes",
+            fix="check the token in the environment" if is_token else "check the study's id in [platform]",
+            code="platform-refused",
+        )
+
+
+def pages_of(ask: Callable[[int], Any], rows_in: Callable[[Any], Sequence[Any]], most: int = 1000) -> list[Any]:
+    """All rows of a reply that comes page by page, until one is empty, or the same as the one before."""
+    found: list[Any] = []
+    last: Sequence[Any] = ()
+    for page in range(1, most + 1):
+        rows = rows_in(ask(page))
+        if not rows or rows == last:
+            break
+        found += rows
+        last = rows
+    return found
+
+
+def _seconds(text: str) -> float:
+    """A Retry-After in seconds; 0 where it is a date, or nothing."""
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0.0

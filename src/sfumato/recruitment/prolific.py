@@ -1,0 +1,99 @@
+"""Prolific: people come with PROLIFIC_PID, STUDY_ID and SESSION_ID, and go back with a completion code.
+
+What is said here of its rules is what its public help pages said (researcher-help.prolific.com, read in 2026): rules
+of a platform change, so look at them before a submission is rejected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+from urllib.parse import quote
+
+from sfumato.recruitment.columns import column_of
+from sfumato.recruitment.platform import (
+    Arrival,
+    Back,
+    Ground,
+    Submission,
+    check_fee,
+    check_ids,
+    given,
+    status_in,
+)
+from sfumato.recruitment.platform_api import Caller
+from sfumato.recruitment.prolific_api import TOKEN, prolific_caller
+
+RETURN = "https://app.prolific.com/submissions/complete?cc="
+SHORT_MINUTES = 5
+WORDS = {
+    "reserved": "active",
+    "active": "active",
+    "awaiting review": "submitted",
+    "approved": "approved",
+    "partially approved": "approved",
+    "rejected": "rejected",
+    "returned": "returned",
+    "timed out": "timed out",
+    "screened out": "screened out",
+}
+
+
+@dataclass(frozen=True)
+class Prolific:
+    """`study`: the study's id on Prolific; people who come from another of your studies there are then refused.
+    `fee`: what Prolific takes on top of what people get, as a share."""
+
+    study: str = ""
+    fee: float = 0.0
+
+    name: ClassVar[str] = "prolific"
+    title: ClassVar[str] = "Prolific"
+    asks: ClassVar[str] = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+    checks_at_entry: ClassVar[bool] = True
+    token_names: ClassVar[str] = TOKEN
+
+    def __post_init__(self) -> None:
+        check_ids(self.title, "study", self.study)
+        check_fee(self.title, self.fee)
+
+    @property
+    def framed_by(self) -> tuple[str, ...]:
+        return ()
+
+    def arrival(self, query: Mapping[str, str]) -> Arrival:
+        return Arrival(given(query, "PROLIFIC_PID"), given(query, "STUDY_ID"), given(query, "SESSION_ID"))
+
+    def back(self, code: str, arrival: Arrival) -> Back:  # noqa: ARG002
+        return Back(code, RETURN + quote(code, safe=""))
+
+    def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[Submission]:
+        return [
+            Submission(
+                column_of(row, "Participant id"),
+                column_of(row, "Submission id"),
+                status_in(column_of(row, "Status"), WORDS),
+                column_of(row, "Completion code", needed=False),
+            )
+            for row in rows
+        ]
+
+    def caller(self, environment: Mapping[str, str]) -> Caller | None:
+        return prolific_caller(environment, WORDS)
+
+    def may_refuse(self, n_failed: int, minutes: float | None) -> Ground:
+        """Two failed attention checks, or one where the study takes less than five minutes.
+
+        Only checks that tell people in so many words what to answer count as attention checks there (and nonsensical
+        questions); a picture we find obvious is none, and neither are questions about the instructions.
+        """
+        needed = 1 if minutes is not None and minutes < SHORT_MINUTES else 2
+        length = f"in a study of {minutes:g} minutes" if minutes is not None else "where the length is not stated"
+        if n_failed < needed:
+            return Ground(False, f"{n_failed} failed checks {length}: {needed} would be needed to reject")
+        return Ground(
+            True,
+            f"{n_failed} failed checks {length}: a ground only if each told people what to answer; "
+            "an obvious picture is no attention check",
+        )

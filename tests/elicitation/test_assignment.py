@@ -1,0 +1,116 @@
+"""Openings: fewest first, at random among equals, never past a quota; and the sums agree with a naive count."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from sfumato.elicitation.assignment import PROBES, Openings, Pick
+
+
+def test_by_hand() -> None:
+    openings = Openings([(1, 2, 0), (2, 2, 1), (3, 2, 2)])
+    assert openings.room == 2 + 1
+    assert set(openings.with_room()) == {1, 2}
+    assert (1 in openings, 2 in openings, 3 in openings, 4 in openings) == (True, True, False, False)
+    rng = random.Random(1)
+    assert openings.choose((), rng) == Pick(1)
+    assert openings.choose({1}, rng) == Pick(2)
+    assert openings.choose({1, 2}, rng) is None
+    openings.take(1)
+    assert openings.room == 2
+    assert {openings.choose((), rng) for _ in range(50)} == {Pick(1), Pick(2)}
+    openings.take(1)
+    assert 1 not in openings
+    openings.give_back(3)
+    assert (openings.taken(3), openings.room) == (1, 2)
+    assert {openings.choose((), rng) for _ in range(50)} == {Pick(2), Pick(3)}
+
+
+def test_a_quota_goes_down_below_what_is_taken_and_up_again() -> None:
+    openings = Openings([(1, 5, 3)])
+    openings.set_quota(1, 2)
+    assert (openings.room, 1 in openings, openings.taken(1)) == (0, False, 3)
+    openings.give_back(1)
+    assert 1 not in openings
+    openings.give_back(1)
+    assert (openings.room, 1 in openings) == (1, True)
+    openings.set_quota(1, 4)
+    assert openings.room == 3
+    openings.set_quota(9, 2)
+    assert (openings.taken(9), openings.room) == (0, 5)
+
+
+def test_an_empty_study_has_nothing_to_choose() -> None:
+    assert Openings([]).choose((), random.Random(1)) is None
+    assert Openings([(1, 0, 0)]).choose((), random.Random(1)) is None
+
+
+@given(
+    items=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=8),
+    steps=st.lists(st.tuples(st.sampled_from(["take", "back", "quota"]), st.integers(0, 9), st.integers(0, 5))),
+    seen=st.sets(st.integers(0, 9)),
+    seed=st.integers(0, 9),
+)
+def test_a_random_walk_agrees_with_a_naive_count(
+    items: list[tuple[int, int]], steps: list[tuple[str, int, int]], seen: set[int], seed: int
+) -> None:
+    naive = {item: list(start) for item, start in enumerate(items)}
+    openings = Openings((item, quota, taken) for item, (quota, taken) in naive.items())
+    rng = random.Random(seed)
+    for step, item, quota in steps:
+        if step == "quota":
+            openings.set_quota(item, quota)
+            naive.setdefault(item, [0, 0])[0] = quota
+        elif step == "back" and naive.get(item, [0, 0])[1] > 0:
+            openings.give_back(item)
+            naive[item][1] -= 1
+        elif step == "take" and (pick := openings.choose(seen, rng)) is not None:
+            chosen = pick.item
+            assert naive[chosen][1] < naive[chosen][0]
+            openings.take(chosen)
+            naive[chosen][1] += 1
+        with_room = {item: taken for item, (quota, taken) in naive.items() if taken < quota}
+        assert openings.room == sum(naive[item][0] - taken for item, taken in with_room.items())
+        assert sorted(openings.with_room()) == sorted(with_room)
+        assert all((item in openings) == (item in with_room) for item in range(10))
+        assert all(openings.taken(item) == taken for item, (_, taken) in naive.items())
+        free = {item: taken for item, taken in with_room.items() if item not in seen}
+        pick = openings.choose(seen, rng)
+        if free:
+            assert pick is not None
+            assert free[pick.item] == min(free.values())
+        else:
+            assert pick is None
+
+
+@pytest.mark.parametrize("n_seen", [0, 5, 9], ids=["nothing seen", "half seen", "mostly seen: the list is searched"])
+def test_equals_are_equally_likely(n_seen: int) -> None:
+    openings = Openings([(item, 3, 1) for item in range(12)] + [(99, 3, 2)])
+    seen = set(range(n_seen))
+    rng = random.Random(20)
+    drawn = Counter(openings.choose(seen, rng).item for _ in range(6_000))
+    assert set(drawn) == set(range(n_seen, 12))
+    assert chisquare([drawn[item] for item in range(n_seen, 12)]).pvalue > 0.001
+
+
+def test_equals_are_equally_likely_after_many_moves_in_the_lists() -> None:
+    rng = random.Random(3)
+    openings = Openings([(item, 100, 0) for item in range(10)])
+    for _ in range(500):
+        item = rng.randrange(10)
+        openings.take(item)
+        openings.give_back(item)
+    drawn = Counter(openings.choose((), rng).item for _ in range(6_000))
+    assert chisquare([drawn[item] for item in range(10)]).pvalue > 0.001
+
+
+def test_the_one_item_left_is_found_however_unlikely() -> None:
+    n_items = 200 * PROBES
+    openings = Openings([(item, 1, 0) for item in range(n_items)])
+    assert openings.choose(set(range(n_items)) - {77}, random.Random(1)) == Pick(77)

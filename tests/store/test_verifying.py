@@ -1,0 +1,213 @@
+"""The chain of answers: what is changed, taken out or put in by hand is named, on both databases."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+from study_at_work import AtWork, at_work
+
+from sfumato.cli.verifying import command
+from sfumato.store import database
+from sfumato.store.chain import COLUMNS, Fault, faults_of, linked
+from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.schema import METADATA
+from sfumato.store.verifying import verify
+
+N_ANSWERS = 6
+
+
+def answered(store: str) -> AtWork:
+    """A store with six answers of two people, which nobody serves."""
+    with at_work(store) as at:
+        for _ in range(2):
+            person = at.new()
+            for _ in range(3):
+                person.answer()
+    return at
+
+
+def by_hand(store: str, *statements: str) -> None:
+    """Do what a person with access to the database could do: drop the guard, and change what they like."""
+    engine = writing_engine(StorePlace.of(store))
+    with engine.begin() as connection:
+        is_sqlite = connection.dialect.name == "sqlite"
+        for verb in ("update", "delete"):
+            if is_sqlite:
+                connection.exec_driver_sql(f"DROP TRIGGER answers_no_{verb}")
+        if not is_sqlite:
+            connection.exec_driver_sql("ALTER TABLE answers DISABLE TRIGGER answers_append_only")
+        for statement in statements:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def faults(store: str) -> tuple[Fault, ...]:
+    (found,) = verify(StorePlace.of(store))
+    assert found.n_answers == N_ANSWERS
+    return found.faults
+
+
+def named(at: AtWork, offset: int) -> tuple[int, str, str]:
+    """The id of an answer, and whose about what."""
+    query = (
+        "SELECT answers.id, pseudonym, items.item FROM answers JOIN annotators ON annotators.id = answers.annotator"
+        f" JOIN items ON items.id = answers.item ORDER BY answers.id LIMIT 1 OFFSET {offset}"
+    )
+    (row,) = at.rows(query)
+    return tuple(row)  # type: ignore[return-value]
+
+
+def test_a_store_at_work_is_whole(store: str) -> None:
+    with at_work(store) as at:
+        person = at.new()
+        assert verify(StorePlace.of(store))[0].head == ""
+        heads = set()
+        for _ in range(3):
+            person.answer()
+            (found,) = verify(StorePlace.of(store))
+            assert found.faults == ()
+            heads.add(found.head)
+        assert len(heads) == found.n_answers == 3
+
+
+def test_a_server_that_starts_again_goes_on_with_the_chain(store: str) -> None:
+    answered(store)
+    with at_work(store) as at:
+        at.new().answer()
+    (found,) = verify(StorePlace.of(store))
+    assert (found.n_answers, found.faults) == (N_ANSWERS + 1, ())
+
+
+@pytest.mark.parametrize("offset", range(N_ANSWERS))
+@pytest.mark.parametrize("change", ['payload = \'{"class":"dog"}\'', "seconds = seconds + 1", "chain = 'x'"])
+def test_a_changed_answer_is_named(tmp_path: Path, offset: int, change: str) -> None:
+    store = str(tmp_path / "a.sqlite")
+    number, annotator, item = named(answered(store), offset)
+    by_hand(store, f"UPDATE answers SET {change} WHERE id = {number}")
+    found = faults(store)
+    assert (found[0].id, found[0].what) == (number, "changed")
+    assert offset == N_ANSWERS - 1 or (found[0].annotator, found[0].item) == (annotator, item)
+
+
+@pytest.mark.parametrize("offset", [0, 2, N_ANSWERS - 1])
+def test_a_deleted_answer_is_named(store: str, offset: int) -> None:
+    number, annotator, item = named(answered(store), offset)
+    by_hand(store, f"DELETE FROM answers WHERE id = {number}")
+    assert faults(store) == (Fault(number, "missing", annotator, item),)
+
+
+def test_an_answer_changed_in_postgresql_is_named(postgres: object) -> None:
+    store = postgres.new_database()  # type: ignore[attr-defined]
+    number, annotator, item = named(answered(store), 1)
+    by_hand(store, f"UPDATE answers SET seconds = 99 WHERE id = {number}")
+    assert faults(store) == (Fault(number, "changed", annotator, item),)
+
+
+def test_an_answer_put_in_is_named(tmp_path: Path) -> None:
+    store = str(tmp_path / "a.sqlite")
+    number, *_ = named(answered(store), N_ANSWERS - 1)
+    columns = {name: name for name in METADATA.tables["answers"].c.keys()}  # noqa: SIM118
+    columns |= {"id": "id + 1", "trial": "trial - 1", "key": "'other'", "purpose": "'check'"}
+    names, values = ", ".join(columns), ", ".join(columns.values())
+    by_hand(
+        store,
+        "PRAGMA defer_foreign_keys = ON",
+        f"UPDATE answers SET trial = -trial WHERE trial = (SELECT trial - 1 FROM answers WHERE id = {number})",
+        f"INSERT INTO answers ({names}) SELECT {values} FROM answers WHERE id = {number}",
+        "INSERT INTO trials SELECT -id, annotator, item, -number, purpose, handle || 'x', leased_at, expires_at, state,"
+        " question, probability, audit, NULL, NULL FROM trials WHERE -id IN (SELECT trial FROM answers)",
+    )
+    assert (number + 1, "added") in {(fault.id, fault.what) for fault in faults(store)}
+
+
+def test_the_links_cover_every_column_of_an_answer() -> None:
+    """A column that the chain leaves out could be changed unseen."""
+    assert set(METADATA.tables["answers"].c.keys()) == {*COLUMNS, "chain"}
+
+
+def test_a_wrong_chain_is_not_taken_for_right() -> None:
+    rows = [dict.fromkeys(COLUMNS, 0) | {"id": n, "annotator_name": "a", "item_name": "i"} for n in (1, 2, 3)]
+    link = ""
+    for row in rows:
+        row["chain"] = link = linked(link, row)  # type: ignore[assignment]
+    assert list(faults_of(rows, first=1, n_answers=3, head=link)) == []
+    assert [each.what for each in faults_of(rows, first=1, n_answers=3, head="other")] == ["changed"]
+    assert [each.id for each in faults_of(rows[1:], first=1, n_answers=3, head=link)] == [1]
+
+
+def test_answers_of_an_older_store_are_chained_when_it_is_brought_up_to_date(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store is made by the tables as they were, filled by hand, and opened."""
+    monkeypatch.setattr(database, "LATEST", "0002")
+    engine = writing_engine(StorePlace.of(store))
+    first = 2**40 + 1
+    with engine.begin() as connection:
+        for table, rows in OLDER.items():
+            for row in rows(first):
+                names = ", ".join(row)
+                marks = ", ".join(f":{name}" for name in row)
+                connection.execute(sa.text(f"INSERT INTO {table} ({names}) VALUES ({marks})"), row)
+    engine.dispose()
+    monkeypatch.undo()
+    writing_engine(StorePlace.of(store)).dispose()
+    (found,) = verify(StorePlace.of(store))
+    assert (found.n_answers, found.faults) == (3, ())
+    engine = writing_engine(StorePlace.of(store))
+    with engine.connect() as connection, pytest.raises(sa.exc.DatabaseError, match="append-only"):
+        connection.exec_driver_sql("UPDATE answers SET seconds = 1")
+    engine.dispose()
+    by_hand(store, f"UPDATE answers SET seconds = 1 WHERE id = {first + 1}")
+    (found,) = verify(StorePlace.of(store))
+    assert [fault.id for fault in found.faults] == [first + 1]
+
+
+OLDER = {
+    "studies": lambda _: [
+        {"id": 1, "name": "s", "kind": "choice/1", "classes": "[]", "secret": "", "created_at": 1, "version": 0}
+    ],
+    "items": lambda _: [
+        {"id": n, "study": 1, "item": f"i{n}", "others": "[]", "told": "{}", "quota": 3} for n in (1, 2, 3)
+    ],
+    "annotators": lambda _: [
+        {"id": 1, "study": 1, "pseudonym": "A1", "token_hash": "x", "seed": 1, "created_at": 1, "attempts": 0}
+    ],
+    "trials": lambda _: [
+        {
+            "id": n, "annotator": 1, "item": n, "number": n, "purpose": "label", "handle": f"h{n}", "leased_at": 1,
+            "expires_at": 1, "state": 1,
+        }
+        for n in (1, 2, 3)
+    ],
+    "answers": lambda first: [
+        {
+            "id": first + n - 1, "study": 1, "annotator": 1, "item": n, "trial": n, "number": n, "purpose": "label",
+            "kind": "choice/1", "payload": "{}", "started_at": 1, "submitted_at": 2, "received_at": 3, "seconds": 0.1,
+            "key": f"k{n}", "digest": "d", "handle": f"a{n}", "record": "{}",
+        }
+        for n in (1, 2, 3)
+    ],
+}  # fmt: skip
+
+
+def test_the_command_names_the_row_and_ends_with_1(tmp_path: Path) -> None:
+    store = tmp_path / "a.sqlite"
+    number, annotator, item = named(answered(str(store)), 2)
+    whole = CliRunner().invoke(command, [str(store)])
+    assert whole.exit_code == 0
+    assert "6 answers, every one as it was stored; head " in whole.output
+    head = whole.output.split("head ")[1].strip()
+    assert CliRunner().invoke(command, [str(store), "--head", head]).exit_code == 0
+    assert CliRunner().invoke(command, [str(store), "--head", "0" * 64]).exit_code == 1
+    connection = sqlite3.connect(store)
+    connection.execute("DROP TRIGGER answers_no_delete")
+    connection.execute("DELETE FROM answers WHERE id = ?", (number,))
+    connection.commit()
+    connection.close()
+    broken = CliRunner().invoke(command, [str(store)])
+    assert broken.exit_code == 1
+    assert f"missing  answer {number}, {annotator} about {item}" in broken.output
