@@ -59,8 +59,8 @@ from postgres_cluster import Cluster, cluster  # noqa: E402
 from study_at_work import AtWork, Serve, at_work, plain_study  # noqa: E402
 
 from sfumato import Annotations, SoftLabels  # noqa: E402
-from sfumato.elicitation.kind import Stimulus  # noqa: E402
 from sfumato.importers import Cifar10H, Cifar10S  # noqa: E402
+from sfumato.study.stimulus import Stimulus  # noqa: E402
 from sfumato.study.study import People, Study  # noqa: E402
 
 

@@ -13,10 +13,10 @@ from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
 from sfumato.label import Tokens
-from sfumato.store.database import StorePlace
 from sfumato.store.exporting import export
+from sfumato.store.location import StorePlace, store_beside
 from sfumato.study import read_study
-from sfumato.web.serving import running, store_beside
+from sfumato.web.serving import running
 from sfumato.web.simulation import simulate, stimuli_in
 
 with tempfile.TemporaryDirectory() as name:

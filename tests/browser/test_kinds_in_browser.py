@@ -13,11 +13,11 @@ from playwright.sync_api import Page, expect
 from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer, by_touch, rows
-from sfumato.elicitation.kind import Stimulus
 from sfumato.elicitation.kinds import KINDS, kind_of
 from sfumato.elicitation.kinds.top_two.kind import TopTwo
 from sfumato.label import TopTwoClamp
 from sfumato.study import read_study
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import InvalidAnswer

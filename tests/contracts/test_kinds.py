@@ -20,9 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato import Annotations
-from sfumato.elicitation.kind import Item, Kind, Stimulus, folder_of, label_of
+from sfumato.elicitation.kind import Kind, folder_of, label_of
 from sfumato.elicitation.kinds import KINDS, Choice, Mixture, Tokens, TopTwo, kind_named, kind_of
 from sfumato.label import LABELERS, ClassSimilarity
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, ItemSource, Question, Study, StudyClass
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, InvalidAnswer, UnknownName

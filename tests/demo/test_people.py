@@ -11,8 +11,8 @@ import pytest
 from sfumato.demo.digits import CLASSES, Digits
 from sfumato.demo.people import PART, Person, answer_studies, answer_study
 from sfumato.demo.studies import FORMS, folder_of, write_studies
-from sfumato.store.database import StorePlace
 from sfumato.store.exporting import export
+from sfumato.store.location import StorePlace
 from sfumato.tables.errors import BadSetting
 
 N_ITEMS, N_PEOPLE = 20, 8

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from study_at_work import AtWork, Someone, items_named, plain_study
 
+from sfumato.cli.study_options import checked_study
 from sfumato.elicitation.deeper_form import Depth
 from sfumato.elicitation.participant_state import Outcome, Sent, Shown
-from sfumato.elicitation.study_check import check_study
-from sfumato.store.database import StorePlace
 from sfumato.store.exporting import export
 from sfumato.store.interaction_record import Record
+from sfumato.store.location import StorePlace
 from sfumato.store.verifying import verify
 from sfumato.study import read_study
 from sfumato.study.study import Check, Deeper, People, PracticeItem, Question, Region, Study
@@ -283,7 +283,7 @@ def test_the_doors_are_read_from_the_study_file(tmp_path: Path) -> None:
     assert usual.deeper == Deeper(Question("tokens", settings={"tokens": 20}), unsure=True, share=0.1)
     shut = f'{CHOICE}[deeper]\nkind = "tokens"\nunsure = false\nshare = 0\ndisagreement = 0.4\nitems = ["a"]'
     assert read_study(write(tmp_path, shut)).deeper == Deeper(Question("tokens"), items=("a",), disagreement=0.4)
-    check_study(tmp_path)
+    checked_study(tmp_path, pictures=True)
     adaptive = f'{CHOICE}[people]\nassignment = "adaptive"\n[deeper]\nkind = "tokens"\nvotes = 2\nseconds = 9'
     assert read_study(write(tmp_path, adaptive)).deeper == Deeper(Question("tokens"), 2.0, 9.0)
 
@@ -304,7 +304,7 @@ def test_the_doors_are_read_from_the_study_file(tmp_path: Path) -> None:
 )
 def test_a_wrong_deeper_form_is_named_with_its_line(tmp_path: Path, more: str, code: str, words: str) -> None:
     with pytest.raises(BadStudy) as caught:
-        check_study(write(tmp_path, more))
+        checked_study(write(tmp_path, more), pictures=True)
     found = {each.code: each for each in caught.value.mistakes}
     assert code in found, {each.code: each.found for each in caught.value.mistakes}
     assert words in found[code].found

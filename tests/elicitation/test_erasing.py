@@ -14,8 +14,8 @@ from sfumato.recruitment import Prolific
 from sfumato.recruitment.arriving import arrived, checked, entry_key, note_check, unchecked
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.turnout import turnout_of
-from sfumato.store.database import StorePlace
 from sfumato.store.exporting import export
+from sfumato.store.location import StorePlace
 from sfumato.store.verifying import verify
 from sfumato.study.study import People, Recruiting
 from sfumato.tables.annotations import Annotations

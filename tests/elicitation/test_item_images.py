@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from sfumato.elicitation.item_images import Picture, blended, check_picture, picture_format, rendered
-from sfumato.elicitation.kind import Item
+from sfumato.study.stimulus import Item
 from sfumato.study.study import ItemSource, Upscale
 from sfumato.tables.errors import BadFile, UnsafeFile
 

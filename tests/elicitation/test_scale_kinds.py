@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 import pytest
 
-from sfumato.elicitation.kind import Item, Stimulus
 from sfumato.elicitation.kinds.plausible.kind import Plausible
 from sfumato.elicitation.kinds.similarity.kind import Similarity
 from sfumato.elicitation.kinds.sliders.kind import Sliders
 from sfumato.elicitation.kinds.triplet.kind import Triplet, _numbered_pair
 from sfumato.elicitation.kinds.typicality.kind import Typicality
 from sfumato.elicitation.scale import nearest_on_scale, on_scale
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, ItemSource, Study, StudyClass
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, InvalidAnswer

@@ -17,10 +17,11 @@ import pytest
 import study_at_work
 from study_at_work import DAY, LEASE, Serve, Someone, at_work, items_named, plain_study, sent
 
-from sfumato.elicitation.kind import Stimulus
 from sfumato.elicitation.participant_link import new_token
 from sfumato.elicitation.participant_state import Shown
-from sfumato.store.database import StorePlace, only_server
+from sfumato.store.database import only_server
+from sfumato.store.location import StorePlace
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import ComprehensionQuestion, Entry, Limits, People, PracticeItem, StudyClass
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere
 

@@ -29,17 +29,18 @@ from hypothesis.stateful import (
 from study_at_work import HandClock, plain_study, sent
 
 from sfumato.elicitation.answer_intake import Intake
-from sfumato.elicitation.kind import Stimulus
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.leases import Leases
 from sfumato.elicitation.participant_state import Outcome, Sent, Standing
 from sfumato.elicitation.session import Fieldwork, hash_of
 from sfumato.elicitation.turns import Turns
 from sfumato.store import queries
-from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import Record
+from sfumato.store.location import StorePlace
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN, answers, items, refused, trials
 from sfumato.store.writer import Request, Writer
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Deeper, Limits, People, PracticeItem, Question, Study
 from sfumato.tables.errors import InvalidAnswer, NotThere, StoreDown
 

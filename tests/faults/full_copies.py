@@ -12,7 +12,7 @@ from tamper_trial import tamper_trial
 from trial import Bench, Control, Measured, Sizes, Trial
 
 from sfumato.store.backup import backup, restore
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 
 N_BACKUPS = 20
 N_KILLS = 50

@@ -79,8 +79,8 @@ def _picture(folder: Path) -> Target:
 
 
 def _answer(_folder: Path) -> Target:
-    from sfumato.elicitation.kind import Stimulus
     from sfumato.elicitation.kinds import KINDS
+    from sfumato.study.stimulus import Stimulus
     from sfumato.study.study import ItemSource, Question, Study, StudyClass
     from sfumato.web.answering import SUBMISSION, decoded
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from crowd import SentAnswer, impatient, new_answer, write_crowd_study
 from study_server import StudyServer
 
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 from sfumato.web.client import Visitor
 from sfumato.web.connection import Reply
 

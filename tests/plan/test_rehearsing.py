@@ -11,10 +11,10 @@ import pytest
 from plan_document import ADAPTIVE, DOCUMENT
 
 from sfumato import Plan
-from sfumato.elicitation.kind import Item
 from sfumato.elicitation.simulated_annotator import SimulatedAnnotator, Truth
 from sfumato.plan.crowds import DrawnCrowd, SimulatedCrowd
 from sfumato.plan.rehearsing import Rehearsal, rehearse
+from sfumato.study.stimulus import Item
 from sfumato.study.study import ItemSource, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting
 

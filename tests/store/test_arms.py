@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
+from sfumato.cli.study_options import checked_study
 from sfumato.elicitation.participant_state import Sent, Shown
-from sfumato.elicitation.study_check import check_study
 from sfumato.study import read_study
 from sfumato.study.study import Arm, Check, People, Question, Region
 from sfumato.tables.errors import BadStudy
@@ -112,7 +112,7 @@ def test_arms_are_one_entry_in_the_study_file(tmp_path: Path) -> None:
         Arm("ten tokens", Question("tokens", settings={"tokens": 10})),
     )
     assert study.question.kind == "choice"
-    checked = check_study(tmp_path)
+    checked = checked_study(tmp_path, pictures=True)
     assert (checked.n_answers, checked.n_people) == (3 * 5 * 2, 10)
 
 
@@ -131,7 +131,7 @@ def test_arms_are_one_entry_in_the_study_file(tmp_path: Path) -> None:
 )
 def test_wrong_arms_are_named_with_their_line(tmp_path: Path, more: str, code: str, words: str) -> None:
     with pytest.raises(BadStudy) as caught:
-        check_study(write(tmp_path, more))
+        checked_study(write(tmp_path, more), pictures=True)
     found = {each.code: each for each in caught.value.mistakes}
     assert code in found, list(found)
     assert words in found[code].found

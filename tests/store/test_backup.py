@@ -16,7 +16,8 @@ from study_at_work import at_work
 from sfumato.cli import backing_up as backup_command
 from sfumato.cli import restoring as restore_command
 from sfumato.store.backup import backup, restore
-from sfumato.store.database import StorePlace, reading_engine, writing_engine
+from sfumato.store.database import reading_engine, writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.verifying import verify
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
 

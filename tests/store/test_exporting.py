@@ -13,11 +13,12 @@ from study_at_work import AtWork, at_work, items_named, plain_study, sent
 
 from sfumato import Annotations
 from sfumato.elicitation.codebook import codebook
-from sfumato.elicitation.kind import Kind, Stimulus
+from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import KINDS
-from sfumato.store.database import StorePlace
 from sfumato.store.exporting import RECORDS, Export, export
 from sfumato.store.interaction_record import Record
+from sfumato.store.location import StorePlace
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import ItemSource, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.annotations import SCHEMA
 from sfumato.tables.errors import BadTable

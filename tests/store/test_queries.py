@@ -16,7 +16,8 @@ from alembic.runtime.migration import MigrationContext
 from study_at_work import AtWork, at_work, items_named, plain_study, sent
 
 from sfumato.store import queries as statements
-from sfumato.store.database import LATEST, StorePlace, only_server, reading_engine, writing_engine
+from sfumato.store.database import LATEST, only_server, reading_engine, writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.schema import METADATA
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
 

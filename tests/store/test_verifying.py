@@ -13,7 +13,8 @@ from study_at_work import AtWork, at_work
 from sfumato.cli.verifying import command
 from sfumato.store import database
 from sfumato.store.chain import COLUMNS, Fault, faults_of, linked
-from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.database import writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.schema import METADATA
 from sfumato.store.verifying import verify
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.elicitation.study_check import check_study
+from sfumato.cli.study_options import checked_study
 from sfumato.tables.errors import BadStudy, SfumatoError
 
 
@@ -144,7 +144,7 @@ CASES = [
 def mistakes_of(folder: Path) -> list[SfumatoError]:
     (folder / "empty").mkdir(exist_ok=True)
     with pytest.raises(BadStudy) as caught:
-        check_study(folder)
+        checked_study(folder, pictures=True)
     return list(caught.value.mistakes)
 
 
@@ -165,7 +165,7 @@ def test_each_field_wrong_in_turn(folder: Path, wrong: Wrong) -> None:
 
 
 def test_the_good_study_has_no_mistake(folder: Path) -> None:
-    assert check_study(folder).study.name == "pets-1"
+    assert checked_study(folder, pictures=True).study.name == "pets-1"
 
 
 @pytest.mark.parametrize("key", ["question", "pages", "people", "limits", "pay", "items"])

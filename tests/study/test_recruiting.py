@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli import group
-from sfumato.elicitation.study_check import check_study
+from sfumato.cli.study_options import checked_study
 from sfumato.recruitment import MTurk, Prolific, platform_of
-from sfumato.recruitment.pay import Brier, check_bonus, rule_of
+from sfumato.recruitment.pay import Brier, rule_of
 from sfumato.study import read_study
 from sfumato.study.study import Bonus, Recruiting
 from sfumato.tables.errors import BadStudy, SfumatoError
@@ -40,7 +40,7 @@ def with_tables(folder: Path, text: str) -> Path:
 
 def mistakes(folder: Path) -> list[SfumatoError]:
     with pytest.raises(BadStudy) as error:
-        check_study(folder, also=(check_bonus,))
+        checked_study(folder, pictures=True)
     return list(error.value.mistakes)
 
 
@@ -48,7 +48,7 @@ def test_a_platform_is_read_as_written(folder: Path) -> None:
     study = read_study(with_tables(folder, PLATFORM))
     assert study.recruiting == Recruiting("prolific", "C1A2-B3", "S1", "N1", {"study": "65f0a1b2c3d4", "fee": 0.33})
     assert platform_of(study) == Prolific("65f0a1b2c3d4", 0.33)
-    check_study(folder)
+    checked_study(folder, pictures=True)
 
 
 def test_the_least_there_is(folder: Path) -> None:
@@ -150,10 +150,10 @@ def test_study_check_says_all_of_it(folder: Path) -> None:
 
 def test_an_open_door_beside_the_platforms_is_warned_of(folder: Path) -> None:
     with_tables(folder, PLATFORM)
-    assert not [each for each in check_study(folder).warnings if "platform" in each]
+    assert not [each for each in checked_study(folder, pictures=True).warnings if "platform" in each]
     file = folder / "study.toml"
     file.write_text(file.read_text().replace('entry = "links"', 'entry = "open"'))
-    assert [each for each in check_study(folder).warnings if "platform" in each]
+    assert [each for each in checked_study(folder, pictures=True).warnings if "platform" in each]
 
 
 @pytest.mark.parametrize(

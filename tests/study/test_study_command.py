@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from sfumato.cli.study_options import checked_study
 from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.kinds import KINDS
-from sfumato.elicitation.study_check import check_study
 from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, CannotWrite, UnknownName
 
@@ -64,7 +64,7 @@ def test_a_new_study_passes_once_pictures_are_there(tmp_path: Path) -> None:
     assert "study.toml: a study file" in done.stdout
     assert "error[no-pictures]" in sfumato("study", "check", place, code=2).stderr
     Image.new("L", (9, 9)).save(place / "images" / "one.png")
-    checked = check_study(place)
+    checked = checked_study(place, pictures=True)
     assert checked.study.class_names == ("a", 'b "c"', "d,e")
     assert checked.study.name == "my-study"
     assert [item.id for item in checked.items] == ["one"]
@@ -79,7 +79,7 @@ def test_the_demo_can_be_served_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_demo_of_every_kind_has_no_mistake(name: str, tmp_path: Path) -> None:
-    checked = check_study(begin_study(tmp_path / name, name, demo=True))
+    checked = checked_study(begin_study(tmp_path / name, name, demo=True), pictures=True)
     assert checked.study.question.kind == name
     assert checked.warnings == ()
     assert {item.given for item in checked.items} == {"circle", "square"}

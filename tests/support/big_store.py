@@ -10,7 +10,8 @@ from pathlib import Path
 from study_server import write_texts_study
 
 from sfumato.store import database
-from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.database import writing_engine
+from sfumato.store.location import StorePlace
 
 OLDER = "0002"
 """The version of a store before answers were chained."""

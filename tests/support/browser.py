@@ -19,7 +19,7 @@ from typing import Any
 from playwright.sync_api import Locator, Page, expect
 from study_server import StudyServer
 
-from sfumato.elicitation.kind import Stimulus
+from sfumato.study.stimulus import Stimulus
 
 CLASSES = ("cat", "dog", "ship", "frog")
 TIMEOUT_SECONDS = 60

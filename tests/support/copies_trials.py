@@ -18,7 +18,7 @@ from measuring import most_bytes
 from study_server import StudyServer
 
 from sfumato.store.backup import backup
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 from sfumato.store.verifying import verify
 from sfumato.tables.errors import SfumatoError
 

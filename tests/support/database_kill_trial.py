@@ -21,7 +21,7 @@ from postgres_cluster import Cluster
 from store_check import check_store
 from study_server import StudyServer
 
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 from sfumato.web.client import Visitor
 
 BACKENDS = sa.text(

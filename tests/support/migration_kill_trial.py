@@ -16,7 +16,8 @@ import sqlalchemy as sa
 from big_store import OLDER, write_older_store
 from sqlalchemy import event
 
-from sfumato.store.database import LATEST, StorePlace, reading_engine, writing_engine
+from sfumato.store.database import LATEST, reading_engine, writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.verifying import verify
 from sfumato.tables.errors import SfumatoError
 

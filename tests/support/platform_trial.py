@@ -28,7 +28,7 @@ from sfumato.recruitment.asking import Sources, caller_for, pay, reconcile
 from sfumato.recruitment.payment import Payment
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.platform_api import Line
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 from sfumato.study.study import Bonus, Pay, People, Recruiting, Study
 
 SUBMITTED = {"prolific": "AWAITING REVIEW", "mturk": "Submitted"}

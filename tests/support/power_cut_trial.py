@@ -22,7 +22,8 @@ from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.session import Fieldwork, hash_of
 from sfumato.store import database
 from sfumato.store.backup import copy_file
-from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.database import writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.verifying import verify
 from sfumato.store.writer import Writer
 from sfumato.study.study import People

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from crowd import SentAnswer
 
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 
 ANSWERS = sa.text(
     "SELECT p.token_hash, a.key, a.digest, a.handle, a.payload, a.item, a.annotator, a.purpose, a.trial,"

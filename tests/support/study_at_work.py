@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from sfumato.elicitation.assignment import Guide
-from sfumato.elicitation.kind import Stimulus
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.participant_state import Outcome, Sent, Shown, Standing
 from sfumato.elicitation.session import Clock, Fieldwork, hash_of
-from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import Record
+from sfumato.store.location import StorePlace
 from sfumato.store.writer import Writer
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import ItemSource, Limits, People, Question, Study, StudyClass
 
 T = TypeVar("T")

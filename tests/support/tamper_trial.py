@@ -12,7 +12,8 @@ import sqlalchemy as sa
 from study_at_work import at_work, items_named, plain_study
 
 from sfumato.store import chain
-from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.database import writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.schema import annotators, answers, trials
 from sfumato.store.verifying import verify
 from sfumato.study.study import People

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.elicitation.kind import Stimulus
+from sfumato.study.stimulus import Stimulus
 from sfumato.tables.errors import InvalidAnswer
 
 FAULTS = ("drop", "lose", "half head", "half body", "garbage", "endless", "500", "502", "404", "429", "503")

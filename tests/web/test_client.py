@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from study_stub import FAULTS, StudyStub
 
-from sfumato.elicitation.kind import Stimulus
+from sfumato.study.stimulus import Stimulus
 from sfumato.tables.errors import BadSetting, NoReply, Refused
 from sfumato.web.client import Visitor
 

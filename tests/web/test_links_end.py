@@ -11,7 +11,8 @@ from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.participant_link import DAY_MS, new_token
 from sfumato.recruitment.arriving import entry_key
-from sfumato.store.database import StorePlace, writing_engine
+from sfumato.store.database import writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.schema import annotators
 from sfumato.study.study import LANGUAGES
 from sfumato.web.language import texts_in

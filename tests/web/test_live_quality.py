@@ -12,7 +12,7 @@ from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.cli import group
 from sfumato.label.rules import IdenticalRuns, TooFast, rules_of
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 from sfumato.store.queries import stimuli
 from sfumato.store.researcher_queries import what_was_said
 from sfumato.study import read_study

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from study_at_work import plain_study
 
-from sfumato.elicitation.kind import Item
 from sfumato.plan.plan_file import Plan
+from sfumato.study.stimulus import Item
 from sfumato.study.study import Adaptive, Assignment, Deeper, PracticeItem, Question
 from sfumato.tables.errors import BadSetting
 from sfumato.web.adaptive import AdaptiveGuide

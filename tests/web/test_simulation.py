@@ -19,9 +19,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from study_stub import StudyStub
 
 from sfumato import SoftLabels
-from sfumato.elicitation.kind import Item, Stimulus
 from sfumato.elicitation.kinds import KINDS, kind_of
 from sfumato.elicitation.simulated_annotator import SimulatedAnnotator, Truth, drawn_annotators
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import ComprehensionQuestion, ItemSource, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NoReply
 from sfumato.web import simulation

@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import output_option
 from sfumato.cli.showing import say_written
-from sfumato.store.stores import store_named
+from sfumato.store.location import store_named
 
 
 @click.command("backup")
@@ -26,7 +26,7 @@ def command(store: str, output: Path) -> None:
 
     try:
         from sfumato.store.backup import backup
-        from sfumato.store.database import StorePlace
+        from sfumato.store.location import StorePlace
     except ImportError as error:
         raise missing_extra(error) from error
     copied = backup(StorePlace.of(store_named(store)), output)

@@ -23,9 +23,8 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     People are pseudonyms. A codebook that says what every field means is written beside the output.
     """
     try:
-        from sfumato.store.database import StorePlace
         from sfumato.store.exporting import export
-        from sfumato.web.serving import store_beside
+        from sfumato.store.location import StorePlace, store_beside
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.elicitation.codebook import codebook

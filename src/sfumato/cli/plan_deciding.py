@@ -198,9 +198,9 @@ def _enough(target: float | None, share: float | None, probability: float) -> En
 def _checked(study: Path | None) -> Any:
     if study is None:
         return None
-    from sfumato.elicitation.study_check import check_study
+    from sfumato.cli.study_options import checked_study
 
-    return check_study(study, pictures=False)
+    return checked_study(study)
 
 
 def _items(n_items: int | None, checked: Any, of_pilot: tuple[str, ...]) -> list[str] | None:

@@ -205,9 +205,8 @@ def _answers_so_far(checked: Checked, store: str | None) -> Annotations | None:
     from sfumato.tables.annotations import Annotations
 
     try:
-        from sfumato.store.database import StorePlace
         from sfumato.store.exporting import export
-        from sfumato.web.serving import store_beside
+        from sfumato.store.location import StorePlace, store_beside
     except ImportError as error:
         raise missing_extra(error) from error
     if store is None and not store_beside(checked.study).is_file():

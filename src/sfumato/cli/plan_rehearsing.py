@@ -85,13 +85,13 @@ def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator
 
 
 def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator) -> Crowd:
+    from sfumato.cli.study_options import checked_study
     from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
-    from sfumato.elicitation.study_check import check_study
     from sfumato.plan.crowds import JUDGES, SimulatedCrowd
     from sfumato.tables.soft_labels import SoftLabels
 
     assert study is not None
-    checked = check_study(study, pictures=False)
+    checked = checked_study(study)
     asked = checked.study
     _check_classes(plan, asked.class_names)
     there = [item for item in checked.items if plan.items == "all" or item.id in set(plan.items)]

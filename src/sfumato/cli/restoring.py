@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import PATH
 from sfumato.cli.showing import printable
-from sfumato.store.stores import store_named
+from sfumato.store.location import store_named
 
 
 @click.command("restore")
@@ -25,7 +25,7 @@ def command(backup: Path, store: str) -> None:
 
     try:
         from sfumato.store.backup import restore
-        from sfumato.store.database import StorePlace
+        from sfumato.store.location import StorePlace
     except ImportError as error:
         raise missing_extra(error) from error
     place = StorePlace.of(store_named(store))

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.bonus_checking import check_bonus
 from sfumato.cli.options import PATH
-from sfumato.cli.rules_checking import check_rules
 from sfumato.cli.showing import printable
+from sfumato.cli.study_options import asked_as_planned, checked_study
 from sfumato.tables.errors import MissingExtra
 
 if TYPE_CHECKING:
-    from sfumato.elicitation.kind import Item
-    from sfumato.elicitation.study_check import Checked
     from sfumato.study.study import Study
     from sfumato.web.site import Site
 
@@ -64,11 +61,9 @@ def command(
         from sfumato.web.serving import LOOPBACK, listening, opened, serve
     except ImportError as error:
         raise missing_extra(error) from error
-    from sfumato.elicitation.study_check import check_study
-
     check_public(host, public, LOOPBACK)
     check_https(public, proxy, plain_http)
-    checked = check_study(study, pictures=False, also=(check_bonus, check_rules))
+    checked = checked_study(study)
     asked, items = asked_as_planned(checked, plan)
     hashed = hashed_password(asked, password, password_file)
     listener = listening(host or ("0.0.0.0" if public else "127.0.0.1"), port)
@@ -123,25 +118,6 @@ def set_password(site: Site, hashed: str) -> None:
     from sfumato.elicitation.steering import password_set
 
     site.writer.run(lambda work: password_set(work, hashed, "terminal"))
-
-
-def asked_as_planned(checked: Checked, plan: Path | None) -> tuple[Study, Sequence[Item]]:
-    """The study and its items, as a plan would have them if there is one."""
-    from sfumato.study.study import Assignment
-
-    study, items = checked.study, checked.items
-    if plan is not None:
-        from sfumato.plan.plan_file import Plan
-        from sfumato.web.planned import planned, planned_items
-
-        what = Plan.read(plan)
-        items = planned_items(study, what, items)
-        study = planned(study, what)
-    if study.people.assignment is Assignment.ADAPTIVE:
-        from sfumato.web.adaptive import rule_of
-
-        rule_of(study)
-    return study, items
 
 
 def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> None:

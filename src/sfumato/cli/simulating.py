@@ -16,9 +16,9 @@ from sfumato.cli.showing import bar, say_written
 from sfumato.tables.errors import BadSetting, Where
 
 if TYPE_CHECKING:
-    from sfumato.elicitation.kind import Item
     from sfumato.elicitation.simulated_annotator import Truth
     from sfumato.label.simulated import SimulatedTopTwo
+    from sfumato.study.stimulus import Item
     from sfumato.study.study import Study
     from sfumato.web.simulation import Summary
 
@@ -72,10 +72,9 @@ def command(
     """
     import numpy as np
 
-    from sfumato.cli.serving import asked_as_planned
+    from sfumato.cli.study_options import asked_as_planned, checked_study
     from sfumato.elicitation.simulated_annotator import drawn_annotators
-    from sfumato.elicitation.study_check import check_study
-    from sfumato.store.database import StorePlace
+    from sfumato.store.location import StorePlace
     from sfumato.web.client import Visitor
     from sfumato.web.simulation import check_visit, simulate, stimuli_in
 
@@ -84,7 +83,7 @@ def command(
     check_visit(pace=pace, dropouts=dropouts)
     if url is not None:
         Visitor(url).close()
-    asked, items = asked_as_planned(check_study(study, pictures=False), plan)
+    asked, items = asked_as_planned(checked_study(study), plan)
     place = store or _store_beside(asked)
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     known = _truth(truth, asked, items)
@@ -150,7 +149,7 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
 
 
 def _store_beside(study: Study) -> str:
-    from sfumato.web.serving import store_beside
+    from sfumato.store.location import store_beside
 
     return str(store_beside(study))
 

@@ -34,8 +34,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
     """
     try:
         from sfumato.store.arms import answers_by_arm
-        from sfumato.store.database import StorePlace
-        from sfumato.web.serving import store_beside
+        from sfumato.store.location import StorePlace, store_beside
     except ImportError as error:
         raise missing_extra(error) from error
     import numpy as np

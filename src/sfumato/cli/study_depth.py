@@ -30,9 +30,8 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     Beside it the plain mean of the answers it opened for, which are those of people in doubt.
     """
     try:
-        from sfumato.store.database import StorePlace
         from sfumato.store.exporting import export
-        from sfumato.web.serving import store_beside
+        from sfumato.store.location import StorePlace, store_beside
     except ImportError as error:
         raise missing_extra(error) from error
     import numpy as np

@@ -117,8 +117,7 @@ def _read(path: Path, output: Path | None) -> Study:
 
 def _place(study: Study, store: str | None) -> Any:
     try:
-        from sfumato.store.database import StorePlace
-        from sfumato.web.serving import store_beside
+        from sfumato.store.location import StorePlace, store_beside
     except ImportError as error:
         raise missing_extra(error) from error
     return StorePlace.of(store or store_beside(study))

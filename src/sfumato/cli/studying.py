@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.bonus_checking import check_bonus
 from sfumato.cli.options import PATH, NameList, check_not_negative
-from sfumato.cli.rules_checking import check_rules
-from sfumato.cli.serving import STORE_HELP, asked_as_planned, missing_extra
+from sfumato.cli.serving import STORE_HELP, missing_extra
 from sfumato.cli.showing import printable, say_written
 from sfumato.cli.study_comparing import compare
 from sfumato.cli.study_depth import depth
 from sfumato.cli.study_entering import entry, forget
+from sfumato.cli.study_options import asked_as_planned, checked_study
 from sfumato.cli.study_paying import pay, reconcile
 from sfumato.study.study import Assignment, Framing
 
@@ -56,9 +55,7 @@ def check(study: Path) -> None:
 
     Every picture is opened. Ends with exit code 2 where there is a mistake.
     """
-    from sfumato.elicitation.study_check import check_study
-
-    checked = check_study(study, also=(check_bonus, check_rules))
+    checked = checked_study(study, pictures=True)
     asked_as_planned(checked, None)
     _show(checked)
     click.echo(f"Open it with: sfumato serve {shlex.quote(str(study))}")

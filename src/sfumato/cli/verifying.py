@@ -7,7 +7,7 @@ import sys
 import click
 
 from sfumato.cli.showing import printable
-from sfumato.store.stores import store_named
+from sfumato.store.location import store_named
 
 SHOWN = 50
 """Faults named one by one; of more there is the number."""
@@ -26,7 +26,7 @@ def command(store: str, head: str | None) -> None:
     from sfumato.cli.serving import missing_extra
 
     try:
-        from sfumato.store.database import StorePlace
+        from sfumato.store.location import StorePlace
         from sfumato.store.verifying import verify
     except ImportError as error:
         raise missing_extra(error) from error

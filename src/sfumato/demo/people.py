@@ -87,8 +87,8 @@ def answer_study(folder: Path, n_people: int) -> Summary:
 
     The store takes its place when all have answered; before, and if this is stopped, there is none.
     """
+    from sfumato.store.location import store_beside
     from sfumato.study import read_study
-    from sfumato.web.serving import store_beside
     from sfumato.web.simulation import simulate, stimuli_in
 
     at_least("people", n_people, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.elicitation.item_images import MAX_PIXELS
-from sfumato.elicitation.kind import Item
+from sfumato.study.stimulus import Item
 from sfumato.tables.errors import BadTable, Where, show
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from sfumato.elicitation.item_images import picture_format
-from sfumato.elicitation.kind import Item
+from sfumato.study.stimulus import Item
 from sfumato.tables.errors import BadFile, Where, show
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL.Image import Image
 
-    from sfumato.elicitation.kind import Item
+    from sfumato.study.stimulus import Item
     from sfumato.study.study import ItemSource
 
 MAX_BYTES = 20_000_000

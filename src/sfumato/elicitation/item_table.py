@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sfumato.elicitation.item_images import picture_format
-from sfumato.elicitation.kind import Item
+from sfumato.study.stimulus import Item
 from sfumato.study.text_file import is_file, read_text
 from sfumato.tables.errors import BadTable, Where, listing, nearest, show
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sfumato.elicitation.item_arrays import read_item_arrays
 from sfumato.elicitation.item_folder import read_item_folder
 from sfumato.elicitation.item_table import read_item_table
-from sfumato.elicitation.kind import Item
+from sfumato.study.stimulus import Item
 from sfumato.study.study import ItemSource
 
 

@@ -8,51 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.tables.errors import BadSetting, InvalidAnswer, Where, show
 
 if TYPE_CHECKING:
     import numpy as np
 
     from sfumato.study.study import Framing, Study
-
-
-@dataclass(frozen=True)
-class Item:
-    """An item of a study: its id, what is shown (a picture or a text), and its class where the source tells one."""
-
-    id: str
-    picture: Path | None = None
-    row: int | None = None
-    """The row of an npz that holds the picture."""
-    text: str | None = None
-    given: str | None = None
-    """The class the source files it under: its folder, or its `class` column."""
-    columns: Mapping[str, str] = field(default_factory=dict)
-    """The further columns of its row in a CSV: `other`, `a`, `b`, `first`, `second` and whatever else stands there."""
-
-
-@dataclass(frozen=True)
-class Stimulus:
-    """What one trial is about: an item, what is shown with it (`others`, item ids), and what is told (`told`).
-
-    `told` is part of the question: `{"class": "cat"}` for typicality, `{"classes": ["cat", "dog"]}` for mixture.
-    For most kinds a stimulus is just its item.
-    """
-
-    item: str
-    others: tuple[str, ...] = ()
-    told: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The ids of every item shown, the one asked about first."""
-        return (self.item, *self.others)
 
 
 @runtime_checkable

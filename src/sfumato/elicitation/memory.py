@@ -16,13 +16,14 @@ import sqlalchemy as sa
 from sfumato.elicitation.assignment import Guide, Heard
 from sfumato.elicitation.deeper_form import Depth
 from sfumato.elicitation.judging import Judge
-from sfumato.elicitation.kind import Stimulus, label_of
+from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.leases import Leases
 from sfumato.elicitation.participant import Person, Receipt, Trial
 from sfumato.elicitation.trial_sequence import Course
 from sfumato.store import queries
 from sfumato.store.chain import linked
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 
 PEOPLE_AT_HAND = 10_000

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.elicitation.kind import Stimulus
-from sfumato.recruitment.platform import Back
 from sfumato.store.interaction_record import Record
+from sfumato.study.stimulus import Stimulus
+
+
+@dataclass(frozen=True)
+class Back:
+    """The way back to the platform: an address to open or, with `fields`, to post a form to."""
+
+    code: str
+    url: str
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

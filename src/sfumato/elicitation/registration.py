@@ -8,9 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.elicitation.kind import Kind, Stimulus, label_of
+from sfumato.elicitation.kind import Kind, label_of
 from sfumato.elicitation.participant_link import new_secret
 from sfumato.store import queries, researcher_queries
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting
 

@@ -19,21 +19,21 @@ from sfumato.elicitation.answer_intake import Intake
 from sfumato.elicitation.assignment import Guide
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.judging import Judge
-from sfumato.elicitation.kind import Kind, Stimulus
+from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.memory import Memory
 from sfumato.elicitation.participant import Person, Trial
 from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_that_holds
-from sfumato.elicitation.participant_state import Link, Outcome, Sent, Shown, Standing, Welcome
+from sfumato.elicitation.participant_state import Back, Link, Outcome, Sent, Shown, Standing, Welcome
 from sfumato.elicitation.registration import identity, register
 from sfumato.elicitation.secure_random import Chance
 from sfumato.elicitation.turns import Turns
-from sfumato.recruitment.platform import Back
-from sfumato.recruitment.returning import way_back
 from sfumato.store import queries
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Entry, Study
 from sfumato.tables.errors import InvalidAnswer, NotNow, NotThere
 
 T = TypeVar("T")
+WayBack = Callable[[sa.Connection, Study, int, str], Back | None]
 SEEN_AT_LEAST_EVERY = 30_000
 """Milliseconds between two notes of when a person was last seen."""
 
@@ -60,6 +60,8 @@ class Fieldwork:
     """What names and codes are drawn by: not to be foreseen wherever real people take part."""
     judge: Judge | None = None
     """Who says whether a check was passed, in a study that has any."""
+    way_back: WayBack | None = None
+    """How somebody gets back to the platform they came from, in a study that has one."""
     number: int = -1
     """The study's id in the store, once it is registered."""
 
@@ -382,7 +384,7 @@ class Fieldwork:
         return person
 
     def _back(self, person: Person, outcome: str) -> Back | None:
-        return way_back(self._written(), self.study, person.id, outcome) if self.study.recruiting else None
+        return self.way_back(self._written(), self.study, person.id, outcome) if self.way_back else None
 
     def _set(self, person: Person, **values: Any) -> None:
         for name, value in values.items():

@@ -19,8 +19,9 @@ from sfumato.tables.errors import BadSetting, Where, listing
 from sfumato.tables.settings import share
 
 if TYPE_CHECKING:
-    from sfumato.elicitation.kind import Item, Kind, Stimulus
+    from sfumato.elicitation.kind import Kind
     from sfumato.label.simulated import SimulatedTopTwo
+    from sfumato.study.stimulus import Item, Stimulus
     from sfumato.study.study import Study
     from sfumato.tables.soft_labels import SoftLabels
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from sfumato.elicitation.item_images import check_picture
 from sfumato.elicitation.items import read_items
-from sfumato.elicitation.kind import Item, Kind, Stimulus
-from sfumato.recruitment import check_platform
+from sfumato.elicitation.kind import Kind
 from sfumato.study import Draft, read_draft
 from sfumato.study.lines import KeyPath
 from sfumato.study.mistakes import Mistakes, written
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import ABOUT_ONE_ITEM, Entry, Question, Study
 from sfumato.tables.errors import BadFile, BadSetting, BadStudy, SfumatoError, UnknownName, listing, nearest, show
 
@@ -64,7 +64,7 @@ def check_study(
     for table, named in (("practice", study.practice), ("checks", study.checks)):
         _check_known(table, [each.item for each in named], list(dict.fromkeys(asked)), mistakes)
     _check_judged(study, mistakes)
-    for check in (check_platform, *also):
+    for check in also:
         check(study, mistakes)
     if pictures:
         _check_pictures(study, items, mistakes)

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.elicitation.kind import Stimulus
 from sfumato.elicitation.kinds import kind_named
 from sfumato.elicitation.simulated_annotator import Annotator, Asked, Truth
 from sfumato.plan.labelled import labelled
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting

@@ -17,8 +17,8 @@ from sfumato.recruitment.platform import Platform, Submission
 from sfumato.recruitment.platform_api import Caller, request_key
 from sfumato.recruitment.reconciliation import Reconciliation, reconciled
 from sfumato.recruitment.turnout import Participant, Turnout, turnout_of
-from sfumato.store.database import StorePlace
 from sfumato.store.exporting import export
+from sfumato.store.location import StorePlace
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.columns import check_columns

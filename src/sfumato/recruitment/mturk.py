@@ -12,18 +12,10 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from sfumato.elicitation.kind import check_flag
+from sfumato.elicitation.participant_state import Back
 from sfumato.recruitment.columns import column_of
 from sfumato.recruitment.mturk_api import ACCESS, SECRET, mturk_caller
-from sfumato.recruitment.platform import (
-    Arrival,
-    Back,
-    Ground,
-    Submission,
-    check_fee,
-    check_ids,
-    given,
-    status_in,
-)
+from sfumato.recruitment.platform import Arrival, Ground, Submission, check_fee, check_ids, given, status_in
 from sfumato.recruitment.platform_api import Caller
 from sfumato.tables.errors import NotThere
 

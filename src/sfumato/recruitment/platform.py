@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
+from sfumato.elicitation.participant_state import Back
 from sfumato.tables.errors import BadSetting, NotThere, show
 
 if TYPE_CHECKING:
@@ -29,15 +30,6 @@ class Arrival:
     session: str
     submit_to: str = ""
     """Where the platform wants to hear that they are done, if it says so with each person."""
-
-
-@dataclass(frozen=True)
-class Back:
-    """The way back to the platform: an address to open or, with `fields`, to post a form to."""
-
-    code: str
-    url: str
-    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import quote
 
+from sfumato.elicitation.participant_state import Back
 from sfumato.recruitment.columns import column_of
-from sfumato.recruitment.platform import (
-    Arrival,
-    Back,
-    Ground,
-    Submission,
-    check_fee,
-    check_ids,
-    given,
-    status_in,
-)
+from sfumato.recruitment.platform import Arrival, Ground, Submission, check_fee, check_ids, given, status_in
 from sfumato.recruitment.platform_api import Caller
 from sfumato.recruitment.prolific_api import TOKEN, prolific_caller
 

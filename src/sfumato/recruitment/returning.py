@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
+from sfumato.elicitation.participant_state import Back
 from sfumato.recruitment import platform_of
-from sfumato.recruitment.platform import Arrival, Back
+from sfumato.recruitment.platform import Arrival
 from sfumato.store import researcher_queries
 from sfumato.store.queries import Row
 from sfumato.study.study import Study

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.returning import arrival_of
 from sfumato.store import queries, researcher_queries
-from sfumato.store.database import StorePlace, reading_engine
+from sfumato.store.database import reading_engine
 from sfumato.store.exporting import unknown_study
+from sfumato.store.location import StorePlace
 from sfumato.store.queries import Row
 from sfumato.study.study import Study
 

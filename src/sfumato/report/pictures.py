@@ -19,7 +19,7 @@ from sfumato.tables.files.png import png_bytes
 from sfumato.tables.inputs import Inputs
 
 if TYPE_CHECKING:
-    from sfumato.elicitation.kind import Item
+    from sfumato.study.stimulus import Item
 
 LARGEST = 96
 """Pixels of a picture's longer side; larger ones are made smaller."""

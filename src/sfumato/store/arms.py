@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.store import queries
-from sfumato.store.database import StorePlace, reading_engine
+from sfumato.store.database import reading_engine
 from sfumato.store.exporting import export
+from sfumato.store.location import StorePlace
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting, Where

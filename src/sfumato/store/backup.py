@@ -14,15 +14,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from sfumato.store.chain import Verified
-from sfumato.store.database import (
-    StorePlace,
-    is_latest,
-    is_store,
-    make_private,
-    only_server,
-    reading_engine,
-    writing_engine,
-)
+from sfumato.store.database import is_latest, is_store, make_private, only_server, reading_engine, writing_engine
+from sfumato.store.location import StorePlace
 from sfumato.store.queries import AT_ONCE
 from sfumato.store.schema import METADATA
 from sfumato.store.verifying import verify

@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,39 +19,12 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
+from sfumato.store.location import StorePlace
 from sfumato.store.queries import broken_ends, lock_store
-from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown, Where, show
+from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown, Where
 
 LATEST = "0004"
 """The version of the tables this release works with, the last file under `migrations/versions`."""
-
-
-@dataclass(frozen=True)
-class StorePlace:
-    """Where a store is: a file, or a PostgreSQL URL."""
-
-    url: sa.URL
-    file: Path | None = None
-
-    @classmethod
-    def of(cls, store: str | Path) -> StorePlace:
-        """From a path or `postgresql://user@host/database`."""
-        text = str(store)
-        if text.startswith(("postgresql://", "postgres://")):
-            with contextlib.suppress(ValueError, sa.exc.ArgumentError):
-                return cls(sa.make_url(text).set(drivername="postgresql+psycopg"))
-        elif "://" not in text and not Path(text).is_dir():
-            return cls(sa.URL.create("sqlite", database=text), Path(text))
-        raise BadSetting(
-            f"found the store {show(text)}",
-            expected="the path of a file, or postgresql://user@host:port/database",
-            fix="give a file for SQLite, or the URL of a PostgreSQL database",
-            code="bad-store",
-            where=Where(text),
-        )
-
-    def __str__(self) -> str:
-        return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
 
 
 def writing_engine(place: StorePlace) -> sa.Engine:

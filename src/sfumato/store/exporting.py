@@ -15,8 +15,9 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from sfumato.store import queries
-from sfumato.store.database import StorePlace, reading_engine
+from sfumato.store.database import reading_engine
 from sfumato.store.interaction_record import Record
+from sfumato.store.location import StorePlace
 from sfumato.tables.annotations import PURPOSES, SCHEMA
 from sfumato.tables.errors import BadTable, Where, listing
 from sfumato.tables.files import classes_metadata, write_rows

@@ -13,8 +13,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.elicitation.kind import Stimulus
 from sfumato.store.schema import ANSWERED, OPEN, annotators, answers, items, refused, studies, trials
+from sfumato.study.stimulus import Stimulus
 
 Row = dict[str, Any]
 IDS_PER_STUDY = 2**40

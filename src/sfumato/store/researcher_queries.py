@@ -11,10 +11,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.elicitation.kind import Stimulus
 from sfumato.store.queries import AT_ONCE, IDS_PER_STUDY, Row
 from sfumato.store.schema import annotators, answers, happenings, items, studies, trials
 from sfumato.store.schema import platform_ids as ids
+from sfumato.study.stimulus import Stimulus
 
 # --- the researcher's page ---
 

@@ -6,7 +6,8 @@ import sqlalchemy as sa
 
 from sfumato.store import queries
 from sfumato.store.chain import Verified, faults_of, with_names
-from sfumato.store.database import StorePlace, reading_engine
+from sfumato.store.database import reading_engine
+from sfumato.store.location import StorePlace
 
 
 def verify(place: StorePlace) -> list[Verified]:

@@ -21,17 +21,27 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from sfumato.elicitation.session import Fieldwork
 from sfumato.store.database import check_whole
 from sfumato.store.failing import Failure, down, down_because, failure_of
 from sfumato.tables.errors import Busy, SfumatoError
 
+
+class Work(Protocol):
+    """What the writer does requests on: every group stands between `begin` and `end`."""
+
+    def begin(self, connection: sa.Connection) -> None: ...
+    def end(self) -> None: ...
+    def committed(self) -> None: ...
+    def forget(self) -> None: ...
+
+
 T = TypeVar("T")
-LOG = logging.getLogger("sfumato.elicitation")
+W = TypeVar("W", bound=Work)
+LOG = logging.getLogger("sfumato.store")
 GROUP = 512
 """Requests committed together at most."""
 MOST_WAITING = 1024
@@ -52,18 +62,18 @@ LOGGED_EVERY_SECONDS = 10.0
 class Request:
     """A request in the queue, and who waits for it."""
 
-    do: Callable[[Fieldwork], Any]
+    do: Callable[[Any], Any]
     future: Any
     result: Any = None
     error: BaseException | None = None
 
 
-class Writer:
-    """The thread that owns the writing connection and the fieldwork. Start it, ask it, stop it."""
+class Writer(Generic[W]):
+    """The thread that owns the writing connection and the work. Start it, ask it, stop it."""
 
-    def __init__(self, engine: sa.Engine, fieldwork: Fieldwork) -> None:
+    def __init__(self, engine: sa.Engine, work: W) -> None:
         self._engine = engine
-        self._fieldwork = fieldwork
+        self._work_on = work
         self._queue: deque[Request] = deque()
         self._wake = threading.Condition()
         self._stopping = False
@@ -87,7 +97,7 @@ class Writer:
             self._thread.join()
         self._engine.dispose()
 
-    def run(self, do: Callable[[Fieldwork], T]) -> T:
+    def run(self, do: Callable[[W], T]) -> T:
         """Do one request and wait for its commit; for programs without an event loop."""
         future: Future[T] = Future()
         self._put(Request(do, future))
@@ -98,7 +108,7 @@ class Writer:
         if len(self._queue) >= MOST_WAITING:
             raise Busy(MOST_WAITING, random.randint(*COMES_BACK_SECONDS))
 
-    async def ask(self, do: Callable[[Fieldwork], T]) -> T:
+    async def ask(self, do: Callable[[W], T]) -> T:
         """Do one request; returns after its commit. `Busy` where too many wait already."""
         self.check_room()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
@@ -128,16 +138,16 @@ class Writer:
         try:
             self._make_sure()
             with self._engine.begin() as connection:
-                self._fieldwork.begin(connection)
+                self._work_on.begin(connection)
                 for request in group:
                     try:
-                        request.result = request.do(self._fieldwork)
+                        request.result = request.do(self._work_on)
                     except SfumatoError as error:
                         request.error = error
-                self._fieldwork.end()
-            self._fieldwork.committed()
+                self._work_on.end()
+            self._work_on.committed()
         except Exception as error:
-            self._fieldwork.forget()
+            self._work_on.forget()
             if alone and group[0].future is None:
                 raise
             self._log(error)

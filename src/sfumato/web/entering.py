@@ -6,11 +6,12 @@ from pathlib import Path
 
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.arriving import entry_key
-from sfumato.store.database import StorePlace, is_store, reading_engine
+from sfumato.store.database import is_store, reading_engine
+from sfumato.store.location import StorePlace, store_beside
 from sfumato.store.queries import secret_of
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, Where
-from sfumato.web.serving import opened, store_beside
+from sfumato.web.serving import opened
 
 
 def entry_address(study: Study, address: str, store: str | Path | None = None) -> str:

@@ -11,11 +11,12 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Re
 
 from sfumato.elicitation.image_decoder import DECODER
 from sfumato.elicitation.item_images import Picture, blended, rendered
-from sfumato.elicitation.kind import Stimulus, folder_of
+from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.participant_link import LinkEnded, oldest_that_holds
 from sfumato.elicitation.session import Fieldwork, hash_of
 from sfumato.store import queries
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Entry
 from sfumato.tables.errors import NotNow, NotThere, SfumatoError
 from sfumato.web.language import chosen, texts_in

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sfumato.elicitation.kind import Item
 from sfumato.plan.plan_file import Adaptive as AdaptivePlan
 from sfumato.plan.plan_file import Plan
+from sfumato.study.stimulus import Item
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study
 from sfumato.tables.errors import BadSetting, listing
 

@@ -17,21 +17,16 @@ import uvicorn
 
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.items import read_items
-from sfumato.elicitation.kind import Item
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.participant_link import new_token
 from sfumato.elicitation.secure_random import Chance
 from sfumato.elicitation.session import Fieldwork
-from sfumato.store.database import (
-    StorePlace,
-    is_store,
-    make_private,
-    only_server,
-    reading_engine,
-    writing_engine,
-)
+from sfumato.recruitment.returning import way_back
+from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
+from sfumato.store.location import StorePlace, store_beside
 from sfumato.store.queries import secret_of
 from sfumato.store.writer import Writer
+from sfumato.study.stimulus import Item
 from sfumato.study.study import Assignment, Study
 from sfumato.tables.errors import BadSetting
 from sfumato.web.app import application
@@ -46,12 +41,6 @@ if TYPE_CHECKING:
 GARBAGE_AFTER = 20_000
 """New objects after which Python looks for garbage."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-
-
-def store_beside(study: Study) -> Path:
-    """Where a study's answers are unless told otherwise: in `store/` beside its file."""
-    assert study.path is not None
-    return study.path.parent / "store" / "answers.sqlite"
 
 
 @contextlib.contextmanager
@@ -76,7 +65,14 @@ def opened(
     guide = _guide(study)
     stimuli = kinds[0].stimuli(items, study)
     fieldwork = Fieldwork(
-        study, kinds, stimuli, guide, judge=_judge(study), rng=rng or Chance(), chance=chance or Chance()
+        study,
+        kinds,
+        stimuli,
+        guide,
+        judge=_judge(study),
+        rng=rng or Chance(),
+        chance=chance or Chance(),
+        way_back=way_back if study.recruiting else None,
     )
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):

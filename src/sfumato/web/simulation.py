@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.elicitation.kind import Kind, Stimulus
+from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.simulated_annotator import Annotator, Asked, Response, Truth, number_of
 from sfumato.plan.costs import DEFAULT_TIMES
+from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, show
 from sfumato.tables.settings import share
@@ -136,7 +137,8 @@ def check_visit(*, pace: float, dropouts: float) -> None:
 @contextmanager
 def stimuli_in(store: str | Path) -> Iterator[StimulusOf]:
     """What each trial in a store is about, read beside the server that writes to it."""
-    from sfumato.store.database import StorePlace, reading_engine
+    from sfumato.store.database import reading_engine
+    from sfumato.store.location import StorePlace
     from sfumato.store.queries import stimulus_of_trial
 
     engine = reading_engine(StorePlace.of(store))

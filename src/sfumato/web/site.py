@@ -15,12 +15,13 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.kind import Item, Kind, folder_of
-from sfumato.elicitation.participant_state import Shown, Standing, Welcome
+from sfumato.elicitation.kind import Kind, folder_of
+from sfumato.elicitation.participant_state import Back, Shown, Standing, Welcome
+from sfumato.elicitation.session import Fieldwork
 from sfumato.recruitment import platform_of
-from sfumato.recruitment.platform import Back
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 from sfumato.store.writer import Writer
+from sfumato.study.stimulus import Item
 from sfumato.study.study import LANGUAGES, Study
 from sfumato.tables.errors import SfumatoError
 from sfumato.web.desk import Desk
@@ -45,7 +46,7 @@ class Site:
     kinds: Sequence[Kind]
     """The kind of each of the study's questions."""
     items: Mapping[str, Item]
-    writer: Writer
+    writer: Writer[Fieldwork]
     reader: sa.Engine
     place: StorePlace
     number: int

@@ -15,7 +15,7 @@ import threading
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from sfumato.store.database import StorePlace
+from sfumato.store.location import StorePlace
 from sfumato.study.study import Study
 from sfumato.tables.errors import StoreDown
 from sfumato.web.studio_books import Books, Sections

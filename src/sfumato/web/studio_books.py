@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from sfumato.store import researcher_queries
-from sfumato.store.database import StorePlace, reading_engine
+from sfumato.store.database import reading_engine
+from sfumato.store.location import StorePlace
 from sfumato.study.study import Study
 from sfumato.tables.errors import SfumatoError
 from sfumato.web import studio_figures

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import Item, Stimulus, check_class, check_flag, converted, plain_stimuli
+from sfumato.elicitation.kind import check_class, check_flag, converted, plain_stimuli
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 

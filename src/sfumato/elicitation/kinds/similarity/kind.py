@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import Item, Stimulus, converted
+from sfumato.elicitation.kind import converted
 from sfumato.elicitation.scale import check_whole_number, nearest_on_scale
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, show

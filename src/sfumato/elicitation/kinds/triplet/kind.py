@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
-from sfumato.elicitation.kind import Item, Stimulus, converted
+from sfumato.elicitation.kind import converted
 from sfumato.elicitation.kinds.similarity.kind import companions, total_variation
 from sfumato.elicitation.scale import check_whole_number
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import Item, Stimulus, converted, refused
+from sfumato.elicitation.kind import converted, refused
 from sfumato.elicitation.scale import check_whole_number, nearest_on_scale, on_scale
+from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, listing, show

@@ -1,0 +1,57 @@
+"""Where a study's store is: an SQLite file next to the study by default, any other file, or a PostgreSQL database."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from sfumato.study.study import Study
+from sfumato.study.study_file import read_study
+from sfumato.tables.errors import BadSetting, Where, show
+
+
+@dataclass(frozen=True)
+class StorePlace:
+    """Where a store is: a file, or a PostgreSQL URL."""
+
+    url: sa.URL
+    file: Path | None = None
+
+    @classmethod
+    def of(cls, store: str | Path) -> StorePlace:
+        """From a path or `postgresql://user@host/database`."""
+        text = str(store)
+        if text.startswith(("postgresql://", "postgres://")):
+            with contextlib.suppress(ValueError, sa.exc.ArgumentError):
+                return cls(sa.make_url(text).set(drivername="postgresql+psycopg"))
+        elif "://" not in text and not Path(text).is_dir():
+            return cls(sa.URL.create("sqlite", database=text), Path(text))
+        raise BadSetting(
+            f"found the store {show(text)}",
+            expected="the path of a file, or postgresql://user@host:port/database",
+            fix="give a file for SQLite, or the URL of a PostgreSQL database",
+            code="bad-store",
+            where=Where(text),
+        )
+
+    def __str__(self) -> str:
+        return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
+
+
+def store_beside(study: Study) -> Path:
+    """Where a study's answers are unless told otherwise: in `store/` beside its file."""
+    assert study.path is not None
+    return study.path.parent / "store" / "answers.sqlite"
+
+
+def store_named(store: str) -> str | Path:
+    """The store itself; that of a study where its folder or file is named."""
+    path = Path(store)
+    if "://" in store or (path.is_file() and path.suffix != ".toml"):
+        return store
+    if path.is_dir() or path.suffix == ".toml":
+        return store_beside(read_study(path))
+    return store
