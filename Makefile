@@ -57,7 +57,7 @@ $(VENV)/bin/python:
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "setting up $(VENV) ..."
 	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[demo]'
-	@$(BIN)/python -m sfumato.aggregate.kernels
+	@$(BIN)/python -m sfumato.aggregation.kernels
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed papers/pyproject.toml

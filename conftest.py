@@ -16,7 +16,7 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 # Compiled functions must stay as they are written: Numba cannot compile what a check is wrapped around.
-AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregate"
+AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregation"
 PLAN = (
     "dimensionality",
     "embedding",
@@ -36,20 +36,20 @@ PLAN = (
 # Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
 install_import_hook(
     [
-        "sfumato.agreement",
-        *(f"sfumato.aggregate.{path.stem}" for path in AGGREGATE.glob("*.py") if path.stem != "kernels"),
+        "sfumato.labeling.agreement",
+        *(f"sfumato.aggregation.{path.stem}" for path in AGGREGATE.glob("*.py") if path.stem != "kernels"),
         "sfumato.tables.annotations",
         "sfumato.tables.beliefs",
         "sfumato.tables.columns",
         "sfumato.tables.doubt",
         "sfumato.evaluate",
-        "sfumato.label",
+        "sfumato.labeling",
         "sfumato.tables.probabilities",
         "sfumato.tables.bootstrap",
         "sfumato.tables.scores",
         "sfumato.tables.soft_labels",
         "sfumato.tables.text_columns",
-        "sfumato.transform",
+        "sfumato.labeling.transform",
     ],
     "beartype.beartype",
 )

@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sfumato import Beliefs
-from sfumato.aggregate import DawidSkene, Glad, Mace, OneCoin, kernels
+from sfumato.aggregation import DawidSkene, Glad, Mace, OneCoin, kernels
 
 N_CLASSES = 10
 ANSWERS_AN_ITEM = 10
@@ -200,7 +200,7 @@ def write_beliefs(path: Path, n: int) -> None:
 
 def run_at_scale(path: str, output: str) -> None:
     """In a process of its own, as the command does it: read, aggregate, write; print times and the peak."""
-    from sfumato.aggregate import Answers, Beside
+    from sfumato.aggregation import Answers, Beside
 
     at: list[float] = []
     begun = time.perf_counter()

@@ -25,7 +25,7 @@ import polars as pl
 
 from pages import markdown, write
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregate import (
+from sfumato.aggregation import (
     Aggregation,
     Aggregator,
     Bayes,
@@ -44,7 +44,7 @@ from sfumato.aggregate import (
     calibrate,
 )
 from sfumato.importers import Cifar10H, Cifar10S
-from sfumato.label import TopTwoClamp
+from sfumato.labeling import TopTwoClamp
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
 SPAM, SPAM_SEEDS = 0.3, range(5)

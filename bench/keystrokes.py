@@ -20,7 +20,7 @@ import numpy as np
 from pages import markdown, write
 from sfumato import Annotations
 from sfumato.importers import Cifar10S
-from sfumato.label import TopTwoClamp
+from sfumato.labeling import TopTwoClamp
 from sfumato.tables.payloads import Tokens, TopTwo, payload_kind
 from sfumato_papers.collins_2022.keystroke_model import (
     BOXES,

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations
-from sfumato.label import TopTwoClamp
+from sfumato.labeling import TopTwoClamp
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 REQUIRED_A_MINUTE = 5_000_000

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sfumato import Beliefs
-from sfumato.aggregate import AGGREGATORS, DawidSkene, update
+from sfumato.aggregation import AGGREGATORS, DawidSkene, update
 
 rng = np.random.default_rng(0)
 CLASSES = ("cat", "dog", "fox")

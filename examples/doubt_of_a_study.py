@@ -12,7 +12,7 @@ from sfumato import Annotations
 from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
-from sfumato.label import Tokens
+from sfumato.labeling import Tokens
 from sfumato.store.exporting import export
 from sfumato.store.location import StorePlace, store_beside
 from sfumato.study import read_study

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations
-from sfumato.label import LABELERS, ClassSimilarity
+from sfumato.labeling import LABELERS, ClassSimilarity
 
 CLASSES = ("cat", "dog", "fox", "owl")
 ALIKE = np.array([[0, 3, 2, 1], [3, 0, 2, 1], [2, 2, 0, 1], [1, 1, 1, 0]], dtype=float)

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.aggregate import AGGREGATORS
-from sfumato.agreement import MEASURES
+from sfumato.aggregation import AGGREGATORS
 from sfumato.cli import COMMANDS
 from sfumato.elicitation.kinds import KINDS
 from sfumato.evaluate import METRICS, STRATA
 from sfumato.importers import FORMATS
-from sfumato.label import LABELERS
-from sfumato.label.rules import RULE_SETS
+from sfumato.labeling import LABELERS
+from sfumato.labeling.agreement import MEASURES
+from sfumato.labeling.screening_rules import RULE_SETS
+from sfumato.labeling.transform import TRANSFORMS
 from sfumato.learn.crowds import CROWDS
 from sfumato.learn.mixing import MIXINGS
 from sfumato.learn.networks import NAMED
@@ -29,7 +30,6 @@ from sfumato.plan.indices import INDICES
 from sfumato.recruitment.pay import BONUS_RULES
 from sfumato.recruitment.reconciliation import MISMATCHES
 from sfumato.tables.payloads import PAYLOAD_KINDS
-from sfumato.transform import TRANSFORMS
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

@@ -62,7 +62,7 @@ def options_of(*names: str) -> frozenset[str]:
 def commands() -> dict[tuple[str, ...], frozenset[str]]:
     """Every command there is, with its options."""
     found: dict[tuple[str, ...], frozenset[str]] = {(): options_of()}
-    for name in COMMANDS:
+    for name in group.list_commands(click.Context(group)):
         found[(name,)] = options_of(name)
         command = group.get_command(click.Context(group), name)
         if isinstance(command, click.Group):
@@ -152,7 +152,7 @@ def test_python_names_exist(path: Path) -> None:
 def classes() -> dict[str, set[str]]:
     """Every class of the package, and what its body and its functions name."""
     found: dict[str, set[str]] = {}
-    for path in (ROOT / "src").rglob("*.py"):
+    for path in (*(ROOT / "src").rglob("*.py"), *(ROOT / "papers" / "src").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 own = found.setdefault(node.name, set())
@@ -234,7 +234,7 @@ def test_pictures_are_small() -> None:
         (test_scripts_and_their_parts_exist, "`python bench/learn.py cifra`"),
         (test_scripts_and_their_parts_exist, "`python bench/evidence.py --olny people`"),
         (test_make_has_the_targets, "`make tea`"),
-        (test_python_names_exist, "`sfumato.aggregate.AGGREGATOR`"),
+        (test_python_names_exist, "`sfumato.aggregation.AGGREGATOR`"),
         (test_python_names_exist, "`sfumato.agregate.Mean`"),
         (test_classes_and_their_attributes_exist, "`SoftLabel` is a table"),
         (test_classes_and_their_attributes_exist, "`SoftLabels.targets` says which"),

@@ -83,10 +83,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package to which somebody followed the page's four steps."""
     source = tmp_path_factory.mktemp("extended")
     package = source / "sfumato"
-    shutil.copytree(ROOT / "src" / "sfumato", package, ignore=shutil.ignore_patterns("__pycache__", "learn"))
-    payloads = package / "payloads.py"
+    shutil.copytree(ROOT / "src" / "sfumato", package, ignore=shutil.ignore_patterns("__pycache__", "training"))
+    payloads = package / "tables" / "payloads.py"
     before, _, rest = payloads.read_text(encoding="utf-8").partition("@dataclass(frozen=True)\nclass PayloadKind:")
-    changed = f"{before}{titled('payloads.py')}\n\n@dataclass(frozen=True)\nclass PayloadKind:{rest}"
+    changed = f"{before}{titled('tables/payloads.py')}\n\n@dataclass(frozen=True)\nclass PayloadKind:{rest}"
     payloads.write_text(changed, encoding="utf-8")
     entered(payloads, "PAYLOAD_KINDS = (", '    PayloadKind("agrees", 1, Agrees),')
     kinds = package / "elicitation" / "kinds"
@@ -100,10 +100,12 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "from sfumato.elicitation.kinds.agrees.kind import Agrees",
     )
     entered(kinds / "__init__.py", "KINDS: tuple[Any, ...] = (", "    Agrees,")
-    label = package / "label"
-    (label / "agrees.py").write_text(titled("label/agrees.py"), encoding="utf-8")
+    label = package / "labeling"
+    (label / "agrees.py").write_text(titled("labeling/agrees.py"), encoding="utf-8")
     entered(
-        label / "__init__.py", "from sfumato.label.answers import Labeler", "from sfumato.label.agrees import Agrees"
+        label / "__init__.py",
+        "from sfumato.labeling.labeler import Labeler",
+        "from sfumato.labeling.agrees import Agrees",
     )
     entered(label / "__init__.py", "LABELERS: tuple[Any, ...] = (", "    Agrees,")
     return source

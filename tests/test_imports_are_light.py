@@ -28,14 +28,14 @@ def test_steps_load_neither_torch_nor_starlette(tmp_path: Path) -> None:
     for name in ("torch", "starlette"):
         (tmp_path / f"{name}.py").write_text("")
     everything = (
-        "import sfumato.label, sfumato.importers, sfumato.transform, sfumato.aggregate, sfumato.aggregate.ray_engine,"
-        "sfumato.agreement, sfumato.cli, sfumato.label.rules"
+        "import sfumato.labeling, sfumato.importers, sfumato.labeling.transform, sfumato.aggregation,"
+        "sfumato.aggregation.ray_engine, sfumato.labeling.agreement, sfumato.cli, sfumato.labeling.screening_rules"
     )
     assert loaded_after(everything, ("torch", "starlette"), tmp_path) == set()
 
 
 def test_few_answers_wait_for_neither_numba_nor_ray() -> None:
-    few = "from sfumato import Beliefs; from sfumato.aggregate import DawidSkene, ray_engine\n"
+    few = "from sfumato import Beliefs; from sfumato.aggregation import DawidSkene, ray_engine\n"
     few += "DawidSkene().aggregate(Beliefs.from_votes(item=[1, 1], annotator=[1, 2], label=['a', 'b']))"
     assert loaded_after(few, ("numba", "ray")) == set()
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregate import AGGREGATORS, Beside, DawidSkene, Mean, Target, calibrate
+from sfumato.aggregation import AGGREGATORS, Beside, DawidSkene, Mean, Target, calibrate
 from sfumato.cli.aggregating import AGGREGATOR_LINES
 
 SFUMATO = Path(sys.executable).parent / "sfumato"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sfumato.aggregate import Mean
+from sfumato.aggregation import Mean
 from sfumato.cli.datasheeting import command
-from sfumato.label import TopTwoClamp
+from sfumato.labeling import TopTwoClamp
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.soft_labels import SoftLabels
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregate import (
+from sfumato.aggregation import (
     AGGREGATORS,
     Aggregation,
     Aggregator,
@@ -30,9 +30,9 @@ from sfumato.aggregate import (
     aggregator_named,
     update,
 )
-from sfumato.aggregate import answers as answers_module
-from sfumato.aggregate.aggregation import Earlier, labels_of
-from sfumato.aggregate.mean import mean_of
+from sfumato.aggregation import answer_matrix as answers_module
+from sfumato.aggregation.aggregation import Earlier, labels_of
+from sfumato.aggregation.mean import mean_of
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 CLASSES = ("cat", "dog", "fox", "owl")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.indices import ENOUGH, INDICES, Index, Known, index_named
 
 N_CLASSES = 4

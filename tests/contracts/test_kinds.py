@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from sfumato import Annotations
 from sfumato.elicitation.kind import Kind, folder_of, label_of
 from sfumato.elicitation.kinds import KINDS, Choice, Mixture, Tokens, TopTwo, kind_named, kind_of
-from sfumato.label import LABELERS, ClassSimilarity
+from sfumato.labeling import LABELERS, ClassSimilarity
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, ItemSource, Question, Study, StudyClass
 from sfumato.tables import payloads

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato import Annotations, Beliefs
-from sfumato.label import LABELERS, ClassSimilarity, Labeler, OneHot, TopTwoClamp, labeler_named
+from sfumato.labeling import LABELERS, ClassSimilarity, Labeler, OneHot, TopTwoClamp, labeler_named
 from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoError
 from sfumato.tables.payloads import PAYLOAD_KINDS
 

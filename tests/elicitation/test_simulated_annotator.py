@@ -10,8 +10,8 @@ import pytest
 from sfumato import SoftLabels
 from sfumato.elicitation.kinds import KINDS, kind_of
 from sfumato.elicitation.simulated_annotator import Asked, FittedAnnotator, SimulatedAnnotator, Truth, drawn_annotators
-from sfumato.label import ClassSimilarity
-from sfumato.label.simulated import SimulatedTopTwo
+from sfumato.labeling import ClassSimilarity
+from sfumato.labeling.simulated_top_two import SimulatedTopTwo
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import ItemSource, Question, Study, StudyClass
 from sfumato.tables.doubt import entropy

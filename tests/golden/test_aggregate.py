@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.aggregate import (
+from sfumato.aggregation import (
     AGGREGATORS,
     Aggregator,
     Bayes,
@@ -25,7 +25,7 @@ from sfumato.aggregate import (
     Target,
     Wawa,
 )
-from sfumato.label import TopTwoClamp
+from sfumato.labeling import TopTwoClamp
 from sfumato.tables.errors import SfumatoWarning
 
 WITH_TRUTH = ("bluebird", "dog", "rte", "weather-cf", "sentiment-sp-amt", "face-sentiment")

@@ -8,7 +8,7 @@ import numpy as np
 
 from sfumato import SoftLabels
 from sfumato.importers import Cifar10H
-from sfumato.label import OneHot
+from sfumato.labeling import OneHot
 from sfumato.tables.doubt import entropy
 
 

@@ -12,9 +12,9 @@ from scipy.stats import wasserstein_distance
 
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.importers import Cifar10H, Cifar10S
-from sfumato.label import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
-from sfumato.label.rules import Contradictions
-from sfumato.label.screening import screen
+from sfumato.labeling import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
+from sfumato.labeling.screening import screen
+from sfumato.labeling.screening_rules import Contradictions
 from sfumato.tables.doubt import entropy
 from sfumato.tables.payloads import TopTwo, decode, payload_kind
 

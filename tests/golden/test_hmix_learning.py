@@ -12,7 +12,7 @@ from scipy.optimize import curve_fit
 
 from sfumato import Annotations, Beliefs
 from sfumato.importers import HMix
-from sfumato.label import Mixture
+from sfumato.labeling import Mixture
 from sfumato.learn.mixing import CurveFit, HumanMixtures, Judgments, Smoothing, blends_of
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from sfumato import Annotations, Beliefs
-from sfumato.label import Mixture
+from sfumato.labeling import Mixture
 from sfumato.learn.mixing import (
     Blend,
     ClassPair,

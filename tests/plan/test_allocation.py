@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.allocation import Allocation, Choice
 from sfumato.plan.depth import Form, worth_of_votes
 from sfumato.plan.indices import INDICES, KL, L2, Entropy, Known, Lead, NotUnanimous, Uniform, index_named

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.aggregate import Majority
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation import Majority
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.annotators import AnnotatorPlan, Enough, how_many
 from sfumato.plan.budget import trade_off
 from sfumato.plan.costs import CostModel

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.asking import asked
 from sfumato.plan.measures import MEASURES, BayesDivergence, SquaredDistance, TotalVariation, measure_named
 from sfumato.plan.population import Population

@@ -17,9 +17,9 @@ from people_evidence import evidence_of
 from playwright.sync_api import Page as Tab
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.aggregate import Mean
-from sfumato.label import TopTwoClamp
-from sfumato.label.spreading import has_bad_percents
+from sfumato.aggregation import Mean
+from sfumato.labeling import TopTwoClamp
+from sfumato.labeling.top_two_arrays import has_bad_percents
 from sfumato.report import Page
 from sfumato.report.charts.places import sides_of
 from sfumato.report.evidence import Evidence

@@ -11,14 +11,14 @@ from click.testing import CliRunner
 from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.cli import group
-from sfumato.label.rules import IdenticalRuns, TooFast, rules_of
+from sfumato.labeling.check_judge import RegionJudge
+from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
 from sfumato.store.location import StorePlace
 from sfumato.store.queries import stimuli
 from sfumato.store.researcher_queries import what_was_said
 from sfumato.study import read_study
 from sfumato.study.study import Check, People, Quality, Region
 from sfumato.tables.errors import BadStudy
-from sfumato.web.judging import RegionJudge
 from sfumato.web.studio_opinions import Opinions, opinions_of
 
 CHECKS = (Check("i0", Region(("cat",), 0.9), 2), Check("i1", Region(none_on=("dog",)), 5))

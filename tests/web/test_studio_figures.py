@@ -22,9 +22,9 @@ from researcher import Researcher
 from site_client import AskedSite, Visit, asked_site
 from study_server import write_texts_study
 
-from sfumato.agreement import agreement
 from sfumato.elicitation.erasing import erased
-from sfumato.label import Tokens
+from sfumato.labeling import Tokens
+from sfumato.labeling.agreement import agreement
 from sfumato.store import researcher_queries
 from sfumato.store.exporting import export
 from sfumato.study import read_study

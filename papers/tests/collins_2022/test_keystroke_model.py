@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.label import TopTwoClamp
+from sfumato.labeling import TopTwoClamp
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.payloads import Tokens, TopTwo, payload_kind
 from sfumato_papers.collins_2022.keystroke_model import (

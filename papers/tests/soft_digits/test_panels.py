@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sfumato.aggregate import Mean
-from sfumato.label.plausible import PlausibleEqual, PlausibleWeighted
+from sfumato.aggregation import Mean
+from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted
 from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE, PANEL, panel_answers

@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH, check_outputs, given, output_option
 from sfumato.cli.showing import progress_bar, say_written
 
 if TYPE_CHECKING:
-    from sfumato.aggregate import Aggregation, Engine
+    from sfumato.aggregation import Aggregation, Engine
 
 AGGREGATOR_LINES = """\b
 How people judge (keeps their doubt; what soft-label training wants):
@@ -90,9 +90,9 @@ def command(
     workers: int | None,
     **settings: Any,
 ) -> None:
-    from sfumato.aggregate import Answers, Beside, aggregator_named, intervals
-    from sfumato.aggregate import calibrate as calibrated
-    from sfumato.aggregate.weights import read_weights
+    from sfumato.aggregation import Answers, Beside, aggregator_named, intervals
+    from sfumato.aggregation import calibrate as calibrated
+    from sfumato.aggregation.weights import read_weights
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.settings import between_0_and_1
@@ -137,7 +137,7 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
     from sfumato.tables.errors import BadSetting, unknown
 
     if name == "local":
-        from sfumato.aggregate import LocalEngine
+        from sfumato.aggregation import LocalEngine
 
         return LocalEngine(workers or 0)
     if name == "ray":
@@ -148,7 +148,7 @@ def _engine(name: str, workers: int | None, aggregator: str) -> Engine:
                 fix="choose one of them, or leave out --engine",
                 code="bad-setting",
             )
-        from sfumato.aggregate.ray_engine import RayEngine
+        from sfumato.aggregation.ray_engine import RayEngine
 
         return RayEngine(workers or 2)
     raise unknown("engine", name, list(ENGINES))

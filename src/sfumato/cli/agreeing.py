@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_
 from sfumato.cli.showing import say_written
 
 if TYPE_CHECKING:
-    from sfumato.agreement import Agreement
+    from sfumato.labeling.agreement import Agreement
 
 MEASURE_LINES = """\b
   alpha-nominal           agreement beyond chance on the most probable class
@@ -40,7 +40,7 @@ def command(
 ) -> None:
     import numpy as np
 
-    from sfumato.agreement import agreement, measure_named
+    from sfumato.labeling.agreement import agreement, measure_named
     from sfumato.tables.beliefs import Beliefs
 
     check_not_negative("seed", seed)

@@ -65,9 +65,9 @@ def command(
     ignore_impossible: bool,
     **settings: Any,
 ) -> None:
-    from sfumato.label import ClassSimilarity, labeler_named, plausible_doubt
-    from sfumato.label.screening import set_aside_in
-    from sfumato.label.spreading import has_bad_percents
+    from sfumato.labeling import ClassSimilarity, labeler_named, plausible_doubt
+    from sfumato.labeling.screening import set_aside_in
+    from sfumato.labeling.top_two_arrays import has_bad_percents
     from sfumato.tables.annotations import Annotations
 
     check_outputs(annotations, output=output, doubt=doubt)

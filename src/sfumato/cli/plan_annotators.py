@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_
 from sfumato.cli.showing import bar, progress_bar, say_written
 
 if TYPE_CHECKING:
-    from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+    from sfumato.aggregation.dirichlet_mixture import DirichletMixture
     from sfumato.plan.annotators import AnnotatorPlan, Enough
     from sfumato.plan.budget import TradeOff
     from sfumato.plan.costs import CostModel

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.tables.errors import BadSetting, SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+    from sfumato.aggregation.dirichlet_mixture import DirichletMixture
     from sfumato.elicitation.study_check import Checked
     from sfumato.plan.costs import CostModel
     from sfumato.plan.deciding import Deepened
@@ -180,7 +180,7 @@ def bad(found: str, expected: str, fix: str) -> BadSetting:
 
 def _of_table(table: Any) -> Source:
     """The pilot in a table, with the items in the order of its counts."""
-    from sfumato.plan.labelled import as_votes
+    from sfumato.labeling.labelled import as_votes
     from sfumato.plan.pilot import Pilot
     from sfumato.plan.prior import check_counts
     from sfumato.tables.annotations import Annotations

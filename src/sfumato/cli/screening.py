@@ -12,7 +12,7 @@ from sfumato.cli.options import PATH, NameList, check_outputs, output_option, re
 from sfumato.cli.showing import printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.label.screening import Screening
+    from sfumato.labeling.screening import Screening
 
 SET_LINES = """\b
   standard     checks, repeats that disagree, too fast, long identical runs
@@ -42,12 +42,12 @@ def command(
     kind: str | None,
     output: Path,
 ) -> None:
-    from sfumato.label.rules import rules_of
-    from sfumato.label.screening import screen
+    from sfumato.labeling.checked import checked_by
+    from sfumato.labeling.screening import screen
+    from sfumato.labeling.screening_rules import rules_of
     from sfumato.study import read_study
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
-    from sfumato.web.checked import checked_by
 
     check_outputs(annotations, output=output)
     asked = read_study(study) if study else None

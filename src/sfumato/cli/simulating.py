@@ -17,7 +17,7 @@ from sfumato.tables.errors import BadSetting, Where
 
 if TYPE_CHECKING:
     from sfumato.elicitation.simulated_annotator import Truth
-    from sfumato.label.simulated import SimulatedTopTwo
+    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
     from sfumato.study.stimulus import Item
     from sfumato.study.study import Study
     from sfumato.web.simulation import Summary
@@ -115,8 +115,8 @@ def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTw
     # Such people know no other form.
     if any(question.kind != TopTwo.name for question in study.questions):
         return None
-    from sfumato.label import ClassSimilarity
-    from sfumato.label.simulated import SimulatedTopTwo
+    from sfumato.labeling import ClassSimilarity
+    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
 
     alike = truth.alikeness(item.id for item in items[:ITEMS_LOOKED_AT])
     return SimulatedTopTwo(similarity=ClassSimilarity(study.class_names, alike))

@@ -31,8 +31,8 @@ def command(
     """
     import numpy as np
 
-    from sfumato.label import ClassSimilarity
-    from sfumato.label.simulated import SimulatedTopTwo
+    from sfumato.labeling import ClassSimilarity
+    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
     from sfumato.tables.doubt import entropy
     from sfumato.tables.soft_labels import SoftLabels
 

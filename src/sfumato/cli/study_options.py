@@ -36,7 +36,7 @@ def check_rules(study: Study, mistakes: Mistakes) -> None:
     asked = study.quality.rules
     if not asked:
         return
-    from sfumato.label.rules import rules_of
+    from sfumato.labeling.screening_rules import rules_of
 
     table = ("quality", "rules")
     parts = {table: asked} if isinstance(asked, str) else {(*table, name): {name: asked[name]} for name in asked}

@@ -20,7 +20,7 @@ from sfumato.tables.settings import share
 
 if TYPE_CHECKING:
     from sfumato.elicitation.kind import Kind
-    from sfumato.label.simulated import SimulatedTopTwo
+    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
     from sfumato.study.stimulus import Item, Stimulus
     from sfumato.study.study import Study
     from sfumato.tables.soft_labels import SoftLabels

@@ -14,12 +14,12 @@ from sfumato.evaluate.comparing import scores_over_seeds
 from sfumato.evaluate.measuring import Measured, Progress, measure_runs
 from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.run_folders import Trained
+from sfumato.labeling.transform import ClassMeans
 from sfumato.tables.errors import unknown
 from sfumato.tables.records import columns_of
 from sfumato.tables.scores import RunScore
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table
-from sfumato.transform import ClassMeans
 
 PEOPLE, ORIGINAL, MAJORITY, CLASS_LEVEL = "people", "original", "majority", "class-level"
 KINDS = (ORIGINAL, MAJORITY, PEOPLE, CLASS_LEVEL)

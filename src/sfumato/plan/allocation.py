@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.depth import Form, worth_of_votes
 from sfumato.plan.indices import ENOUGH, Index, Known
 from sfumato.plan.prior import check_counts, fit_prior

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.aggregate.engine import Progress, quiet
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.engine import Progress, quiet
 from sfumato.plan.asking import asked
 from sfumato.plan.measures import Measure, TotalVariation
 from sfumato.plan.pilot import Pilot

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.asking import asked
 from sfumato.plan.costs import CostModel
 from sfumato.plan.measures import Measure, TotalVariation

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.aggregate.engine import Progress, quiet
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.engine import Progress, quiet
 from sfumato.plan.annotators import Enough, how_many
 from sfumato.plan.goals import Goal
 from sfumato.plan.indices import KL, Index, Known

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from sfumato.elicitation.kinds import kind_named
 from sfumato.elicitation.simulated_annotator import Annotator, Asked, Truth
-from sfumato.plan.labelled import labelled
+from sfumato.labeling.labelled import labelled
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study
 from sfumato.tables.annotations import Annotations

@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import numpy as np
 
 import sfumato
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
-from sfumato.aggregate.engine import Progress, quiet
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.engine import Progress, quiet
 from sfumato.plan.adapting import adapted_by_index, adapted_by_lead
 from sfumato.plan.alternatives import would_change
 from sfumato.plan.annotators import Enough

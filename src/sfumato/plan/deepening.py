@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
+from sfumato.labeling.labelled import labelled
 from sfumato.plan.inclusion import difference, effective_number, hajek, horvitz_thompson
-from sfumato.plan.labelled import labelled
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, Where
 from sfumato.tables.records import columns_of

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.evaluate.cartography import DataMap
 from sfumato.evaluate.regions import REGIONS, Region
 from sfumato.evaluate.selecting import Selection, select

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from sfumato.labeling.labelled import USUAL_LABELERS, kinds_in, labelled
 from sfumato.plan.costs import DEFAULT_TIMES
 from sfumato.plan.exchange import exchange_rates
 from sfumato.plan.exchange_rates import ExchangeRates
-from sfumato.plan.labelled import USUAL_LABELERS, kinds_in, labelled
 from sfumato.plan.matched import Matched
 from sfumato.plan.similarities import Similarities
 from sfumato.plan.times import KindTime, measured_times, seconds_of

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.plan.labelled import labelled
+from sfumato.labeling.labelled import labelled
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, Where, listing
 from sfumato.tables.records import columns_of

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.plan.labelled import labelled
+from sfumato.labeling.labelled import labelled
 from sfumato.plan.pilot import Pilot
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betainc
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.asking import Asked, asked
 from sfumato.plan.population import Population
 from sfumato.plan.precision import expected_l2, expected_tv

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregate.answers import Answers, Beside
-from sfumato.aggregate.bayes import vote_counts
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
-from sfumato.plan.labelled import as_votes
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.bayes import vote_counts
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
+from sfumato.labeling.labelled import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, show

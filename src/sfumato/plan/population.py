@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.pilot import Pilot
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Num
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.tables.errors import BadTable
 
 COMPONENTS = 60

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.label import OneHot
+from sfumato.labeling import OneHot
 from sfumato.plan.prior import check_counts
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

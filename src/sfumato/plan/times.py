@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import OptimizeWarning, curve_fit
 
-from sfumato.plan.labelled import labelled
+from sfumato.labeling.labelled import labelled
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, SfumatoError, Where

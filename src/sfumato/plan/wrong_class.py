@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.plan.asking import Asked, asked
 from sfumato.plan.population import Population
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.plan.labelled import kinds_in, labelled
+from sfumato.labeling.labelled import kinds_in, labelled
 from sfumato.recruitment.pay.rule import Compared
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.label.screening import set_aside_in
+from sfumato.labeling.screening import set_aside_in
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.answers import compared, failed_checks
 from sfumato.recruitment.columns import read_export

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.evaluate.comparing import Difference, Differences
-from sfumato.label.screening import set_aside_in
+from sfumato.labeling.screening import set_aside_in
 from sfumato.learn.preparing import read_original
 from sfumato.plan.plan_file import Plan
 from sfumato.report.data import Columns

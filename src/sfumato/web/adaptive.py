@@ -16,13 +16,13 @@ import numpy as np
 
 from sfumato.elicitation.assignment import Heard, Pick
 from sfumato.elicitation.kinds import kinds_of
+from sfumato.labeling.believed import believed
 from sfumato.plan.allocation import Allocation
 from sfumato.plan.depth import RISKS, Form
 from sfumato.plan.indices import Index, Known, Lead, index_named
 from sfumato.plan.stopping import Stopping
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Study
 from sfumato.tables.errors import BadSetting, NotNow, listing
-from sfumato.web.believed import believed
 
 
 @dataclass(frozen=True)

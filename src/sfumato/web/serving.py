@@ -35,8 +35,8 @@ from sfumato.web.site import Site
 from sfumato.web.wire import Wire
 
 if TYPE_CHECKING:
+    from sfumato.labeling.check_judge import RegionJudge
     from sfumato.web.adaptive import AdaptiveGuide
-    from sfumato.web.judging import RegionJudge
 
 GARBAGE_AFTER = 20_000
 """New objects after which Python looks for garbage."""
@@ -103,7 +103,7 @@ def _judge(study: Study) -> RegionJudge | None:
     """Who says whether a check or a practice item was passed, where there is any to say it of."""
     if not study.checks and all(each.region is None for each in study.practice):
         return None
-    from sfumato.web.judging import RegionJudge
+    from sfumato.labeling.check_judge import RegionJudge
 
     return RegionJudge(study)
 

@@ -16,17 +16,17 @@ import numpy as np
 import pyarrow as pa
 import sqlalchemy as sa
 
-from sfumato.agreement import agreement
-from sfumato.agreement.by_person import retest_by_person
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.label.rules import FailedChecks, rules_of
-from sfumato.label.screening import screen
-from sfumato.plan.labelled import USUAL_LABELERS, as_votes, kinds_in, labelled
+from sfumato.labeling.agreement import agreement
+from sfumato.labeling.agreement.by_person import retest_by_person
+from sfumato.labeling.believed import believed
+from sfumato.labeling.labelled import USUAL_LABELERS, as_votes, kinds_in, labelled
+from sfumato.labeling.screening import screen
+from sfumato.labeling.screening_rules import FailedChecks, rules_of
 from sfumato.study.study import Region, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
-from sfumato.web.believed import believed
 
 MOST_DISPUTED = 12
 MOST_STRIPES = 24

@@ -20,7 +20,7 @@ LOADED = (
     "pyarrow.compute",
     "pyarrow.csv",
     "pyarrow.parquet",
-    "sfumato.aggregate",
+    "sfumato.aggregation",
     "sfumato.tables.annotations",
     "sfumato.tables.beliefs",
     "sfumato.cli.aggregating",
@@ -29,10 +29,10 @@ LOADED = (
     "sfumato.cli.labeling",
     "sfumato.cli.transforming",
     "sfumato.importers",
-    "sfumato.label",
+    "sfumato.labeling",
     "sfumato.tables.soft_labels",
     "sfumato.study.study_file",
-    "sfumato.transform",
+    "sfumato.labeling.transform",
 )
 """Only loaded, never used: no thread may run in a process that forks."""
 

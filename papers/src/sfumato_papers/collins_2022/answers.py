@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 from sfumato.evaluate.compared import Compared, compare
 from sfumato.importers import Cifar10S
 from sfumato.importers.importer import CIFAR_10
-from sfumato.label import Labeler, TopTwoClamp
+from sfumato.labeling import Labeler, TopTwoClamp
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy

@@ -12,8 +12,8 @@ from sfumato.importers import Cifar10S
 from sfumato.importers.cifar_10s import FILES
 from sfumato.importers.importer import find_file
 from sfumato.importers.source_columns import coded_columns
-from sfumato.label.rules import Contradictions
-from sfumato.label.screening import Evidence, screen
+from sfumato.labeling.screening import Evidence, screen
+from sfumato.labeling.screening_rules import Contradictions
 from sfumato.tables.doubt import entropy
 from sfumato.tables.files import read_rows
 from sfumato_papers.collins_2022.answers import HIGH, LOW, Answers, as_released, first_pass, with_repeats

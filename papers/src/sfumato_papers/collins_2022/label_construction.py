@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.importers.importer import CIFAR_10
-from sfumato.label import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
+from sfumato.labeling import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, heat_map
 from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass

@@ -10,7 +10,7 @@ from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 
 from sfumato.evaluate.compared import Compared
 from sfumato.importers.importer import CIFAR_10
-from sfumato.label import TopTwoClamp, TopTwoUniform
+from sfumato.labeling import TopTwoClamp, TopTwoUniform
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, bars, curve, scatter
 from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass

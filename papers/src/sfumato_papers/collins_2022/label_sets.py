@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
-from sfumato.label import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
+from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.learn.lesson import Lesson, Pool
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.importers.importer import CIFAR_10
-from sfumato.label import ClassSimilarity, TopTwoClamp
-from sfumato.label.simulated import AnswerStatistics, SimulatedTopTwo
-from sfumato.label.spreading import TopTwoArrays, read_top_two
-from sfumato.label.top_two_clamp import clamp
+from sfumato.labeling import ClassSimilarity, TopTwoClamp
+from sfumato.labeling.simulated_top_two import AnswerStatistics, SimulatedTopTwo
+from sfumato.labeling.top_two_arrays import TopTwoArrays, read_top_two
+from sfumato.labeling.top_two_clamp import clamp
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, bars
 from sfumato.tables.doubt import entropy

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregate import Mean
+from sfumato.aggregation import Mean
 from sfumato.importers.importer import CIFAR_10
 from sfumato.learn.mixing import blends_of
 from sfumato.report.charts import Field, bars

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregate import Mean
-from sfumato.label import ClassSimilarity, TopTwoClamp
-from sfumato.label.simulated import SimulatedTopTwo
+from sfumato.aggregation import Mean
+from sfumato.labeling import ClassSimilarity, TopTwoClamp
+from sfumato.labeling.simulated_top_two import SimulatedTopTwo
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.published_data import PublishedData

@@ -8,10 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from sfumato.aggregate import Mean
+from sfumato.aggregation import Mean
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
-from sfumato.label.plausible import PlausibleEqual, PlausibleWeighted, plausible_doubt
+from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.inputs import Inputs

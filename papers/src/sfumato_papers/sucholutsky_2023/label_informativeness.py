@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from sfumato.labeling.transform import Temper
 from sfumato.plan.embedding import recovery
 from sfumato.plan.gnmds import Gnmds
 from sfumato.plan.noise import flip_rate
@@ -19,7 +20,6 @@ from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, scatter
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.transform import Temper
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

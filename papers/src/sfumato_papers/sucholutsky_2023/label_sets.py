@@ -11,10 +11,10 @@ from jaxtyping import Float
 
 from sfumato.importers import Cifar10S
 from sfumato.importers.importer import CIFAR_10
-from sfumato.label import TopTwoClamp
+from sfumato.labeling import TopTwoClamp
+from sfumato.labeling.transform import Infill, Smooth, Sparsify, Temper
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.transform import Infill, Smooth, Sparsify, Temper
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
 

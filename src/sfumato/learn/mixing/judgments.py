@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.label.answers import asked_classes, only_kind
+from sfumato.labeling.labeler import asked_classes, only_kind
 from sfumato.learn.mixing.blends import Blend
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, InvalidAnswer, listing, show

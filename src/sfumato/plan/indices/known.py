@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregate.dirichlet_mixture import DirichletMixture, Posteriors
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture, Posteriors
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,9 @@ import warnings
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.agreement import Agreement, agreement
-from sfumato.agreement.answers import Answers
-from sfumato.agreement.disagreement import disagreeing_pairs
+from sfumato.labeling.agreement import Agreement, agreement
+from sfumato.labeling.agreement.disagreement import disagreeing_pairs
+from sfumato.labeling.agreement.item_answers import Answers
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.charts import Field, dots
 from sfumato.report.estimates import mean_of

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.agreement.answers import leading
+from sfumato.labeling.agreement.item_answers import leading
 from sfumato.report.data import Columns, as_columns
 from sfumato.report.evidence import Evidence
 from sfumato.report.gallery import Bar, Exhibit

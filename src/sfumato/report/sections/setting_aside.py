@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from sfumato.agreement import Agreement
-from sfumato.agreement.answers import Answers
+from sfumato.labeling.agreement import Agreement
+from sfumato.labeling.agreement.item_answers import Answers
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.estimates import share_of
 from sfumato.report.evidence import Evidence, Screened

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.agreement.answers import TIE
+from sfumato.labeling.agreement.item_answers import TIE
 from sfumato.report.blocks import Block, Fact, Facts, Prose
 from sfumato.report.estimates import mean_of, share_of
 from sfumato.report.evidence import Evidence

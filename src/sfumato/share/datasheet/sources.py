@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.agreement import Agreement, agreement
 from sfumato.evaluate.duplicates import Duplicates, find_duplicates
-from sfumato.label.screening import set_aside_in
+from sfumato.labeling.agreement import Agreement, agreement
+from sfumato.labeling.screening import set_aside_in
 from sfumato.share.folder import sha256_of
 from sfumato.study import read_study
 from sfumato.study.study import Study

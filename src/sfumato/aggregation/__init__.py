@@ -1,0 +1,83 @@
+"""Beliefs -> SoftLabels: what people together say. One aggregator a file; `AGGREGATORS` lists them all.
+
+Each says which of two distributions it estimates (`Target`): how people judge, or how probable each class is to be
+true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.aggregation.aggregation import Aggregation, Aggregator, AnnotatorQuality
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.bayes import Bayes
+from sfumato.aggregation.dawid_skene import DawidSkene
+from sfumato.aggregation.engine import Engine, LocalEngine
+from sfumato.aggregation.glad import Glad
+from sfumato.aggregation.label_intervals import Intervals, intervals
+from sfumato.aggregation.log_pool import LogPool
+from sfumato.aggregation.mace import Mace
+from sfumato.aggregation.majority import Majority
+from sfumato.aggregation.mean import Mean
+from sfumato.aggregation.mixture_pool import MixturePool
+from sfumato.aggregation.one_coin import OneCoin
+from sfumato.aggregation.posterior_calibration import calibrate
+from sfumato.aggregation.reliability_pool import ReliabilityPool
+from sfumato.aggregation.spectral import Spectral
+from sfumato.aggregation.updating import update
+from sfumato.aggregation.wawa import Wawa
+from sfumato.aggregation.zero_based_skill import ZeroBasedSkill
+from sfumato.tables.soft_labels import Target
+from sfumato.tables.strategies import strategy_named
+
+AGGREGATORS: tuple[Any, ...] = (
+    Mean,
+    Bayes,
+    LogPool,
+    ReliabilityPool,
+    MixturePool,
+    Majority,
+    DawidSkene,
+    OneCoin,
+    Glad,
+    Mace,
+    Wawa,
+    ZeroBasedSkill,
+    Spectral,
+)
+
+__all__ = [
+    "AGGREGATORS",
+    "Aggregation",
+    "Aggregator",
+    "AnnotatorQuality",
+    "Answers",
+    "Bayes",
+    "Beside",
+    "DawidSkene",
+    "Engine",
+    "Glad",
+    "Intervals",
+    "LocalEngine",
+    "LogPool",
+    "Mace",
+    "Majority",
+    "Mean",
+    "MixturePool",
+    "OneCoin",
+    "ReliabilityPool",
+    "Spectral",
+    "Target",
+    "Wawa",
+    "ZeroBasedSkill",
+    "aggregator_named",
+    "calibrate",
+    "intervals",
+    "update",
+]
+
+
+def aggregator_named(name: str, settings: Mapping[str, Any]) -> Aggregator:
+    """The aggregator called `name` with `settings`; the one place where a name becomes an object."""
+    return strategy_named("aggregator", AGGREGATORS, name, settings)  # type: ignore[no-any-return]

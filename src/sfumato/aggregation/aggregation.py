@@ -1,0 +1,178 @@
+"""What an aggregation gives: labels that say what they are, how good each annotator is, and how it was found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.table import Table
+
+MOST_CONFUSION_COLUMNS = 400
+"""Whole confusions go into the table of annotators up to this many columns (twenty classes)."""
+
+
+@runtime_checkable
+class Aggregator(Protocol):
+    """What people together say."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def target(self) -> Target:
+        """Which distribution it estimates."""
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        """The labels that `beliefs` amount to."""
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+        """The same from answers already in order; `earlier` is what is known from having aggregated some of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Earlier:
+    """An earlier aggregation of the first items of the answers now at hand, and which of all items have new answers."""
+
+    model: Any
+    probs: Float[np.ndarray, "earlier classes"]
+    touched: Bool[np.ndarray, "items"]
+
+    def refreshed(self, answers: Answers, pool: Callable[[Answers], Float[np.ndarray, "items classes"]]) -> np.ndarray:
+        """Every item's distribution, where `pool` needs to look only at the items with new answers."""
+        probs = np.empty((answers.n_items, answers.n_classes))
+        probs[: len(self.probs)] = self.probs
+        probs[self.touched] = pool(answers.only(self.touched))
+        return probs
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregation:
+    """The labels, who gave them and how well, and how they were found.
+
+    `objective` is what the method climbs, once an iteration; empty for methods that climb nothing. `model` is what it
+    estimated along the way, `answers` what it worked on; `update` begins with both. `temperature` is what `calibrate`
+    found.
+    """
+
+    by: Aggregator
+    labels: SoftLabels
+    annotators: AnnotatorQuality
+    answers: Answers
+    model: Any = None
+    converged: bool = True
+    objective: tuple[float, ...] = ()
+    notes: tuple[str, ...] = ()
+    temperature: float = 1.0
+
+    @property
+    def target(self) -> Target:
+        return self.by.target
+
+    @property
+    def iterations(self) -> int:
+        return len(self.objective)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AnnotatorQuality(Table):
+    """One row an annotator: how many answers, how long they took, and how good the method holds them to be.
+
+    `measures` holds one number an annotator under each name (`weight`, `accuracy`, ...); `confusion`, where the method
+    has one, what they say (last axis) of an item of each class. `seconds` is the median time on an answer.
+    """
+
+    annotators: pa.StringArray
+    n_answers: Int[np.ndarray, "annotators"]
+    measures: dict[str, Float[np.ndarray, "annotators"]] = field(default_factory=dict)
+    confusion: Float[np.ndarray, "annotators classes classes"] | None = None
+    seconds: Float[np.ndarray, "annotators"] | None = None
+    of_classes: tuple[str, ...] = ()
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "n_answers", "confusion", "seconds")
+
+    @classmethod
+    def of(cls, answers: Answers, confusion: np.ndarray | None = None, **measures: np.ndarray) -> AnnotatorQuality:
+        """The quality of the annotators of `answers`."""
+        return cls(answers.annotators, answers.answers_of, measures, confusion, None, answers.classes)
+
+    def with_seconds(self, annotations: Annotations) -> AnnotatorQuality:
+        """The same with the median seconds of everybody's answers in `annotations`."""
+        from dataclasses import replace
+
+        seconds = np.full(len(self), np.nan)
+        if annotations.seconds is not None:
+            code_of = {name: code for code, name in enumerate(annotations.annotator.names.to_pylist())}
+            order = np.argsort(annotations.annotator.codes, kind="stable")
+            starts = np.searchsorted(annotations.annotator.codes[order], np.arange(len(code_of) + 1))
+            for row, name in enumerate(self.annotators.to_pylist()):
+                if name in code_of:
+                    taken = annotations.seconds[order[starts[code_of[name]] : starts[code_of[name] + 1]]]
+                    taken = taken[~np.isnan(taken)]
+                    seconds[row] = np.median(taken) if len(taken) else np.nan
+        return replace(self, seconds=seconds)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {
+            "annotator": self.annotators.slice(start, stop - start),
+            "n_answers": pa.array(self.n_answers[start:stop]),
+        }
+        if self.seconds is not None:
+            columns["seconds"] = _column(self.seconds[start:stop])
+        columns |= {name: _column(values[start:stop]) for name, values in self.measures.items()}
+        if self.confusion is not None and len(self.of_classes) ** 2 <= MOST_CONFUSION_COLUMNS:
+            columns |= {
+                f"says {said} | is {true}": _column(self.confusion[start:stop, c, k])
+                for c, true in enumerate(self.of_classes)
+                for k, said in enumerate(self.of_classes)
+            }
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.annotators)
+
+
+def _column(values: np.ndarray) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
+
+
+def labels_of(answers: Answers, probs: Float[np.ndarray, "items classes"], target: Target) -> SoftLabels:
+    """The items' distributions as a table that says what they are."""
+    return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, target=target)
+
+
+def refuse_gold(answers: Answers, name: str) -> None:
+    """Raise where gold labels are given to a method that does not ask what is true."""
+    if answers.gold is not None:
+        raise BadSetting(
+            f"found gold labels for {name}, which estimates {Target.PEOPLE.value}",
+            expected=f"gold labels only for methods that estimate {Target.TRUTH.value}",
+            fix="leave out the gold labels, or choose such a method, like dawid-skene",
+            code="mixed-targets",
+        )
+
+
+def distances(answers: Answers, probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
+    """How far each annotator's answers lie from the items' distributions: mean total variation, 0 to 1."""
+    total = np.zeros(answers.n_annotators)
+    for first, last in answers.blocks():
+        block = answers.part(first, last)
+        if block.soft is None:
+            apart = 1 - probs[first:last][block.item, block.key % block.n_classes]
+        else:
+            apart = np.abs(block.soft - probs[first:last][block.item]).sum(axis=1) / 2
+        total += np.bincount(block.annotator, apart, minlength=answers.n_annotators)
+    return np.asarray(total / answers.answers_of)

@@ -1,0 +1,481 @@
+"""Answers in the order that aggregators want them: sorted by item, each a small integer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse
+from jaxtyping import Bool, Float, Int
+
+from sfumato.aggregation.engine import Engine, LocalEngine, Progress, quiet
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing, show
+from sfumato.tables.growable_array import freeze, is_sorted, occurrences
+from sfumato.tables.soft_labels import SoftLabels
+
+WORTH_COMPILED = 20_000
+"""From so many answers on, compiled code is faster than SciPy even counting the time to load it."""
+BLOCK_NUMBERS = 2**22
+WORTH_COMPILING = 1_000_000
+"""From so many answers on, it is faster even counting the time to compile it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What is known beside the beliefs, and how to run.
+
+    `gold` holds classes known for some items (their most probable class counts). `weights` says how much an
+    annotator's answers count; who is not in it counts 1, who has 0 is left out. A person's second answer to an item
+    counts as another answer, unless `average_repeats` lets all of a person's answers to an item count as one.
+    """
+
+    gold: SoftLabels | None = None
+    weights: Mapping[str, float] | None = None
+    average_repeats: bool = False
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress = quiet
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """Who said what about which item, the answers to item i in rows `starts[i]` to `starts[i + 1]`.
+
+    Hard answers are one integer each: `key = annotator * n_classes + class`. Soft ones keep the annotator in `key`
+    (with class 0) and a distribution in `soft`. `weight` is how much a row counts, None where all count once.
+    """
+
+    items: pa.StringArray
+    annotators: pa.StringArray
+    classes: tuple[str, ...]
+    starts: Int[np.ndarray, "ends"]
+    key: Int[np.ndarray, "rows"]
+    soft: Float[np.ndarray, "rows classes"] | None
+    weight: Float[np.ndarray, "rows"] | None
+    gold: Int[np.ndarray, "items"] | None
+    n_annotators_of: Int[np.ndarray, "items"]
+    n_repeats: int
+    engine: Engine
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        freeze(self, "starts", "key", "soft", "weight", "gold", "n_annotators_of")
+
+    @classmethod
+    def of(cls, beliefs: Beliefs, beside: Beside | None = None) -> Answers:
+        """The answers in `beliefs`, ordered and checked."""
+        beside = beside or Beside()
+        if not len(beliefs):
+            raise BadTable(
+                "found no answers",
+                expected="at least one belief",
+                fix="check how the beliefs were made",
+                code="no-rows",
+            )
+        if beside.weights is not None:
+            beliefs = _without_weightless(beliefs, beside.weights)
+        n_classes = len(beliefs.classes)
+        _check_countable(len(beliefs.annotator.names), n_classes)
+        coded = beliefs.coded()
+        starts = np.zeros(coded.n_items + 1, np.int64)
+        np.cumsum(occurrences(coded.item, coded.n_items), out=starts[1:])
+        key = coded.annotator * np.int32(n_classes)
+        if coded.hard is not None:
+            key += coded.hard
+        soft = coded.soft
+        if not is_sorted(coded.item):
+            ordered = np.empty_like(key)
+            if soft is not None:
+                order = np.argsort(coded.item, kind="stable")
+                ordered, soft = key[order], soft[order]
+            elif compiled_for(len(key)):
+                from sfumato.aggregation import kernels
+
+                kernels.order_by_item(coded.item, key, starts, ordered)
+            else:
+                ordered = key[np.argsort(coded.item, kind="stable")]
+            key = ordered
+        persons = _persons(starts, key, n_classes, coded.n_annotators)
+        weight = None
+        if beside.weights is not None:
+            of_annotator = np.array([beside.weights.get(name, 1.0) for name in beliefs.annotator.names.to_pylist()])
+            weight = of_annotator[key // n_classes] if (of_annotator != 1).any() else None
+        if persons.n_repeats and beside.average_repeats:
+            weight = (1.0 if weight is None else weight) / _times_answered(starts, key // n_classes)
+        elif persons.n_repeats:
+            warn_of_repeats(persons.n_repeats)
+        return cls(
+            beliefs.item.names,
+            beliefs.annotator.names,
+            beliefs.classes,
+            starts,
+            key,
+            soft,
+            weight,
+            _gold_of(beside.gold, beliefs),
+            persons.of_item,
+            persons.n_repeats,
+            beside.engine,
+            beside.progress,
+        )
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    @property
+    def n_annotators(self) -> int:
+        return len(self.annotators)
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.classes)
+
+    @property
+    def n_keys(self) -> int:
+        """How many pairs of annotator and class there are."""
+        return self.n_annotators * self.n_classes
+
+    @cached_property
+    def compiled(self) -> bool:
+        """Whether passes over these answers run compiled."""
+        return compiled_for(len(self.key))
+
+    @cached_property
+    def n_answers(self) -> float:
+        """How many answers there are, each by its weight."""
+        return float(len(self.key)) if self.weight is None else float(self.weight.sum())
+
+    @property
+    def annotator(self) -> Int[np.ndarray, "rows"]:
+        return np.asarray(self.key // np.int32(self.n_classes))
+
+    @property
+    def item(self) -> Int[np.ndarray, "rows"]:
+        return np.repeat(np.arange(self.n_items, dtype=np.int32), np.diff(self.starts))
+
+    def probs(self, first: int, last: int) -> Float[np.ndarray, "rows classes"]:
+        """The answers to items `first` to `last` as distributions; a hard vote becomes one-hot."""
+        rows = slice(self.starts[first], self.starts[last])
+        if self.soft is not None:
+            return self.soft[rows]
+        probs = np.zeros((rows.stop - rows.start, self.n_classes))
+        probs[np.arange(len(probs)), self.key[rows] % self.n_classes] = 1
+        return probs
+
+    def weights(self, first: int, last: int) -> Float[np.ndarray, "rows"]:
+        """How much each answer to items `first` to `last` counts."""
+        rows = slice(self.starts[first], self.starts[last])
+        return np.ones(rows.stop - rows.start) if self.weight is None else self.weight[rows]
+
+    def blocks(self, n_rows: int = 0, *, numbers_a_row: int = 0) -> list[tuple[int, int]]:
+        """Ranges of items with about `n_rows` answers each, to go through in turn without spelling all of them out.
+
+        Left alone, as many as make a few million numbers, of which a row has one a class unless told otherwise.
+        """
+        n_rows = n_rows or max(BLOCK_NUMBERS // (numbers_a_row or self.n_classes), 1)
+        ends = np.searchsorted(self.starts, np.arange(n_rows, self.starts[-1] + n_rows, n_rows), side="left")
+        cuts = np.unique(np.concatenate([[0], np.minimum(ends, self.n_items)]))
+        return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
+
+    def part(self, first: int, last: int) -> Answers:
+        """Items `first` to `last` alone, annotators as they are numbered here."""
+        rows = slice(int(self.starts[first]), int(self.starts[last]))
+        return replace(
+            self,
+            items=self.items.slice(first, last - first),
+            starts=self.starts[first : last + 1] - self.starts[first],
+            key=self.key[rows],
+            soft=None if self.soft is None else self.soft[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            gold=None if self.gold is None else self.gold[first:last],
+            n_annotators_of=self.n_annotators_of[first:last],
+        )
+
+    def only(self, items: Bool[np.ndarray, "items"]) -> Answers:
+        """Only the items chosen, annotators as they are numbered here."""
+        n_answers = np.diff(self.starts)
+        rows = np.flatnonzero(np.repeat(items, n_answers))
+        return replace(
+            self,
+            items=self.items.filter(pa.array(items)),
+            starts=np.concatenate([[0], np.cumsum(n_answers[items])]),
+            key=self.key[rows],
+            soft=None if self.soft is None else self.soft[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            gold=None if self.gold is None else self.gold[items],
+            n_annotators_of=self.n_annotators_of[items],
+        )
+
+    def weighted(self, of_annotator: Float[np.ndarray, "annotators"]) -> Answers:
+        """The same with everybody's answers counting by their weight, which may come near 0 but not fall to it."""
+        weight = np.maximum(of_annotator, 1e-9)[self.annotator]
+        return replace(self, weight=weight if self.weight is None else weight * self.weight)
+
+    def authors(self, group: Int[np.ndarray, "rows"] | None = None) -> Int[np.ndarray, "rows"] | None:
+        """A number a pair of annotator and item (or `group`); None where every row is the only one of its pair.
+
+        A pair has several rows where people answered again, and where a belief stands as fractional votes.
+        """
+        if len(self.key) == self.n_annotators_of.sum():
+            return None
+        pair = (self.item if group is None else group).astype(np.int64) * self.n_annotators + self.annotator
+        return np.asarray(np.unique(pair, return_inverse=True)[1])
+
+    def of_author(self, values: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
+        """For every row, the sum of `values` over all that its annotator said of its item."""
+        author = self.authors()
+        if author is None:
+            return values
+        total = np.zeros((int(author.max()) + 1, values.shape[1]))
+        np.add.at(total, author, values)
+        return np.asarray(total[author])
+
+    def as_votes(self) -> Answers:
+        """Soft answers as fractional votes: a belief of .7 cat and .3 dog is .7 of a vote and .3 of another."""
+        if self.soft is None:
+            return self
+        row, said = np.nonzero(self.soft)
+        ends = np.concatenate([[0], np.cumsum(np.count_nonzero(self.soft, axis=1))])
+        weight = self.soft[row, said] * (1.0 if self.weight is None else self.weight[row])
+        return replace(
+            self,
+            starts=ends[self.starts],
+            key=(self.key[row] + said).astype(np.int32),
+            soft=None,
+            weight=weight,
+        )
+
+    @cached_property
+    def matrix(self) -> scipy.sparse.csr_array:
+        """Items x (annotator, class), the weight of every vote; for few answers, where SciPy is quick enough."""
+        weight = np.ones(len(self.key)) if self.weight is None else self.weight
+        return scipy.sparse.csr_array((weight, self.key, self.starts), shape=(self.n_items, self.n_keys))
+
+    @cached_property
+    def answers_of(self) -> Int[np.ndarray, "annotators"]:
+        """How many answers each annotator gave."""
+        per_key = occurrences(self.key, self.n_keys)
+        return np.asarray(per_key.reshape(self.n_annotators, self.n_classes).sum(axis=1))
+
+    @cached_property
+    def votes_per_key(self) -> Float[np.ndarray, "keys"]:
+        """How often each pair of annotator and class occurs, by weight."""
+        return occurrences(self.key, self.n_keys, self.weight).astype(np.float64)
+
+    def joined(self, more: Answers) -> Answers:
+        """These answers and `more`, items and annotators matched by name, new ones at the end."""
+        _check_same_classes(self.classes, more.classes)
+        items, item_of = _joined_names(self.items, more.items)
+        annotators, annotator_of = _joined_names(self.annotators, more.annotators)
+        n_classes = np.int32(self.n_classes)
+        _check_countable(len(annotators), self.n_classes)
+        item = np.concatenate([self.item, item_of[more.item]])
+        key = np.concatenate([self.key, annotator_of[more.annotator] * n_classes + more.key % n_classes])
+        order = np.argsort(item, kind="stable")
+        starts = np.zeros(len(items) + 1, np.int64)
+        np.cumsum(np.bincount(item, minlength=len(items)), out=starts[1:])
+        key = key[order]
+        soft = None
+        if self.soft is not None or more.soft is not None:
+            soft = np.concatenate([self.probs(0, self.n_items), more.probs(0, more.n_items)])[order]
+            key -= key % n_classes
+        weight = None
+        if self.weight is not None or more.weight is not None:
+            weight = np.concatenate([self.weights(0, self.n_items), more.weights(0, more.n_items)])[order]
+        persons = _persons(starts, key, self.n_classes, len(annotators))
+        return replace(
+            self,
+            items=items,
+            annotators=annotators,
+            starts=starts,
+            key=key,
+            soft=soft,
+            weight=weight,
+            gold=_joined_gold(self, more, item_of, len(items)),
+            n_annotators_of=persons.of_item,
+            n_repeats=persons.n_repeats,
+        )
+
+
+def warn_of_repeats(n_repeats: int) -> None:
+    """Say that people answered an item again, and what that means."""
+    warnings.warn(
+        f"found {n_repeats:,} further answers of a person to an item; each counts as an answer of its own"
+        " (let a person count once with --average-repeats)",
+        SfumatoWarning,
+        stacklevel=4,
+    )
+
+
+def compiled_for(n_rows: int) -> bool:
+    """Whether `n_rows` answers are worth compiled code: always when many, else where it is already compiled."""
+    if n_rows < WORTH_COMPILED:
+        return False
+    if n_rows >= WORTH_COMPILING:
+        return True
+    from sfumato.aggregation import kernels
+
+    return kernels.is_built()
+
+
+@dataclass(frozen=True)
+class _Persons:
+    """How many annotators each item has, and how many answers are somebody's second or later to it."""
+
+    of_item: Int[np.ndarray, "items"]
+    n_repeats: int
+
+
+def _persons(starts: np.ndarray, key: np.ndarray, n_classes: int, n_annotators: int) -> _Persons:
+    n_items = len(starts) - 1
+    of_item = np.empty(n_items, np.int32)
+    if compiled_for(len(key)):
+        from sfumato.aggregation import kernels
+
+        room = np.full(n_annotators, -1, np.int32)
+        return _Persons(of_item, int(kernels.distinct_annotators(starts, key, n_classes, room, of_item)))
+    item = np.repeat(np.arange(n_items), np.diff(starts))
+    pairs = np.unique(item * n_annotators + key // n_classes)
+    of_item[:] = np.bincount(pairs // n_annotators, minlength=n_items)
+    return _Persons(of_item, len(key) - len(pairs))
+
+
+def _times_answered(starts: np.ndarray, annotator: np.ndarray) -> Float[np.ndarray, "rows"]:
+    """For every row, how many answers its annotator gave to its item."""
+    item = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    _, inverse, times = np.unique(
+        item * (int(annotator.max()) + 1) + annotator, return_inverse=True, return_counts=True
+    )
+    return times[inverse].astype(np.float64)
+
+
+def _without_weightless(beliefs: Beliefs, weights: Mapping[str, float]) -> Beliefs:
+    """The beliefs of annotators whose weight is not 0, weights checked."""
+    for name, weight in weights.items():
+        if not (np.isfinite(weight) and weight >= 0):
+            raise BadSetting(
+                f"found the weight {weight} for annotator {show(name)}",
+                expected="0 or more",
+                fix="weigh every annotator with a finite number that is not negative",
+                code="bad-weight",
+            )
+    names = beliefs.annotator.names.to_pylist()
+    known = set(names)
+    strangers = [name for name in weights if name not in known]
+    if strangers:
+        warnings.warn(
+            f"found weights for annotators without answers: {listing(strangers)}", SfumatoWarning, stacklevel=4
+        )
+    counts = np.array([weights.get(name, 1.0) > 0 for name in names])
+    if counts.all():
+        return beliefs
+    kept = beliefs.take(counts[beliefs.annotator.codes])
+    if not len(kept):
+        raise BadSetting(
+            "found weight 0 for every annotator",
+            expected="at least one annotator whose answers count",
+            fix="give somebody a weight above 0",
+            code="bad-weight",
+        )
+    lost = len(beliefs.item.names) - len(kept.item.names)
+    warnings.warn(
+        f"left out {int((~counts).sum()):,} annotators of weight 0"
+        + (f", and with them {lost:,} items that nobody else answered" if lost else ""),
+        SfumatoWarning,
+        stacklevel=4,
+    )
+    return kept
+
+
+def _gold_of(gold: SoftLabels | None, beliefs: Beliefs) -> Int[np.ndarray, "items"] | None:
+    """The known class of every item, -1 where none is known."""
+    if gold is None:
+        return None
+    unknown_classes = [name for name in gold.classes if name not in beliefs.classes]
+    if unknown_classes:
+        raise BadTable(
+            f"found gold labels of {listing(unknown_classes)}",
+            expected=f"classes that can be chosen: {listing(beliefs.classes)}",
+            fix="name the classes of the gold labels as those of the beliefs",
+            code="bad-classes",
+        )
+    class_of = np.array([beliefs.classes.index(name) for name in gold.classes], np.int32)
+    row = pc.index_in(beliefs.item.names, value_set=gold.items)
+    known = row.is_valid().to_numpy(zero_copy_only=False)
+    if not known.any():
+        raise BadTable(
+            "found no gold label for any item that was answered",
+            expected="gold labels of items in the beliefs",
+            fix="check that both name the items alike",
+            code="missing-gold",
+        )
+    result = np.full(len(beliefs.item.names), -1, np.int32)
+    result[known] = class_of[gold.probs.argmax(axis=1)][row.drop_null().to_numpy()]
+    return result
+
+
+def _joined_gold(old: Answers, more: Answers, item_of: np.ndarray, n_items: int) -> np.ndarray | None:
+    if old.gold is None and more.gold is None:
+        return None
+    gold = np.full(n_items, -1, np.int32)
+    if old.gold is not None:
+        gold[: old.n_items] = old.gold
+    if more.gold is not None:
+        gold[item_of[more.gold >= 0]] = more.gold[more.gold >= 0]
+    return gold
+
+
+def _joined_names(names: pa.StringArray, more: pa.StringArray) -> tuple[pa.StringArray, np.ndarray]:
+    """Both lists as one, each name once, and where each of `more` stands in it."""
+    place = pc.index_in(more, value_set=names)
+    is_new = place.is_null().to_numpy(zero_copy_only=False)
+    at = place.fill_null(0).to_numpy().astype(np.int32)
+    at[is_new] = len(names) + np.arange(is_new.sum())
+    return pa.concat_arrays([names, more.filter(pa.array(is_new))]), at
+
+
+def _check_countable(n_annotators: int, n_classes: int) -> None:
+    if n_annotators * n_classes >= 2**31:
+        raise BadTable(
+            f"found {n_annotators:,} annotators and {n_classes:,} classes",
+            expected="fewer than 2,147,483,648 pairs of them",
+            fix="split the annotators into groups, or merge classes",
+            code="too-many-pairs",
+        )
+
+
+def _check_same_classes(classes: tuple[str, ...], others: tuple[str, ...]) -> None:
+    if classes != others:
+        raise BadTable(
+            f"found beliefs over {listing(others)}",
+            expected=f"the classes of the beliefs before: {listing(classes)}",
+            fix="name and order the classes alike",
+            code="bad-classes",
+        )
+
+
+def check_memory(needed_for: str, n_numbers: int, fix: str, n_bytes: int = 8) -> None:
+    """Raise if `n_numbers` cannot be held; told before hours are spent, not after."""
+    limit = _memory()
+    if n_numbers * n_bytes > limit:
+        raise BadTable(
+            f"found a need for {n_numbers * n_bytes / 2**30:,.0f} GiB for {needed_for}",
+            expected=f"no more than {limit / 2**30:,.0f} GiB, half of this machine's memory",
+            fix=fix,
+            code="too-large",
+        )
+
+
+def _memory() -> int:
+    """Half of the machine's memory, in bytes."""
+    import os
+
+    total: Any = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else 2**33
+    return int(total) // 2

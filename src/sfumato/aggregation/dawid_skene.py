@@ -1,0 +1,184 @@
+"""Dawid-Skene: everybody has a confusion of their own, learnt together with what is true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow.compute as pc
+from jaxtyping import Float
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
+from sfumato.aggregation.answer_matrix import Answers, Beside, check_memory
+from sfumato.aggregation.em import check_climb, climb
+from sfumato.aggregation.engine import Sums
+from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import occurrences
+from sfumato.tables.settings import not_negative
+from sfumato.tables.soft_labels import Target
+
+FLOOR = 1e-10
+"""No probability of a confusion is smaller, so that one answer can never make a class impossible."""
+EVIDENCE = ("virtual", "fractional")
+
+
+@dataclass(frozen=True, eq=False)
+class Confusions:
+    """Row `annotator * K + said`: how probable the answer is for an item of each class; and how common classes are.
+
+    `annotators` names whose rows they are; `pooled` is the confusion of everybody together, which the prior leans on.
+    """
+
+    annotators: Any
+    rows: Float[np.ndarray, "keys classes"]
+    shares: Float[np.ndarray, "classes"]
+    pooled: Float[np.ndarray, "classes classes"]
+
+    def of_annotators(self) -> Float[np.ndarray, "annotators classes classes"]:
+        """What each annotator says (last axis) of an item of each class."""
+        n_classes = len(self.shares)
+        return self.rows.reshape(-1, n_classes, n_classes).transpose(0, 2, 1)
+
+
+@dataclass(frozen=True)
+class DawidSkene:
+    """How probable each class is to be true, when every annotator confuses classes in their own way.
+
+    An annotator says l of an item of class c with probability Pi_w[c, l]; classes occur with probability rho_c.
+    EM climbs the likelihood, beginning with the share of votes. `prior` adds that many answers per class, given as
+    everybody together gives them (their confusion under the share of votes, every item counting once): people with few
+    answers are taken for ordinary instead of perfect. `prior=0` is the classic method (Dawid & Skene 1979).
+
+    Soft answers are `virtual` evidence: a belief q speaks for class c with `sum_l q(l) Pi_w[c, l]`, as if q were the
+    likelihood of what the person saw, and counts towards Pi_w[c, l] by the probability of l given c and q (Pearl
+    1988). `evidence="fractional"` takes it for q(l) of a vote for each l instead: gentler, less sure of itself. Hard
+    votes are the same in both.
+
+    Collapses onto one class as answers come in, and errors that annotators share make it too sure (calibrate it).
+    """
+
+    prior: float = 20.0
+    iterations: int = 100
+    tolerance: float = 1e-6
+    evidence: str = "virtual"
+
+    name: ClassVar[str] = "dawid-skene"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def __post_init__(self) -> None:
+        not_negative("prior", self.prior)
+        check_climb(self.iterations, self.tolerance)
+        if self.evidence not in EVIDENCE:
+            raise BadSetting(
+                f"found evidence = {self.evidence!r}",
+                expected=" or ".join(EVIDENCE),
+                fix="choose one of them",
+                code="bad-setting",
+            )
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+        check_memory(
+            f"the confusions of {answers.n_annotators:,} annotators over {answers.n_classes:,} classes",
+            4 * answers.n_keys * answers.n_classes,
+            "use one-coin or mace, which keep one number an annotator, or mean",
+        )
+        seen = answers if self.evidence == "virtual" else answers.as_votes()
+        climbed = climb(
+            seen,
+            ConfusionSteps(self.prior, seen),
+            None if earlier is None else earlier.model,
+            name=self.name,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+        )
+        confusion = climbed.model.of_annotators()
+        quality = AnnotatorQuality.of(
+            answers,
+            confusion,
+            accuracy=np.einsum("wcc,c->w", confusion, climbed.model.shares),
+            information=_information(confusion, climbed.model.shares),
+        )
+        return Aggregation(
+            self,
+            labels_of(answers, climbed.posterior, self.target),
+            quality,
+            answers,
+            climbed.model,
+            climbed.converged,
+            climbed.objective,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionSteps:
+    """The steps of EM with a confusion an annotator."""
+
+    prior: float
+    answers: Answers
+
+    def begin(self) -> VotePass | BeliefPass:
+        return VotePass(by_class=True) if self.answers.soft is None else BeliefPass()
+
+    def first(self, sums: Sums) -> Confusions:
+        assert sums.pooled is not None
+        together = sums.pooled.T + 0.01
+        return self._learnt(sums, together / together.sum(axis=1, keepdims=True))
+
+    def resumed(self, first: Confusions, earlier: Confusions) -> Confusions:
+        n_classes = len(first.shares)
+        place = pc.index_in(first.annotators, value_set=earlier.annotators)
+        known = place.is_valid().to_numpy(zero_copy_only=False)
+        rows = first.rows.reshape(-1, n_classes, n_classes).copy()
+        rows[known] = earlier.rows.reshape(-1, n_classes, n_classes)[place.drop_null().to_numpy()]
+        return Confusions(first.annotators, rows.reshape(-1, n_classes), earlier.shares, first.pooled)
+
+    def over(self, model: Confusions) -> ConfusionPass | VirtualEvidencePass:
+        log_share = np.log(np.maximum(model.shares, FLOOR))
+        if self.answers.soft is not None:
+            return VirtualEvidencePass(model.rows, log_share)
+        return ConfusionPass(np.log(model.rows), log_share)
+
+    def learn(self, sums: Sums, model: Confusions) -> Confusions:
+        return self._learnt(sums, model.pooled)
+
+    def objective(self, model: Confusions, sums: Sums) -> float:
+        if self.prior == 0:
+            return sums.log_likelihood
+        n_classes = self.answers.n_classes
+        total = np.log(model.rows).reshape(-1, n_classes, n_classes).sum(axis=0)
+        return sums.log_likelihood + self.prior * float((total * model.pooled.T).sum())
+
+    def _learnt(self, sums: Sums, pooled: np.ndarray) -> Confusions:
+        """The M-step; the counts of `sums` become the confusions."""
+        n_classes = self.answers.n_classes
+        rows = sums.counts
+        of_annotator = rows.reshape(-1, n_classes, n_classes)
+        if self.prior > 0:
+            of_annotator += self.prior * pooled.T
+        if self.prior == 0 and self.answers.soft is None:
+            # As in the classic method, an annotator can only say what they have said.
+            np.maximum(rows, FLOOR * self._was_said[:, None], out=rows)
+        else:
+            np.maximum(rows, FLOOR, out=rows)
+        of_annotator /= of_annotator.sum(axis=1, keepdims=True)
+        np.maximum(rows, 1e-300, out=rows)
+        return Confusions(self.answers.annotators, rows, sums.shares / sums.shares.sum(), pooled)
+
+    @cached_property
+    def _was_said(self) -> Float[np.ndarray, "keys"]:
+        return (occurrences(self.answers.key, self.answers.n_keys) > 0).astype(np.float64)
+
+
+def _information(confusion: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, "annotators"]:
+    """How much an annotator's answer tells about the class, in nats; 0 for who says the same whatever it is."""
+    says = np.einsum("wcl,c->wl", confusion, shares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(confusion > 0, confusion * np.log(confusion / says[:, None, :]), 0.0)
+    return np.asarray(np.maximum(np.einsum("wcl,c->w", terms, shares), 0.0))

@@ -1,0 +1,132 @@
+"""Where passes run: an engine holds answers in parts, runs a pass over each, and adds up what comes out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.tables.errors import BadSetting
+
+if TYPE_CHECKING:
+    from sfumato.aggregation.answer_matrix import Answers
+
+Progress = Callable[[int, int, float], None]
+"""Told after every iteration: which one, of how many at most, and the objective."""
+
+MOST_THREADS = 8
+
+
+def quiet(iteration: int, iterations: int, objective: float) -> None:
+    """No progress shown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What a pass adds up: the log-likelihood, expected counts a pair of annotator and class, mass a class.
+
+    `posterior` is kept only where it was asked for. A pass that EM begins with also says what everybody together
+    says (rows) of each class, every item counting once, however many answered it.
+    """
+
+    log_likelihood: float
+    counts: Float[np.ndarray, "..."]
+    shares: Float[np.ndarray, "classes"]
+    posterior: Float[np.ndarray, "items classes"] | None = None
+    pooled: Float[np.ndarray, "classes classes"] | None = None
+
+    def plus(self, other: Sums) -> Sums:
+        """Both together, without posteriors; the counts of `self` are used up."""
+        counts = self.counts
+        counts += other.counts
+        return Sums(
+            self.log_likelihood + other.log_likelihood,
+            counts,
+            self.shares + other.shares,
+            None,
+            None if self.pooled is None or other.pooled is None else self.pooled + other.pooled,
+        )
+
+
+@runtime_checkable
+class Pass(Protocol):
+    """One look at every answer, with everything it needs to know about annotators and classes."""
+
+    def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
+        """Over items `first` to `last`; fills `posterior` where it is not empty, counts where `counted`."""
+
+
+@runtime_checkable
+class Parts(Protocol):
+    """Answers laid out for passes."""
+
+    def run(self, work: Pass, *, kept: bool = False, counted: bool = True) -> Sums:
+        """What `work` adds up over all answers; with `kept`, also every item's posterior."""
+
+    def close(self) -> None:
+        """Let go of what was laid out."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """A place where passes can run."""
+
+    def open(self, answers: Answers) -> Parts: ...
+
+
+@dataclass(frozen=True)
+class LocalEngine:
+    """This process: compiled passes run in `n_threads` threads (0: one a core, eight at most)."""
+
+    n_threads: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_threads < 0:
+            raise BadSetting(
+                f"found workers = {self.n_threads}",
+                expected="1 or more, or 0 for one a core",
+                fix="choose another number of workers",
+                code="bad-setting",
+            )
+
+    def open(self, answers: Answers) -> LocalParts:
+        n_threads = self.n_threads or min(os.cpu_count() or 1, MOST_THREADS)
+        return LocalParts(answers, n_threads if answers.compiled else 1)
+
+
+class LocalParts:
+    """Ranges of items with about as many answers each, one a thread."""
+
+    def __init__(self, answers: Answers, n_parts: int) -> None:
+        self._answers = answers
+        wanted = np.linspace(0, answers.starts[-1], n_parts + 1)[1:-1]
+        cuts = np.unique([0, *np.searchsorted(answers.starts, wanted).tolist(), answers.n_items]).tolist()
+        self._ranges = list(pairwise(cuts))
+        self._threads = ThreadPoolExecutor(len(self._ranges)) if len(self._ranges) > 1 else None
+
+    def run(self, work: Pass, *, kept: bool = False, counted: bool = True) -> Sums:
+        n_classes = self._answers.n_classes
+        posterior = np.empty((self._answers.n_items if kept else 0, n_classes))
+
+        def over(part: tuple[int, int]) -> Sums:
+            room = posterior[part[0] : part[1]] if kept else posterior
+            return work.run(self._answers, *part, room, counted=counted)
+
+        if self._threads is None:
+            total = over(self._ranges[0])
+        else:
+            first, *rest = self._threads.map(over, self._ranges)
+            total = first
+            for part in rest:
+                total = total.plus(part)
+        return replace(total, posterior=posterior if kept else None)
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()

@@ -1,0 +1,143 @@
+"""GLAD: how able people are, and how hard items are, learnt together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow.compute as pc
+from jaxtyping import Float
+from scipy.special import expit
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.em import check_climb, warn_unless_converged
+from sfumato.aggregation.passes import normalise
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import Target
+
+SWEEPS = 2
+"""How often the M-step improves all abilities and all items in turn."""
+
+
+@dataclass(frozen=True, eq=False)
+class Abilities:
+    """How able each annotator is (1 is ordinary, 0 guesses, below 0 misleads) and how plain each item, in logs."""
+
+    annotators: Any
+    items: Any
+    ability: Float[np.ndarray, "annotators"]
+    log_ease: Float[np.ndarray, "items"]
+
+
+@dataclass(frozen=True)
+class Glad:
+    """How probable each class is to be true, when people differ in ability and items in difficulty.
+
+    An answer is right with probability `sigmoid(ability_w * ease_i)`, else any of the other classes alike (Whitehill
+    et al. 2009). Abilities and log-eases have Normal(1, 1) priors; every class is as common as the next. Prefer it
+    where some items are plainly harder than others and each has many answers; with few it cannot tell a hard item
+    from unlucky votes. Soft beliefs count as fractional votes.
+    """
+
+    iterations: int = 100
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "glad"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def __post_init__(self) -> None:
+        check_climb(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+        votes = answers.as_votes()
+        work = _Work(votes)
+        ability, log_ease = np.ones(votes.n_annotators), np.ones(votes.n_items)
+        if earlier is not None:
+            ability = _resumed(ability, votes.annotators, earlier.model.annotators, earlier.model.ability)
+            log_ease = _resumed(log_ease, votes.items, earlier.model.items, earlier.model.log_ease)
+        reached: list[float] = []
+        converged = False
+        for iteration in range(1, self.iterations + 1):
+            posterior, log_likelihood = work.posterior(ability, log_ease)
+            reached.append(log_likelihood - float(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2)
+            votes.progress(iteration, self.iterations, reached[-1])
+            right = posterior[work.item, work.said]
+            for _ in range(SWEEPS):
+                ability = work.better_ability(ability, log_ease, right)
+                log_ease = work.better_ease(ability, log_ease, right)
+            if self.tolerance > 0 and iteration > 1 and reached[-1] - reached[-2] < self.tolerance * votes.n_answers:
+                converged = True
+                break
+        warn_unless_converged(self.name, converged, len(reached), self.tolerance)
+        return Aggregation(
+            self,
+            labels_of(answers, posterior, self.target),
+            AnnotatorQuality.of(answers, ability=ability),
+            answers,
+            Abilities(votes.annotators, votes.items, ability, log_ease),
+            converged,
+            tuple(reached),
+        )
+
+
+class _Work:
+    """The steps of EM; the M-step improves one number at a time, each by a step that is kept only if it helps."""
+
+    def __init__(self, votes: Answers) -> None:
+        self.votes = votes
+        self.item = votes.item
+        self.who = votes.annotator
+        self.said = votes.key % votes.n_classes
+        self.weight = votes.weights(0, votes.n_items)
+        self.log_others = np.log(max(votes.n_classes - 1, 1))
+
+    def posterior(self, ability: np.ndarray, log_ease: np.ndarray) -> tuple[np.ndarray, float]:
+        """Every item's distribution, and the log-likelihood."""
+        x = ability[self.who] * np.exp(log_ease)[self.item]
+        log_wrong = -np.logaddexp(0, x) - self.log_others
+        n_classes = self.votes.n_classes
+        cell = self.item.astype(np.int64) * n_classes + self.said
+        gains = np.bincount(cell, self.weight * (x + self.log_others), minlength=self.votes.n_items * n_classes)
+        p = gains.reshape(-1, n_classes) - np.log(n_classes)
+        return p, normalise(p, self.votes) + float(self.weight @ log_wrong)
+
+    def better_ability(self, ability: np.ndarray, log_ease: np.ndarray, right: np.ndarray) -> np.ndarray:
+        ease = np.exp(log_ease)[self.item]
+        return self._better(ability, self.who, lambda a: (a[self.who] * ease, ease), right)
+
+    def better_ease(self, ability: np.ndarray, log_ease: np.ndarray, right: np.ndarray) -> np.ndarray:
+        able = ability[self.who]
+
+        def predicted(b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            x = able * np.exp(b)[self.item]
+            return x, x
+
+        return self._better(log_ease, self.item, predicted, right)
+
+    def _better(self, value: np.ndarray, owner: np.ndarray, predicted: Any, right: np.ndarray) -> np.ndarray:
+        """`value` after a step along its gradient over its curvature, where that raises the expected likelihood."""
+        n = len(value)
+        x, slope = predicted(value)
+        share = expit(x)
+        weighted = self.weight * slope
+        gradient = np.bincount(owner, weighted * (right - share), minlength=n) - (value - 1)
+        curvature = np.bincount(owner, weighted * slope * share * (1 - share), minlength=n) + 1
+        moved = value + np.clip(gradient / curvature, -1, 1)
+
+        def expected(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+            gain = np.bincount(owner, self.weight * (right * x - np.logaddexp(0, x)), minlength=n)
+            return np.asarray(gain - (at - 1) ** 2 / 2)
+
+        return np.where(expected(predicted(moved)[0], moved) >= expected(x, value), moved, value)
+
+
+def _resumed(fresh: np.ndarray, names: Any, earlier_names: Any, earlier: np.ndarray) -> np.ndarray:
+    place = pc.index_in(names, value_set=earlier_names)
+    known = place.is_valid().to_numpy(zero_copy_only=False)
+    fresh[known] = earlier[place.drop_null().to_numpy()]
+    return fresh

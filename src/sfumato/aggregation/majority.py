@@ -1,0 +1,47 @@
+"""The class most people chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.mean import mean_of
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import Target
+
+
+@dataclass(frozen=True)
+class Majority:
+    """What is true, if most people are right: all probability on the class with the most votes, ties shared.
+
+    The baseline every other method has to beat, and right more often than one expects; but it never doubts. For the
+    shares of the votes themselves use `mean`: they say how people judge, not what is true. A belief counts for each
+    class by its mass.
+    """
+
+    name: ClassVar[str] = "majority"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+        probs = _winners(answers) if earlier is None else earlier.refreshed(answers, _winners)
+        quality = AnnotatorQuality.of(answers, agreement=1 - distances(answers, probs))
+        return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
+
+
+def winners(shares: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
+    """All probability on the largest share, ties shared evenly."""
+    # Sums of the same weights in another order differ in the last bits; they are ties all the same.
+    wins = (shares >= shares.max(axis=1, keepdims=True) * (1 - 1e-9)).astype(np.float64)
+    return np.asarray(wins / wins.sum(axis=1, keepdims=True))
+
+
+def _winners(answers: Answers) -> Float[np.ndarray, "items classes"]:
+    return winners(mean_of(answers))

@@ -1,0 +1,129 @@
+"""The mixture pool: what people say and what is true, mixed by what predicts people best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of, refuse_gold
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
+from sfumato.aggregation.em import check_climb
+from sfumato.aggregation.mean import mean_of
+from sfumato.aggregation.reliability_pool import ReliabilityPool, others_of
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import not_negative, share
+from sfumato.tables.soft_labels import Target
+
+SMOOTHED = 1e-3
+"""Predictions are scored with this share of the uniform one mixed in, so that no single vote decides."""
+SCORE_POWER = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed:
+    """The confusions of the Dawid-Skene part, the weight it got, and the temperature its posterior was set to."""
+
+    confusions: Confusions
+    weight: float
+    temperature: float
+
+
+@dataclass(frozen=True)
+class MixturePool:
+    """How people judge: `weight` of a soft Dawid-Skene posterior and the rest of a reliability pool.
+
+    The pool keeps doubt but also everybody's slips; the posterior repairs the slips but throws doubt away. How much of
+    each is decided by people: both are computed for every answer as if its author had not given it, and the weight
+    (with a temperature for the posterior, which is too sure of itself) is the one under which the mixture best predicts
+    the author's belief: the log score of held-out annotators, each by their reliability to the power of three, so that
+    nobody fits the mixture to people who did not look. Give `weight` to set it yourself, at temperature 1. Dawid-Skene
+    runs on fractional votes with `prior`.
+
+    The best of the pools on CIFAR-10S, with and without spam (docs/aggregate.md); not worth it where items have one or
+    two answers.
+    """
+
+    weight: float | None = None
+    prior: float = 20.0
+    shrink: float = 10.0
+    iterations: int = 100
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "mixture-pool"
+    target: ClassVar[Target] = Target.PEOPLE
+
+    def __post_init__(self) -> None:
+        if self.weight is not None:
+            share("weight", self.weight)
+        not_negative("prior", self.prior)
+        not_negative("shrink", self.shrink)
+        check_climb(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+        refuse_gold(answers, self.name)
+        pool = ReliabilityPool(shrink=self.shrink)
+        model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional")
+        known = None if earlier is None else Earlier(earlier.model.confusions, earlier.probs, earlier.touched)
+        truth = model.fit(answers, known)
+        reliability = pool.weights(answers)
+        weighed = answers.weighted(reliability)
+        weight, temperature = self.weight, 1.0
+        if weight is None:
+            weight, temperature = _best_mixture(answers, weighed, truth.model, truth.labels.probs)
+        posterior = tempered(np.log(np.maximum(truth.labels.probs, 1e-300)), temperature)
+        probs = weight * posterior + (1 - weight) * mean_of(weighed)
+        return Aggregation(
+            self,
+            labels_of(answers, probs, self.target),
+            AnnotatorQuality.of(answers, weight=reliability, accuracy=truth.annotators.measures["accuracy"]),
+            answers,
+            Mixed(truth.model, weight, temperature),
+            truth.converged,
+            truth.objective,
+            (f"{weight:.2f} soft Dawid-Skene at temperature {temperature:.2f}, {1 - weight:.2f} reliability pool",),
+        )
+
+
+def _best_mixture(
+    answers: Answers, weighed: Answers, model: Confusions, posterior: Float[np.ndarray, "items classes"]
+) -> tuple[float, float]:
+    """The weight and the temperature of the posterior that best predict each belief from the others' answers."""
+    log_rows = np.log(model.rows).reshape(-1, answers.n_classes, answers.n_classes)
+    by_model, by_pool, beliefs, counts = [], [], [], []
+    for first, last in answers.blocks(numbers_a_row=answers.n_classes**2):
+        block, of_pool = answers.part(first, last), weighed.part(first, last)
+        compared = block.n_annotators_of[block.item] > 1
+        belief = block.probs(0, block.n_items)
+        # The posterior without its author is the posterior with their evidence taken out again.
+        evidence = np.einsum("rl,rlc->rc", belief, log_rows[block.annotator])
+        evidence = block.of_author(evidence * block.weights(0, block.n_items)[:, None])
+        by_model.append((np.log(np.maximum(posterior[first:last], 1e-300))[block.item] - evidence)[compared])
+        by_pool.append(others_of(of_pool, belief)[compared])
+        beliefs.append(belief[compared])
+        counts.append(of_pool.weights(0, block.n_items)[compared] ** SCORE_POWER)
+    log_model, pool, belief, count = (np.concatenate(part) for part in (by_model, by_pool, beliefs, counts))
+    if not len(count):
+        return 0.0, 1.0
+
+    def loss(setting: Float[np.ndarray, "2"]) -> float:
+        weight = expit(setting[0])
+        p = weight * tempered(log_model, np.exp(setting[1])) + (1 - weight) * pool
+        return -float(count @ (belief * np.log((1 - SMOOTHED) * p + SMOOTHED / answers.n_classes)).sum(axis=1))
+
+    best = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-3, "fatol": 1e-6 * count.sum()}).x
+    return float(expit(best[0])), float(np.exp(best[1]))
+
+
+def tempered(log_p: Float[np.ndarray, "rows classes"], temperature: float) -> Float[np.ndarray, "rows classes"]:
+    """`p^(1/temperature)`, normalised: above 1 flatter, below 1 sharper."""
+    p = np.exp((log_p - log_p.max(axis=1, keepdims=True)) / temperature)
+    return np.asarray(p / p.sum(axis=1, keepdims=True))

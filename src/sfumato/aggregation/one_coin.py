@@ -1,0 +1,125 @@
+"""One-coin Dawid-Skene: everybody has one accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow.compute as pc
+from jaxtyping import Float
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.em import check_climb, climb
+from sfumato.aggregation.engine import Sums
+from sfumato.aggregation.passes import OwnClassPass, VotePass
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import not_negative
+from sfumato.tables.soft_labels import Target
+
+FLOOR = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Accuracies:
+    """How often each annotator is right, how common the classes are, and how often everybody together is right."""
+
+    annotators: Any
+    accuracy: Float[np.ndarray, "annotators"]
+    shares: Float[np.ndarray, "classes"]
+    pooled: float
+
+
+@dataclass(frozen=True)
+class OneCoin:
+    """How probable each class is to be true, when annotators differ only in how often they are right.
+
+    With probability s_w an answer is the true class, else any of the others alike (Zhang et al. 2016). `prior` adds
+    that many answers of ordinary accuracy to everybody's; 0 is the classic method. One number an annotator instead of
+    K x K: prefer it to `dawid-skene` where people have few answers or there are many classes. Soft beliefs count as
+    fractional votes.
+    """
+
+    prior: float = 5.0
+    iterations: int = 100
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "one-coin"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def __post_init__(self) -> None:
+        not_negative("prior", self.prior)
+        check_climb(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+        votes = answers.as_votes()
+        climbed = climb(
+            votes,
+            _Steps(self.prior, votes),
+            None if earlier is None else earlier.model,
+            name=self.name,
+            iterations=self.iterations,
+            tolerance=self.tolerance,
+        )
+        return Aggregation(
+            self,
+            labels_of(answers, climbed.posterior, self.target),
+            AnnotatorQuality.of(answers, accuracy=climbed.model.accuracy),
+            answers,
+            climbed.model,
+            climbed.converged,
+            climbed.objective,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    prior: float
+    answers: Answers
+
+    def begin(self) -> VotePass:
+        return VotePass(by_class=False)
+
+    def first(self, sums: Sums) -> Accuracies:
+        return self._learnt(sums, float(sums.counts.sum() / self._answers_of.sum()))
+
+    def resumed(self, first: Accuracies, earlier: Accuracies) -> Accuracies:
+        place = pc.index_in(first.annotators, value_set=earlier.annotators)
+        known = place.is_valid().to_numpy(zero_copy_only=False)
+        accuracy = first.accuracy.copy()
+        accuracy[known] = earlier.accuracy[place.drop_null().to_numpy()]
+        return Accuracies(first.annotators, accuracy, earlier.shares, first.pooled)
+
+    def over(self, model: Accuracies) -> OwnClassPass:
+        gain, base = coin_evidence(model.accuracy, self.answers.n_classes)
+        return OwnClassPass(gain, base, np.log(np.maximum(model.shares, FLOOR)))
+
+    def learn(self, sums: Sums, model: Accuracies) -> Accuracies:
+        return self._learnt(sums, model.pooled)
+
+    def objective(self, model: Accuracies, sums: Sums) -> float:
+        s = np.clip(model.accuracy, FLOOR, 1 - FLOOR)
+        lean = model.pooled * np.log(s) + (1 - model.pooled) * np.log(1 - s)
+        return sums.log_likelihood + self.prior * float(lean.sum())
+
+    def _learnt(self, sums: Sums, pooled: float) -> Accuracies:
+        right = sums.counts.reshape(self.answers.n_annotators, -1).sum(axis=1)
+        accuracy = (right + self.prior * pooled) / (self._answers_of + self.prior)
+        return Accuracies(self.answers.annotators, accuracy, sums.shares / sums.shares.sum(), pooled)
+
+    @cached_property
+    def _answers_of(self) -> Float[np.ndarray, "annotators"]:
+        """How many answers each annotator gave, by weight."""
+        return np.asarray(self.answers.votes_per_key.reshape(self.answers.n_annotators, -1).sum(axis=1))
+
+
+def coin_evidence(accuracy: Float[np.ndarray, "annotators"], n_classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """What an answer says for the class it names over the others, and for all: one number a pair each."""
+    s = np.clip(accuracy, FLOOR, 1 - FLOOR)
+    base = np.log((1 - s) / max(n_classes - 1, 1))
+    return np.repeat(np.log(s) - base, n_classes), np.repeat(base, n_classes)

@@ -1,0 +1,121 @@
+"""A spectral method: skills from who agrees with whom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.em import check_climb, warn_unless_converged
+from sfumato.aggregation.one_coin import coin_evidence
+from sfumato.aggregation.passes import OwnClassPass
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import not_negative
+from sfumato.tables.soft_labels import Target
+
+
+@dataclass(frozen=True)
+class Spectral:
+    """How probable each class is to be true, with skills read off the pairs of people who answered the same items.
+
+    If people err independently, two of them agree beyond chance as often as the product of their skills says:
+    `(K agree - 1) / (K - 1) = skill_w skill_v`. The skills are the rank-one factor of that matrix, fitted by weighted
+    least squares over the pairs that met (Dalvi et al. 2013; Ma et al. 2018), never writing the matrix down. `prior`
+    adds that many answers to items shared with an ordinary person. Labels then follow by Bayes' rule as in `one-coin`.
+    No local optima, and no need to begin with the majority; but pairs must meet often. Soft beliefs count as
+    fractional votes.
+    """
+
+    prior: float = 5.0
+    iterations: int = 100
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "spectral"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def __post_init__(self) -> None:
+        not_negative("prior", self.prior)
+        check_climb(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+        votes = answers.as_votes()
+        pairs = _Pairs(votes)
+        ordinary = pairs.ordinary_skill()
+        skill = np.full(votes.n_annotators, ordinary)
+        converged, moved = False, []
+        for iteration in range(1, self.iterations + 1):
+            above, below = pairs.fit_of(skill)
+            proposed = (above + self.prior * ordinary**3) / (below + self.prior * ordinary**2 + 1e-12)
+            # Half the way: the plain alternation swings between the two sides of a pair.
+            step = (np.clip(proposed, -0.99, 0.99) - skill) / 2
+            skill = skill + step
+            moved.append(-float(np.abs(step).max()))
+            votes.progress(iteration, self.iterations, moved[-1])
+            if self.tolerance > 0 and -moved[-1] < self.tolerance:
+                converged = True
+                break
+        warn_unless_converged(self.name, converged, len(moved), self.tolerance)
+        accuracy = (skill * (votes.n_classes - 1) + 1) / votes.n_classes
+        gain, base = coin_evidence(accuracy, votes.n_classes)
+        uniform = np.full(votes.n_classes, -np.log(votes.n_classes))
+        parts = votes.engine.open(votes)
+        try:
+            posterior = parts.run(OwnClassPass(gain, base, uniform), kept=True, counted=False).posterior
+        finally:
+            parts.close()
+        assert posterior is not None
+        return Aggregation(
+            self,
+            labels_of(answers, posterior, self.target),
+            AnnotatorQuality.of(answers, accuracy=accuracy),
+            answers,
+            None,
+            converged,
+            tuple(moved),
+        )
+
+
+class _Pairs:
+    """Sums over all pairs of people on the same item, from sums over the item: no pair is ever listed."""
+
+    def __init__(self, votes: Answers) -> None:
+        self.votes = votes
+        self.item, self.who = votes.item, votes.annotator
+        self.cell = self.item.astype(np.int64) * votes.n_classes + votes.key % votes.n_classes
+        self.weight = votes.weights(0, votes.n_items)
+        self.by_item, self.by_cell = votes.authors(), votes.authors(self.cell)
+        self.others = _of_others(self.item, self.by_item, self.weight)
+
+    def fit_of(self, skill: Float[np.ndarray, "annotators"]) -> tuple[np.ndarray, np.ndarray]:
+        """Per annotator, over everybody they met: sum of excess agreement x skill, and of skill squared."""
+        n_classes = self.votes.n_classes
+        s = skill[self.who] * self.weight
+        same, met = _of_others(self.cell, self.by_cell, s), _of_others(self.item, self.by_item, s)
+        excess = (n_classes * same - met) / max(n_classes - 1, 1)
+        squares = _of_others(self.item, self.by_item, skill[self.who] * s)
+        # An answer counts once, as compared with the mean of the others, whether three people met there or thousands.
+        met_anybody = (self.votes.n_annotators_of[self.item] > 1) & (self.others > 0)
+        once = np.where(met_anybody, self.weight / np.where(met_anybody, self.others, 1.0), 0.0)
+        n = self.votes.n_annotators
+        return np.bincount(self.who, once * excess, minlength=n), np.bincount(self.who, once * squares, minlength=n)
+
+    def ordinary_skill(self) -> float:
+        """The one skill that explains how often people agree, on average over pairs."""
+        above, below = self.fit_of(np.ones(self.votes.n_annotators))
+        met = float(below.sum())
+        return float(np.sqrt(np.clip(above.sum() / met, 0.01, 0.98))) if met > 0 else 0.5
+
+
+def _of_others(
+    group: Int[np.ndarray, "rows"], author: Int[np.ndarray, "rows"] | None, values: Float[np.ndarray, "rows"]
+) -> Float[np.ndarray, "rows"]:
+    """For every row, the sum of `values` over what other people said in its group."""
+    own = values if author is None else np.bincount(author, values)[author]
+    return np.asarray(np.bincount(group, values)[group] - own)

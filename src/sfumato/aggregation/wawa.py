@@ -1,0 +1,52 @@
+"""Worker agreement with aggregate: weigh people by how often they side with the majority."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.majority import winners
+from sfumato.aggregation.mean import mean_of
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.soft_labels import Target
+
+
+@dataclass(frozen=True)
+class Wawa:
+    """What is true, by a vote in which people count as often as they agree with the majority.
+
+    One step and no iteration (the default of several annotation platforms). Its shares lean on agreement, not on a
+    model, so they are no calibrated probabilities: prefer `one-coin` where that matters. Soft beliefs count as
+    fractional votes.
+    """
+
+    name: ClassVar[str] = "wawa"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+        votes = answers.as_votes()
+        skill = agreement_with(votes, winners(mean_of(votes)))
+        probs = mean_of(votes.weighted(skill))
+        quality = AnnotatorQuality.of(answers, agreement=skill)
+        return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
+
+
+def agreement_with(votes: Answers, chosen: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
+    """How often each annotator's votes are the class chosen, ties in part."""
+    agreed = np.zeros(votes.n_annotators)
+    total = np.zeros(votes.n_annotators)
+    for first, last in votes.blocks():
+        block = votes.part(first, last)
+        weight, who = block.weights(0, block.n_items), block.annotator
+        right = chosen[first:last][block.item, block.key % block.n_classes]
+        agreed += np.bincount(who, weight * right, minlength=votes.n_annotators)
+        total += np.bincount(who, weight, minlength=votes.n_annotators)
+    return agreed / total

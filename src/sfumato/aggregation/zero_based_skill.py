@@ -1,0 +1,65 @@
+"""Zero-based skill: weigh people by how often the weighted vote sides with them, over and over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
+from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.em import check_climb, warn_unless_converged
+from sfumato.aggregation.majority import winners
+from sfumato.aggregation.mean import mean_of
+from sfumato.aggregation.wawa import agreement_with
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.settings import share
+from sfumato.tables.soft_labels import Target
+
+HALVE_EVERY = 20
+
+
+@dataclass(frozen=True)
+class ZeroBasedSkill:
+    """What is true, by a weighted vote whose weights move towards how often each annotator agrees with its outcome.
+
+    Everybody begins with a skill just above chance; each round moves it by `rate` of the way, and the rate halves
+    every twenty rounds. `wawa`, iterated: it can tell people apart that agree with the majority equally often. Soft
+    beliefs count as fractional votes.
+    """
+
+    rate: float = 1.0
+    iterations: int = 100
+    tolerance: float = 1e-6
+
+    name: ClassVar[str] = "zero-based-skill"
+    target: ClassVar[Target] = Target.TRUTH
+
+    def __post_init__(self) -> None:
+        share("rate", self.rate)
+        check_climb(self.iterations, self.tolerance)
+
+    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+        return self.fit(Answers.of(beliefs, beside))
+
+    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+        votes = answers.as_votes()
+        skill = np.full(votes.n_annotators, 1 / votes.n_classes + 1e-5)
+        rate, converged, moved = self.rate, False, []
+        for iteration in range(1, self.iterations + 1):
+            if iteration % HALVE_EVERY == 0:
+                rate /= 2
+            step = rate * (agreement_with(votes, winners(mean_of(votes.weighted(skill)))) - skill)
+            skill = skill + step
+            moved.append(-float(np.abs(step).max()))
+            votes.progress(iteration, self.iterations, moved[-1])
+            if self.tolerance > 0 and -moved[-1] < self.tolerance:
+                converged = True
+                break
+        warn_unless_converged(self.name, converged, len(moved), self.tolerance)
+        probs = mean_of(votes.weighted(skill))
+        quality = AnnotatorQuality.of(answers, skill=skill)
+        return Aggregation(
+            self, labels_of(answers, probs, self.target), quality, answers, None, converged, tuple(moved)
+        )

@@ -1,0 +1,64 @@
+"""Annotations -> Beliefs: what an answer means. One labeler a file; `LABELERS` lists them all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.labeling.class_similarity import ClassSimilarity
+from sfumato.labeling.labeler import Labeler
+from sfumato.labeling.mixture import Mixture
+from sfumato.labeling.one_hot import OneHot
+from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
+from sfumato.labeling.select_top_two import SelectTopTwo
+from sfumato.labeling.sliders import Sliders
+from sfumato.labeling.tokens import Tokens
+from sfumato.labeling.top_one_clamp import TopOneClamp
+from sfumato.labeling.top_one_uniform import TopOneUniform
+from sfumato.labeling.top_two_clamp import TopTwoClamp
+from sfumato.labeling.top_two_similar import TopTwoSimilar
+from sfumato.labeling.top_two_uniform import TopTwoUniform
+from sfumato.labeling.typicality import Typicality
+from sfumato.tables.strategies import strategy_named
+
+LABELERS: tuple[Any, ...] = (
+    OneHot,
+    TopTwoClamp,
+    TopTwoUniform,
+    TopOneClamp,
+    TopOneUniform,
+    SelectTopTwo,
+    TopTwoSimilar,
+    PlausibleEqual,
+    PlausibleWeighted,
+    Sliders,
+    Tokens,
+    Typicality,
+    Mixture,
+)
+
+__all__ = [
+    "LABELERS",
+    "ClassSimilarity",
+    "Labeler",
+    "Mixture",
+    "OneHot",
+    "PlausibleEqual",
+    "PlausibleWeighted",
+    "SelectTopTwo",
+    "Sliders",
+    "Tokens",
+    "TopOneClamp",
+    "TopOneUniform",
+    "TopTwoClamp",
+    "TopTwoSimilar",
+    "TopTwoUniform",
+    "Typicality",
+    "labeler_named",
+    "plausible_doubt",
+]
+
+
+def labeler_named(name: str, settings: Mapping[str, Any]) -> Labeler:
+    """The labeler called `name` with `settings`; the one place where a name becomes an object."""
+    return strategy_named("labeler", LABELERS, name, settings)  # type: ignore[no-any-return]

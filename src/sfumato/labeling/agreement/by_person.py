@@ -1,0 +1,60 @@
+"""Test-retest person by person: how steady each annotator is on items they were shown again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.labeling.agreement.item_answers import Answers, leading
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
+
+
+@dataclass(frozen=True)
+class PersonRetest:
+    """One annotator's repeated answers: how many, how many kept the most probable class, and by how much the belief
+    moved on average (total variation)."""
+
+    annotator: str
+    n_repeats: int
+    n_same_class: int
+    total_variation: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RetestByPerson(Table):
+    """One row an annotator who answered about any item again, in the order they first appear."""
+
+    people: tuple[PersonRetest, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.people[start:stop], PersonRetest)
+
+    def __len__(self) -> int:
+        return len(self.people)
+
+
+def retest_by_person(beliefs: Beliefs) -> RetestByPerson:
+    """How steady everybody is; `RetestSameClass` and `RetestTotalVariation` are the same over all people together.
+
+    Every later answer is held against the person's first about the item. Where several classes lead, one in common is
+    enough to count as the same.
+    """
+    pairs = Answers.of(beliefs).repeats
+    before, after = pairs.before.probs(), pairs.after.probs()
+    same = (leading(before) & leading(after)).any(axis=1) if len(before) else np.zeros(0, bool)
+    moved = np.abs(before - after).sum(axis=1) / 2
+    who, names = pairs.before.annotator, beliefs.annotator.names.to_pylist()
+    n_pairs = np.bincount(who, minlength=len(names))
+    n_same, far = (np.bincount(who, weights=each, minlength=len(names)) for each in (same, moved))
+    return RetestByPerson(
+        tuple(
+            PersonRetest(names[person], int(n_pairs[person]), int(n_same[person]), float(far[person] / n_pairs[person]))
+            for person in np.flatnonzero(n_pairs)
+        )
+    )

@@ -1,0 +1,80 @@
+"""Pairwise total variation: how far apart two people are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.labeling.agreement.disagreement import disagreeing_pairs
+from sfumato.labeling.agreement.item_answers import Answers, FirstAnswers
+from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE, block_sums, ratio
+
+NUMBERS_AT_ONCE = 2**22
+
+
+@dataclass(frozen=True)
+class TotalVariation:
+    """The mean total variation between two different people's beliefs about an item, every item counting once.
+
+    0 where all agree; the probability mass by which two people differ. On hard votes, the share of pairs that
+    disagree. It knows no chance: people who always say the same are at 0. For agreement beyond chance prefer an alpha.
+    Mean over items of the mean over pairs of `sum_c |p_c - q_c| / 2`.
+    """
+
+    name: ClassVar[str] = "total-variation"
+    undefined: ClassVar[str] = NOBODY_TO_COMPARE
+
+    def by_default(self, answers: Answers) -> bool:  # noqa: ARG002
+        return True
+
+    def missing(self, answers: Answers) -> str:
+        return "" if answers.first.n_items else NOBODY_TO_COMPARE
+
+    def n_items(self, answers: Answers) -> int:
+        return answers.first.n_items
+
+    def n_answers(self, answers: Answers) -> int:
+        return len(answers.first.item)
+
+    def n_sums(self, answers: Answers) -> int:  # noqa: ARG002
+        return 2
+
+    def sums(
+        self, answers: Answers, block: Int[np.ndarray, "items"], n_blocks: int
+    ) -> Float[np.ndarray, "blocks sums"]:
+        first = answers.first
+        if first.hard is not None:
+            n_pairs = first.per_item.astype(np.float64) * (first.per_item - 1)
+            distance = disagreeing_pairs(first.item, first.hard, first.per_item, first.n_classes) / n_pairs
+        else:
+            distance = mean_distances(first)
+        return np.column_stack(
+            [block_sums(distance, block, n_blocks), np.bincount(block, minlength=n_blocks).astype(np.float64)]
+        )
+
+    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+        return ratio(totals[:, 0], totals[:, 1])
+
+
+def mean_distances(first: FirstAnswers) -> Float[np.ndarray, "items"]:
+    """Per item, the mean total variation over pairs of soft beliefs, without pairs.
+
+    With a class's probabilities sorted, `sum over pairs |x_i - x_j| = sum_j (2 j - m + 1) x_(j)`, j from 0. Items with
+    equally many answers are sorted together.
+    """
+    assert first.soft is not None
+    result = np.empty(first.n_items)
+    for m in np.unique(first.per_item).tolist():
+        items = np.flatnonzero(first.per_item == m)
+        weights = 2.0 * np.arange(m) - m + 1
+        at_once = max(1, NUMBERS_AT_ONCE // (m * first.n_classes))
+        for start in range(0, len(items), at_once):
+            some = items[start : start + at_once]
+            rows = first.starts[some][:, None] + np.arange(m)
+            probs = np.sort(first.soft[rows].swapaxes(1, 2), axis=2)
+            result[some] = (probs @ weights).sum(axis=1) / (m * (m - 1))
+    # Equal beliefs may come out a rounding error below nothing.
+    return np.maximum(result, 0.0)

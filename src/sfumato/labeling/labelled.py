@@ -1,0 +1,82 @@
+"""Labelled: answers of each kind as distributions, by the labeler that is usual for the kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.labeling import Labeler, Mixture, OneHot, PlausibleWeighted, Sliders, Tokens, TopTwoClamp, Typicality
+from sfumato.labeling.top_two_arrays import has_bad_percents
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.text_columns import Coded
+
+USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
+    ("choice", OneHot()),
+    ("top_two", TopTwoClamp()),
+    ("plausible", PlausibleWeighted()),
+    ("sliders", Sliders(zero_is_uniform=True)),
+    ("tokens", Tokens()),
+    ("typicality", Typicality()),
+    ("mixture", Mixture()),
+)
+"""The labeler of each kind whose answers say something about classes."""
+
+
+def kinds_in(annotations: Annotations) -> tuple[str, ...]:
+    """The kinds of question in a table, by name and without their versions."""
+    return tuple(dict.fromkeys(label.split("/")[0] for label in annotations.kind.names.to_pylist()))
+
+
+def labelled(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+    """The answers, all of one kind, as beliefs by the kind's usual labeler; answers without usable percents are left
+    out. Where another labeler fits the study better, label the answers yourself and pass the beliefs."""
+    kinds = kinds_in(annotations)
+    labelers = dict(USUAL_LABELERS)
+    if len(kinds) != 1 or kinds[0] not in labelers:
+        raise BadTable(
+            f"found answers of kind {listing(list(kinds)) or 'none'}",
+            expected=f"answers of one kind that speaks of classes: {listing(list(labelers))}",
+            fix="choose the answers of one such kind",
+            code="wrong-kind",
+            where=Where(str(annotations.path) if annotations.path else None, column="kind"),
+        )
+    if kinds[0] == "top_two":
+        bad = has_bad_percents(annotations)
+        annotations = annotations.take(~bad) if bad.any() else annotations
+    return labelers[kinds[0]].label(annotations, classes)
+
+
+def as_votes(annotations: Annotations) -> Beliefs:
+    """Answers of whatever kinds as votes about the same classes: a choice, or the class named first, is one vote; a
+    richer answer spreads one over the classes. What people say is in none of the classes counts for nothing."""
+    parts = [_votes(annotations.of_kind(label)) for label in annotations.kind.names.to_pylist()]
+    if len(parts) == 1:
+        return parts[0]
+    items = [name for part in parts for name in _names(part.item)]
+    annotators = [name for part in parts for name in _names(part.annotator)]
+    return Beliefs.from_numpy(items, annotators, np.concatenate([part.probs for part in parts]), parts[0].classes)
+
+
+def _votes(annotations: Annotations) -> Beliefs:
+    """Answers of one kind as votes."""
+    if set(kinds_in(annotations)) <= set(OneHot.kinds):
+        return OneHot().label(annotations, ())
+    beliefs = labelled(annotations)
+    n_classes = len(annotations.classes) or len(beliefs.classes)
+    if n_classes == len(beliefs.classes):
+        return beliefs
+    within = beliefs.probs[:, :n_classes]
+    mass = within.sum(axis=1)
+    kept = beliefs.take(mass > 0)
+    shares = within[mass > 0] / mass[mass > 0, None]
+    return Beliefs.from_numpy(_names(kept.item), _names(kept.annotator), shares, beliefs.classes[:n_classes])
+
+
+def _names(column: Coded) -> list[str]:
+    """The name in every row."""
+    names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
+    return names

@@ -1,0 +1,225 @@
+"""Who is set aside, and why: a table, never a deletion.
+
+Each rule looks at everybody's answers and says, per annotator, what it counted and whether that is too much. Setting
+somebody's answers aside and paying them are two decisions, so they are two columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+
+from sfumato.labeling.leading import leading_classes
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadSetting, BadTable, show, unknown
+from sfumato.tables.files import read_rows
+from sfumato.tables.payloads import payload_kind
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import TextReader
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rule found, per annotator: the number it looked at (NaN: nothing to look at) and who offends."""
+
+    value: Float[np.ndarray, "annotators"]
+    offends: Bool[np.ndarray, "annotators"]
+
+
+@runtime_checkable
+class Rule(Protocol):
+    """A reason to set somebody aside; `name` becomes a column and a word in `reasons`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def find(self, evidence: Evidence) -> Finding: ...
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedChecks:
+    """Checks as their study judges them, by regions: whether each row was judged, and whether it lies in its region."""
+
+    judged: Bool[np.ndarray, "rows"]
+    passed: Bool[np.ndarray, "rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The answers a rule looks at, with what several rules need worked out once."""
+
+    annotations: Annotations
+    gold: SoftLabels | None = None
+    checks: JudgedChecks | None = None
+
+    @property
+    def n_annotators(self) -> int:
+        return len(self.annotations.annotator.names)
+
+    def is_for(self, purpose: str) -> Bool[np.ndarray, "rows"]:
+        """Which rows were shown for `purpose`."""
+        names = self.annotations.purpose.names.to_pylist()
+        return np.asarray(np.array([name == purpose for name in names], dtype=bool)[self.annotations.purpose.codes])
+
+    def per_annotator(self, rows: Bool[np.ndarray, "rows"]) -> Int[np.ndarray, "annotators"]:
+        """How many of `rows` each annotator has."""
+        return np.asarray(np.bincount(self.annotations.annotator.codes[rows], minlength=self.n_annotators))
+
+    @cached_property
+    def leading(self) -> Leading:
+        """Which classes each answer puts first."""
+        sets: dict[frozenset[str], int] = {}
+        code = np.empty(len(self.annotations), np.int32)
+        for kind_code, kind_name in enumerate(self.annotations.kind.names.to_pylist()):
+            asked_so = self.annotations.kind.codes == kind_code
+            rows = np.flatnonzero(asked_so)
+            for answers, inverse, start in self.annotations.take(asked_so).decoded(payload_kind(kind_name)):
+                of_answer = [sets.setdefault(leading_classes(answer), len(sets)) for answer in answers]
+                code[rows[start : start + len(inverse)]] = np.array(of_answer, np.int32)[inverse]
+        return Leading(code, sets)
+
+    def right(self, needed_for: str) -> Bool[np.ndarray, "rows"]:
+        """Which rows put the gold class, alone, first; an error where there is no gold."""
+        if self.gold is None:
+            raise BadSetting(
+                f"found no gold labels for the rule {needed_for}",
+                expected="the right class of every item it looks at",
+                fix="give them with --gold, or for the checks of a study of yours the study with --study "
+                "(in Python: the arguments gold and checks)",
+                code="missing-gold",
+            )
+        gold = dict(zip(self.gold.items.to_pylist(), self.gold.probs.argmax(axis=1).tolist(), strict=True))
+        wanted = [
+            self.leading.sets.get(frozenset((self.gold.classes[gold[name]],)), -1) if name in gold else -1
+            for name in self.annotations.item.names.to_pylist()
+        ]
+        return np.asarray(self.leading.code == np.array(wanted, np.int32)[self.annotations.item.codes])
+
+    def check_gold(self, needed_for: str, rows: Bool[np.ndarray, "rows"]) -> None:
+        """Raise unless every item of `rows` has a gold label, over the classes people could choose."""
+        if self.gold is None or not rows.any():
+            return
+        missing = np.flatnonzero(rows & ~self.has_gold())
+        if len(missing):
+            raise BadTable(
+                f"found no gold label for {len(np.unique(self.annotations.item.codes[missing])):,} of the items",
+                expected=f"the right class of every item the rule {needed_for} looks at",
+                fix="add them to the gold labels",
+                code="missing-gold",
+                where=self.annotations.where(int(missing[0]), "item"),
+            )
+        for name in self.gold.classes:
+            if self.annotations.classes and name not in self.annotations.classes:
+                raise unknown("class", name, self.annotations.classes, fix="name the classes of the gold labels alike")
+
+    def has_gold(self) -> Bool[np.ndarray, "rows"]:
+        """Which rows are about an item with a gold label."""
+        known = set() if self.gold is None else set(self.gold.items.to_pylist())
+        has = np.array([name in known for name in self.annotations.item.names.to_pylist()], dtype=bool)
+        return np.asarray(has[self.annotations.item.codes])
+
+
+@dataclass(frozen=True)
+class Leading:
+    """Per row, the number of the set of classes the person holds most probable, and the sets by number."""
+
+    code: Int[np.ndarray, "rows"]
+    sets: dict[frozenset[str], int]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Screening(Table):
+    """One row an annotator: whether their answers are set aside, for which reasons, whether they are paid, and what
+    each rule counted."""
+
+    annotators: pa.StringArray
+    n_answers: Int[np.ndarray, "annotators"]
+    set_aside: Bool[np.ndarray, "annotators"]
+    reasons: tuple[str, ...]
+    pay: Bool[np.ndarray, "annotators"]
+    findings: dict[str, Float[np.ndarray, "annotators"]]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {
+            "annotator": self.annotators.slice(start, stop - start),
+            "n_answers": pa.array(self.n_answers[start:stop]),
+            "set_aside": pa.array(self.set_aside[start:stop]),
+            "reasons": pa.array(list(self.reasons[start:stop]), pa.string()),
+            "pay": pa.array(self.pay[start:stop]),
+        }
+        for name, value in self.findings.items():
+            columns[name] = pa.array(value[start:stop], mask=np.isnan(value[start:stop]))
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.annotators)
+
+    def names_set_aside(self) -> list[str]:
+        """The annotators whose answers are not to be used."""
+        return self.annotators.filter(pa.array(self.set_aside)).to_pylist()  # type: ignore[no-any-return]
+
+
+def screen(
+    annotations: Annotations,
+    rules: Sequence[Rule],
+    *,
+    gold: SoftLabels | None = None,
+    checks: JudgedChecks | None = None,
+    unpaid: Sequence[Rule] = (),
+) -> Screening:
+    """Who offends against any of `rules`. Everybody is paid but those who offend against a rule in `unpaid`.
+
+    Checks are held against their study's own regions where `checks` says how that came out, otherwise against `gold`.
+    """
+    evidence = Evidence(annotations, gold, checks)
+    findings = {rule.name: rule.find(evidence) for rule in rules}
+    offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), evidence.n_annotators)
+    reasons = tuple(
+        "; ".join(name for name, bad in zip(findings, offends[:, i], strict=True) if bad)
+        for i in range(evidence.n_annotators)
+    )
+    pay = np.ones(evidence.n_annotators, dtype=bool)
+    for rule in unpaid:
+        pay &= ~rule.find(evidence).offends
+    return Screening(
+        annotations.annotator.names,
+        np.bincount(annotations.annotator.codes, minlength=evidence.n_annotators),
+        np.asarray(offends.any(axis=0)),
+        reasons,
+        pay,
+        {name: finding.value for name, finding in findings.items()},
+    )
+
+
+def set_aside_in(path: str | Path) -> list[str]:
+    """The annotators whom a screening table sets aside: `set_aside` true in its file."""
+    rows = read_rows(path)
+    check_columns(rows, ("annotator", "set_aside"))
+    reader = TextReader(rows, "annotator")
+    names: list[str] = []
+    for chunk in rows.chunks:
+        start = reader.n_rows
+        who = [name for piece in reader.read(chunk.column("annotator")) for name in piece.to_pylist()]
+        for i, aside in enumerate(chunk.column("set_aside").to_pylist()):
+            verdict = str(aside).lower()
+            if verdict not in ("true", "false"):
+                raise BadTable(
+                    f"found {show(aside)}",
+                    expected="true or false",
+                    fix="say for every annotator whether they are set aside",
+                    code="bad-value",
+                    where=rows.where(start + i, "set_aside"),
+                )
+            names += [who[i]] if verdict == "true" else []
+    return names

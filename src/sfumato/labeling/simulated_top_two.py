@@ -1,0 +1,154 @@
+"""A simulated CIFAR-10S annotator: soft answers from hard labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+
+from sfumato.labeling.class_similarity import ClassSimilarity
+from sfumato.labeling.top_two_arrays import TopTwoArrays
+from sfumato.labeling.top_two_clamp import clamp
+from sfumato.tables.beliefs import Beliefs, Votes
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import share
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import Coded
+
+
+@dataclass(frozen=True)
+class AnswerStatistics:
+    """How people filled in the form: Beta parameters of the percents, and how many alternatives stayed possible."""
+
+    first: tuple[float, float]
+    second: tuple[float, float]
+    n_alternatives: tuple[int, ...]
+
+    @classmethod
+    def fitted_to(cls, answers: TopTwoArrays) -> AnswerStatistics:
+        """The statistics of real answers, Betas by moments; a class named first and second counts as first only."""
+        rows = np.arange(len(answers.first))
+        excluded = answers.impossible.copy()
+        excluded[rows, answers.first] = True
+        given = ~np.isnan(answers.second_percent) & (answers.second != answers.first)
+        n_alternatives = np.bincount((~excluded).sum(axis=1), minlength=excluded.shape[1])
+        return cls(
+            _beta_by_moments(answers.first_percent / 100),
+            _beta_by_moments(answers.second_percent[given] / 100),
+            tuple(int(n) for n in n_alternatives),
+        )
+
+
+# Fitted on the 6,200 first-pass answers of CIFAR-10S, Betas by moments (maximum likelihood is not stable here: the
+# answers pile up at 100). An image is doubtful where its CIFAR-10H entropy is at least .25 nats.
+DOUBTFUL = AnswerStatistics((1.703, 0.330), (0.785, 2.787), (1739, 1565, 682, 638, 264, 321, 62, 57, 63, 107))
+CLEAR = AnswerStatistics((2.874, 0.102), (0.257, 1.429), (436, 142, 27, 41, 15, 14, 5, 6, 5, 11))
+
+
+@dataclass(frozen=True)
+class SimulatedTopTwo:
+    """Beliefs that people might have given about items whose hard labels are known (Collins 2022, thesis, B.5).
+
+    For each answer: the hard label is named first, with a percent drawn from a Beta; a number of alternatives is drawn
+    from a histogram, the most similar classes are the ones that stay possible, and the nearest is named second with a
+    percent from another Beta; the clamp rule makes the label. Doubtful and clear items have statistics of their own.
+
+    The three draws are independent, which people's answers are not (the first percent and the number of alternatives
+    correlate at -.51), so two thirds of doubtful draws exceed 100 and are normalised.
+    """
+
+    similarity: ClassSimilarity = field(kw_only=True)
+    n_annotators: int = 1
+    gamma: float = 0.1
+    doubtful: AnswerStatistics = DOUBTFUL
+    clear: AnswerStatistics = CLEAR
+
+    def __post_init__(self) -> None:
+        share("gamma", self.gamma)
+        if self.n_annotators < 1:
+            raise BadSetting(
+                f"found n_annotators = {self.n_annotators}", expected="at least 1", fix="raise it", code="bad-setting"
+            )
+
+    def soften(self, labels: SoftLabels, doubtful: Bool[np.ndarray, "items"], rng: np.random.Generator) -> Beliefs:
+        """Beliefs of `n_annotators` simulated people about every item of `labels` (its largest entry is the label)."""
+        if len(doubtful) != len(labels):
+            raise BadSetting(
+                f"found {len(doubtful)} marks of doubt for {len(labels)} items",
+                expected="one an item",
+                fix="say for every item whether it is doubtful",
+                code="bad-setting",
+            )
+        first = np.tile(labels.probs.argmax(axis=1), self.n_annotators)
+        is_doubtful = np.tile(doubtful, self.n_annotators)
+        answers = self.drawn_answers(first, is_doubtful, labels.classes, rng)
+        votes = Votes(len(labels.classes))
+        votes.append(clamp(answers, self.gamma))
+        item = Coded(np.tile(np.arange(len(labels), dtype=np.int32), self.n_annotators), labels.items)
+        people = pa.array([f"simulated-{i}" for i in range(self.n_annotators)])
+        annotator = Coded(np.repeat(np.arange(self.n_annotators, dtype=np.int32), len(labels)), people)
+        return votes.beliefs(item, annotator, labels.classes)
+
+    def drawn_answers(
+        self,
+        first: Int[np.ndarray, "answers"],
+        doubtful: Bool[np.ndarray, "answers"],
+        classes: tuple[str, ...],
+        rng: np.random.Generator,
+    ) -> TopTwoArrays:
+        percents = {
+            name: _either(doubtful, rng, getattr(self.doubtful, name), getattr(self.clear, name))
+            for name in ("first", "second")
+        }
+        n_possible = np.where(
+            doubtful,
+            _numbers(self.doubtful.n_alternatives, len(classes), len(first), rng),
+            _numbers(self.clear.n_alternatives, len(classes), len(first), rng),
+        )
+        nearest = self.similarity.nearest_first(classes)[first]
+        impossible = np.ones((len(first), len(classes)), dtype=bool)
+        rows = np.arange(len(first))
+        impossible[rows, first] = False
+        for rank in range(len(classes) - 1):
+            impossible[rows, nearest[:, rank]] = rank >= n_possible
+        has_second = n_possible >= 1
+        return TopTwoArrays(
+            first,
+            percents["first"],
+            np.where(has_second, nearest[:, 0], -1),
+            np.where(has_second, percents["second"], np.nan),
+            impossible,
+            impossible.sum(axis=1),
+        )
+
+
+def _beta_by_moments(values: Float[np.ndarray, "answers"]) -> tuple[float, float]:
+    mean, variance = float(values.mean()), float(values.var())
+    if not 0 < variance < mean * (1 - mean):
+        raise BadSetting(
+            f"found {len(values)} percents with mean {100 * mean:.3g} and variance {variance:.3g}",
+            expected="percents that vary, as a Beta distribution can",
+            fix="fit on more answers",
+            code="bad-setting",
+        )
+    scale = mean * (1 - mean) / variance - 1
+    return mean * scale, (1 - mean) * scale
+
+
+def _either(
+    doubtful: Bool[np.ndarray, "answers"],
+    rng: np.random.Generator,
+    one: tuple[float, float],
+    other: tuple[float, float],
+) -> Float[np.ndarray, "answers"]:
+    """Percents drawn from one Beta or the other."""
+    return 100 * np.where(doubtful, rng.beta(*one, len(doubtful)), rng.beta(*other, len(doubtful)))
+
+
+def _numbers(
+    histogram: tuple[int, ...], n_classes: int, n: int, rng: np.random.Generator
+) -> Int[np.ndarray, "answers"]:
+    weights = np.array(histogram, dtype=np.float64)
+    return np.minimum(rng.choice(len(weights), size=n, p=weights / weights.sum()), n_classes - 1)

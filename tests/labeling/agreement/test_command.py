@@ -1,0 +1,90 @@
+"""`sfumato agreement` as a user types it, and what its page says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from sfumato import Beliefs
+from sfumato.labeling.agreement import MEASURES, agreement
+
+SFUMATO = Path(sys.executable).parent / "sfumato"
+PAGE = Path(__file__).parents[3] / "docs" / "agreement.md"
+
+
+def sfumato(*arguments: object, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([SFUMATO, "agreement", *map(str, arguments)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    truth = np.repeat(rng.integers(0, 3, 40), 3)
+    chosen = np.where(rng.random(120) < 0.6, truth, rng.integers(0, 3, 120))
+    items, people = [f"i{k}" for k in np.repeat(np.arange(40), 3)], list("xyz") * 40
+    Beliefs.from_numpy(items, people, chosen, ["cat", "dog", "fox"]).write(tmp_path / "b.parquet")
+    return tmp_path
+
+
+def test_the_table_is_shown_and_written(folder: Path) -> None:
+    shown = sfumato("b.parquet", "-o", "a.csv", cwd=folder).stdout.splitlines()
+    ours = agreement(Beliefs.read(folder / "b.parquet"), rng=np.random.default_rng(0))
+    written = pl.read_csv(folder / "a.csv")
+    assert written.columns == ["measure", "value", "low", "high", "n_items", "n_answers", "interval"]
+    assert written["value"].to_list() == pytest.approx(ours.value.tolist(), abs=1e-12)
+    assert written["high"].to_list() == pytest.approx(ours.high.tolist(), abs=1e-12)
+    assert shown[0] == "a.csv: Agreement, 2 measures"
+    assert shown[2].split() == [
+        "alpha-nominal", f"{ours.value[0]:.3f}", f"{ours.low[0]:.3f}", "to", f"{ours.high[0]:.3f}", "40", "120",
+    ]  # fmt: skip
+    assert len({len(line) for line in shown[1:4]}) == 1
+    assert shown[4] == "interval: 95% percentile bootstrap over items, 1,000 resamples"
+
+
+def test_measures_by_name(folder: Path) -> None:
+    done = sfumato(
+        "b.parquet", "--measure", "alpha-ordinal", "--measure", "retest-same-class", "--level", 0.8, cwd=folder
+    )
+    assert done.stdout.splitlines()[1].startswith("alpha-ordinal")
+    assert "interval of alpha-ordinal: 80% percentile bootstrap" in done.stdout
+    assert "interval of retest-same-class: none: nothing to compare" in done.stdout
+    assert done.stderr == ("warning: retest-same-class cannot be computed: nobody answered about the same item twice\n")
+
+
+def test_the_seed_decides(folder: Path) -> None:
+    shown = [sfumato("b.parquet", "--seed", seed, cwd=folder).stdout for seed in (1, 1, 2)]
+    assert shown[0] == shown[1] != shown[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("--measure", "kappa"), "error[unknown-measure] found measure 'kappa'; expected one of alpha-nominal"),
+        (("--level", 95), "error[bad-setting] found level = 95.0"),
+        (("--resamples", 5), "error[bad-setting] found resamples = 5; expected at least 100"),
+        (("--seed", -1), "error[bad-setting] found --seed -1"),
+        (("-o", "b.parquet"), "error[bad-setting] found the same file"),
+    ],
+)
+def test_errors(arguments: tuple[object, ...], error: str, folder: Path) -> None:
+    assert sfumato("b.parquet", *arguments, cwd=folder, code=2).stderr.startswith(error)
+
+
+def test_errors_as_json_and_empty_tables(folder: Path) -> None:
+    (folder / "none.csv").write_text("item,annotator,p:cat,p:dog\n")
+    assert json.loads(sfumato("none.csv", "--json", cwd=folder, code=2).stderr)["code"] == "no-rows"
+
+
+def test_help_and_page_name_every_measure(folder: Path) -> None:
+    shown, page = sfumato("--help", cwd=folder).stdout, PAGE.read_text()
+    assert [each.name for each in MEASURES if f"  {each.name} " not in shown] == []
+    assert [each.name for each in MEASURES if f"`{each.name}`" not in page] == []
