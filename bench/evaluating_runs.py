@@ -17,13 +17,13 @@ from sfumato.evaluate.measuring import Measured, measure_runs
 from sfumato.evaluate.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.evaluate.mode_shift import mode_shift
 from sfumato.evaluate.strata import Agreement, EntropyQuantiles
-from sfumato.learn.attacking import Attacking
-from sfumato.learn.attacks import Fgsm
-from sfumato.learn.dealing import carry_out_work
-from sfumato.learn.ready_runs import ReadyRuns
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.attacking import Attacking
+from sfumato.training.attacks import Fgsm
+from sfumato.training.dealing import carry_out_work
+from sfumato.training.ready_runs import ReadyRuns
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""

@@ -34,16 +34,16 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from pages import markdown, write
 from published_runs import DATA, TARGETS, published_runs
-from sfumato.learn.draws import Draws
-from sfumato.learn.lesson import Lesson
-from sfumato.learn.networks import network_named
-from sfumato.learn.pictures import Scale
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.runs import Run
-from sfumato.learn.targets import target_named
-from sfumato.learn.task import Task
-from sfumato.learn.training import Training
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.networks import network_named
+from sfumato.training.pictures import Scale
+from sfumato.training.random_streams import Draws
+from sfumato.training.recipe import Recipe
+from sfumato.training.runs import Run
+from sfumato.training.targets import target_named
+from sfumato.training.task import Task
+from sfumato.training.training import Training
+from sfumato.training.training_set import Lesson
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""

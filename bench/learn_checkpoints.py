@@ -21,16 +21,16 @@ from unittest import mock
 import numpy as np
 import torch
 
-from sfumato.learn import carrying_out
-from sfumato.learn.checkpoints import Checkpoints
-from sfumato.learn.fingerprint import Fingerprint
-from sfumato.learn.lesson import Lesson
-from sfumato.learn.networks import LeNet
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.saved import Saved
-from sfumato.learn.targets import Soft
-from sfumato.learn.task import Task
-from sfumato.learn.training import Training
+from sfumato.training import resumable_run
+from sfumato.training.checkpoints import Checkpoints
+from sfumato.training.fingerprint import Fingerprint
+from sfumato.training.networks import LeNet
+from sfumato.training.recipe import Recipe
+from sfumato.training.saved import Saved
+from sfumato.training.targets import Soft
+from sfumato.training.task import Task
+from sfumato.training.training import Training
+from sfumato.training.training_set import Lesson
 
 N_MEMBERS, N_ITEMS, SIZE, N_CLASSES = 8, 2131, 28, 10
 ALLOWED = 0.03
@@ -75,17 +75,17 @@ def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
     # The other training takes half of the time that passes, so twice as much must pass between two saves.
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch.object(carrying_out, "KEEPING", 2 * carrying_out.KEEPING),
+        mock.patch.object(resumable_run, "KEEPING", 2 * resumable_run.KEEPING),
         mock.patch.object(Checkpoints, "save", spent.timing(Checkpoints.save)),
         mock.patch.object(Saved, "of", spent.timing(Saved.of)),
     ):
         begun = time.process_time()
-        members = carrying_out.carry_out(
+        members = resumable_run.carry_out(
             task,
             folder=Path(folder),
             fingerprint=fingerprint,
             on_epoch=plain_epoch,
-            spacing=2 * carrying_out.SPACING,
+            spacing=2 * resumable_run.SPACING,
         )
         both = time.process_time() - begun
         n_saves = spent.calls["save"]

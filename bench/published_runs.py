@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from sfumato.importers import Cifar10H, FashionMnistH
-from sfumato.learn.experiment import Experiment
-from sfumato.learn.grid_file import GridFile
-from sfumato.learn.workers import carry_out_all
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.experiment import Experiment
+from sfumato.training.experiment_file import GridFile
+from sfumato.training.workers import carry_out_all
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
 TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "shuffled", "entropy-matched")

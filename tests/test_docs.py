@@ -20,16 +20,16 @@ from sfumato.labeling import LABELERS
 from sfumato.labeling.agreement import MEASURES
 from sfumato.labeling.screening_rules import RULE_SETS
 from sfumato.labeling.transform import TRANSFORMS
-from sfumato.learn.crowds import CROWDS
-from sfumato.learn.mixing import MIXINGS
-from sfumato.learn.networks import NAMED
-from sfumato.learn.optimisers import OPTIMISERS
-from sfumato.learn.schedules import SCHEDULES
-from sfumato.learn.targets import TARGETS
 from sfumato.plan.indices import INDICES
 from sfumato.recruitment.pay import BONUS_RULES
 from sfumato.recruitment.reconciliation import MISMATCHES
 from sfumato.tables.payloads import PAYLOAD_KINDS
+from sfumato.training.crowds import CROWDS
+from sfumato.training.mixing import MIXINGS
+from sfumato.training.networks import NAMED
+from sfumato.training.optimisers import OPTIMISERS
+from sfumato.training.schedules import SCHEDULES
+from sfumato.training.targets import TARGETS
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").glob("*.md"))

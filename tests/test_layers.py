@@ -20,7 +20,7 @@ LAYERS = (
     {"elicitation"},
     {"labeling"},
     {"aggregation"},
-    {"learn", "evaluate"},
+    {"training", "evaluate"},
     {"plan"},
     {"recruitment"},
     {"report"},

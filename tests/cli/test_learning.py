@@ -18,15 +18,15 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli.learning import TARGET_LINES, command
-from sfumato.learn.crowds import CROWDS
-from sfumato.learn.mixing import MIXINGS
-from sfumato.learn.networks import NAMED, NETWORKS
-from sfumato.learn.optimisers import OPTIMISERS, Sgd
-from sfumato.learn.runs import Run
-from sfumato.learn.schedules import SCHEDULES
-from sfumato.learn.splits import SPLITS
-from sfumato.learn.targets import TARGETS
 from sfumato.tables.errors import SfumatoError
+from sfumato.training.crowds import CROWDS
+from sfumato.training.mixing import MIXINGS
+from sfumato.training.networks import NAMED, NETWORKS
+from sfumato.training.optimisers import OPTIMISERS, Sgd
+from sfumato.training.runs import Run
+from sfumato.training.schedules import SCHEDULES
+from sfumato.training.splits import SPLITS
+from sfumato.training.targets import TARGETS
 
 ROOT = Path(__file__).parent.parent.parent
 SFUMATO = Path(sys.executable).parent / "sfumato"

@@ -17,11 +17,11 @@ from click.testing import CliRunner
 
 from sfumato.cli import attacking, shifting
 from sfumato.cli import learning as learning_command
-from sfumato.learn.attacking import TARGETS
-from sfumato.learn.attacks import ATTACKS
-from sfumato.learn.corruptions import CORRUPTIONS
-from sfumato.learn.runs import Run
 from sfumato.tables.errors import SfumatoError
+from sfumato.training.attacking import TARGETS
+from sfumato.training.attacks import ATTACKS
+from sfumato.training.corruptions import CORRUPTIONS
+from sfumato.training.runs import Run
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = {"shift": shifting.command, "attack": attacking.command}

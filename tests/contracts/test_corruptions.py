@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from sfumato.learn.corruptions import CORRUPTIONS, SEVERITIES, Corruption, GaussianNoise, corruption_named
 from sfumato.tables.errors import BadTable, UnknownName
+from sfumato.training.corruptions import CORRUPTIONS, SEVERITIES, Corruption, GaussianNoise, corruption_named
 
 
 def pictures(*shape: int) -> np.ndarray:

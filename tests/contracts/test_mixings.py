@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from sfumato.learn.mixing import MIXINGS, ClassPair, Mixed, Mixing, Mixup, mixing_named
-from sfumato.learn.mixing.mixed import Pairing
 from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.training.mixing import MIXINGS, ClassPair, Mixed, Mixing, Mixup, mixing_named
+from sfumato.training.mixing.mixed import Pairing
 
 BATCH, CLASSES = 6, 4
 

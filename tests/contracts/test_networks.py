@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
-from sfumato.learn.networks import (
+from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.training.networks import (
     NAMED,
     NETWORKS,
     DenseNet,
@@ -25,9 +26,8 @@ from sfumato.learn.networks import (
     WideResNet,
     network_named,
 )
-from sfumato.learn.networks.layers import mean_head
-from sfumato.learn.stacking import Stack, can_stack
-from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.training.networks.layers import mean_head
+from sfumato.training.stacked_network import Stack, can_stack
 
 GREY, COLOUR, ODD = (1, 28, 28), (3, 32, 32), (2, 17, 19)
 

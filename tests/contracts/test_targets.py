@@ -12,9 +12,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.learn.labels import FixedLabels, Labels, VotedLabels
-from sfumato.learn.lesson import Lesson, Pool, one_hot
-from sfumato.learn.targets import (
+from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.training.targets import (
     TARGETS,
     ClassLevel,
     Deaggregated,
@@ -27,7 +26,8 @@ from sfumato.learn.targets import (
     Tempered,
     target_named,
 )
-from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.training.targets.labels import FixedLabels, Labels, VotedLabels
+from sfumato.training.training_set import Lesson, Pool, one_hot
 
 OPTIONS = {"original": "--original", "people": "--labels", "beliefs": "--beliefs", "predicted": "--teacher"}
 NEEDS: dict[str, set[str]] = {

@@ -13,7 +13,7 @@ from scipy.optimize import curve_fit
 from sfumato import Annotations, Beliefs
 from sfumato.importers import HMix
 from sfumato.labeling import Mixture
-from sfumato.learn.mixing import CurveFit, HumanMixtures, Judgments, Smoothing, blends_of
+from sfumato.training.mixing import CurveFit, HumanMixtures, Judgments, Smoothing, blends_of
 
 
 @pytest.fixture(scope="module")

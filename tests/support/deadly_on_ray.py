@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from torch import nn
 
-from sfumato.learn.networks import SimpleFfn
+from sfumato.training.networks import SimpleFfn
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from typing import ClassVar
 import numpy as np
 from torch import nn
 
-from sfumato.learn.networks import SimpleFfn
-from sfumato.learn.preparing import Prepared, prepared
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.networks import SimpleFfn
 
 CLASSES = ("cat", "dog", "emu")
 N_ITEMS = 60

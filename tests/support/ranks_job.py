@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from sfumato.learn.lesson import Lesson
-from sfumato.learn.networks import network_named
-from sfumato.learn.optimisers import Sgd
-from sfumato.learn.ranks import together
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.targets import target_named
-from sfumato.learn.task import Task
-from sfumato.learn.training import Training
+from sfumato.training.networks import network_named
+from sfumato.training.optimisers import Sgd
+from sfumato.training.ranks import together
+from sfumato.training.recipe import Recipe
+from sfumato.training.targets import target_named
+from sfumato.training.task import Task
+from sfumato.training.training import Training
+from sfumato.training.training_set import Lesson
 
 N_ITEMS, N_CLASSES = 53, 3
 

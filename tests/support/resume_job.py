@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfumato.learn import carrying_out, training
-from sfumato.learn.augmenting import CropAndFlip
-from sfumato.learn.checkpoints import Checkpoints
-from sfumato.learn.draws import Draws
-from sfumato.learn.fingerprint import Fingerprint
-from sfumato.learn.lesson import Lesson
-from sfumato.learn.member import Member
-from sfumato.learn.mixing import Mixup
-from sfumato.learn.networks import SimpleFfn, Small
-from sfumato.learn.optimisers import Adam, Sgd
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.saved import Saved
-from sfumato.learn.schedules import OneCycle, Plateau
-from sfumato.learn.targets import Hard, Sampled, Soft
-from sfumato.learn.task import Task
+from sfumato.training import resumable_run, training
+from sfumato.training.augmenting import CropAndFlip
+from sfumato.training.checkpoints import Checkpoints
+from sfumato.training.fingerprint import Fingerprint
+from sfumato.training.member import Member
+from sfumato.training.mixing import Mixup
+from sfumato.training.networks import SimpleFfn, Small
+from sfumato.training.optimisers import Adam, Sgd
+from sfumato.training.random_streams import Draws
+from sfumato.training.recipe import Recipe
+from sfumato.training.saved import Saved
+from sfumato.training.schedules import OneCycle, Plateau
+from sfumato.training.targets import Hard, Sampled, Soft
+from sfumato.training.task import Task
+from sfumato.training.training_set import Lesson
 
 N_ITEMS, N_TESTED, N_CLASSES, SIZE = 240, 40, 3, 12
 CLASSES = ("cat", "dog", "ship")
@@ -123,8 +123,8 @@ def work(say: Connection, job: str, folder: Path, threads: int, fault: str | Non
             super().save(saved)
             say.send(("saved", saved.epoch))
 
-    carrying_out.Checkpoints = Telling  # type: ignore[misc]
-    members = carrying_out.carry_out(
+    resumable_run.Checkpoints = Telling  # type: ignore[misc]
+    members = resumable_run.carry_out(
         small_task(job),
         folder=folder,
         fingerprint=fingerprint(),

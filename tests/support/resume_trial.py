@@ -23,7 +23,9 @@ LONGEST_LIFE_SECONDS = 0.4
 
 _context = multiprocessing.get_context("forkserver")
 # Loaded once, so that a process that is to be killed soon takes a moment to start and not seconds.
-_context.set_forkserver_preload(["__main__", "torch._dynamo", "sfumato.learn.carrying_out", "sfumato.learn.networks"])
+_context.set_forkserver_preload(
+    ["__main__", "torch._dynamo", "sfumato.training.resumable_run", "sfumato.training.networks"]
+)
 
 
 def _nursery() -> None:

@@ -11,9 +11,9 @@ from sfumato_papers.published_data import PublishedData
 from sfumato_papers.scale import Scale
 
 if TYPE_CHECKING:
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.preparing import Prepared
-    from sfumato.learn.splits import Fold
+    from sfumato.training.grid import Grid
+    from sfumato.training.item_join import Prepared
+    from sfumato.training.splits import Fold
 
 Value = TypeVar("Value")
 Say = Callable[[float, str], None]
@@ -52,8 +52,8 @@ class Rerun:
         self, name: str, *, data: Prepared, folds: Sequence[Fold], grid: Grid, before: Prepared | None = None
     ) -> Path:
         """The folder with the runs of `grid`: those that are missing are trained now."""
-        from sfumato.learn.experiment import Experiment
-        from sfumato.learn.workers import carry_out_all
+        from sfumato.training.experiment import Experiment
+        from sfumato.training.workers import carry_out_all
 
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)

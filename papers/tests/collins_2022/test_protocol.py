@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.learn.labels import PooledLabels
-from sfumato.learn.networks import ResNet
-from sfumato.learn.schedules import Steps
+from sfumato.training.networks import ResNet
+from sfumato.training.schedules import Steps
+from sfumato.training.targets.labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out
 from sfumato_papers.collins_2022.label_sets import LabelSets, votes_pool

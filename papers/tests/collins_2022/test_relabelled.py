@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.learn.choices import described
-from sfumato.learn.lesson import Lesson, Pool
-from sfumato.learn.targets import Deaggregated, Random, Soft, Uniform
+from sfumato.training.choices import described
+from sfumato.training.targets import Deaggregated, Random, Soft, Uniform
+from sfumato.training.training_set import Lesson, Pool
 from sfumato_papers.collins_2022.relabeled_target import Labelled, Relabelled
 
 CLASSES = ("cat", "dog", "fox")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.learn.choices import described
-from sfumato.learn.lesson import Lesson
-from sfumato.learn.mixing import ClassPair, EntropyWeighted, HumanMixtures, Judgments, Mixup, Smoothing
+from sfumato.training.choices import described
+from sfumato.training.mixing import ClassPair, EntropyWeighted, HumanMixtures, Judgments, Mixup, Smoothing
+from sfumato.training.training_set import Lesson
 from sfumato_papers.collins_mixup.mixings import ClassPairWeighted
 from sfumato_papers.collins_mixup.run_scores import Together
 from sfumato_papers.collins_mixup.targets import MixtureLabels, labelings

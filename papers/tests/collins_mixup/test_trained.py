@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.learn.mixing import EntropyWeighted, MixMaxEnt, Mixup, Plain
-from sfumato.learn.networks import PreactResNet
-from sfumato.learn.schedules import Steps
 from sfumato.tables.doubt import entropy
+from sfumato.training.mixing import EntropyWeighted, MixMaxEnt, Mixup, Plain
+from sfumato.training.networks import PreactResNet
+from sfumato.training.schedules import Steps
 from sfumato_papers.collins_mixup import run_scores, training
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, values_of
 from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sfumato.evaluate.measuring import Measured
-from sfumato.learn.networks import Small
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.networks import Small
 from sfumato_papers.finding import Finding
 from sfumato_papers.part import Part
 from sfumato_papers.peterson_2019 import attacks, fashion, fashion_runs, figure_2, pictures, protocol, table_1

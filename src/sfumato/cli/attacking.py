@@ -81,9 +81,9 @@ def command(
 ) -> None:
     from sfumato.cli.options import check_not_negative
     from sfumato.cli.shifting import progress
-    from sfumato.learn.preparing import read_original
     from sfumato.tables.inputs import Inputs
     from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.training.item_join import read_original
 
     check_not_negative("processes", processes)
     check_folder(output)
@@ -91,11 +91,11 @@ def command(
     people = SoftLabels.read(labels) if labels else None
     came_with = read_original(original) if original else None
     check_learn_installed()
-    from sfumato.learn.attacking import Attacking
-    from sfumato.learn.attacks import ATTACKED_AT_ONCE, attack_named
-    from sfumato.learn.dealing import carry_out_work
-    from sfumato.learn.grid import check_device
-    from sfumato.learn.ready_runs import ReadyRuns
+    from sfumato.training.attacking import Attacking
+    from sfumato.training.attacks import ATTACKED_AT_ONCE, attack_named
+    from sfumato.training.dealing import carry_out_work
+    from sfumato.training.grid import check_device
+    from sfumato.training.ready_runs import ReadyRuns
 
     check_device(device)
     attack = attack_named(name, given(settings))

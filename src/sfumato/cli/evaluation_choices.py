@@ -75,7 +75,7 @@ class Asked:
 def metrics_named(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
     from sfumato.evaluate import METRICS, metric_named
-    from sfumato.learn.choices import Choice, split_choices
+    from sfumato.training.choices import Choice, split_choices
 
     chosen = []
     for choice in (Choice.of(text) for text in split_choices(names or "")):
@@ -88,7 +88,7 @@ def metrics_named(names: str | None) -> list[Metric]:
 def strata_named(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
     from sfumato.evaluate import STRATA, Given, stratification_named
-    from sfumato.learn.choices import Choice, split_choices
+    from sfumato.training.choices import Choice, split_choices
 
     chosen: list[Stratification] = []
     for text in split_choices(names or ""):
@@ -102,7 +102,7 @@ def strata_named(names: str | None) -> list[Stratification]:
 
 def _settings(members: Sequence[Any], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """What was written behind a name, as its fields would have it; an unknown name is refused elsewhere."""
-    from sfumato.learn.choices import settings_for
+    from sfumato.training.choices import settings_for
 
     member = next((each for each in members if each.name == name), None)
     return settings_for(member, given) if member else {}
@@ -112,8 +112,8 @@ def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
     """The class every item came with, over people's classes."""
     from dataclasses import replace
 
-    from sfumato.learn.preparing import read_original
     from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.training.item_join import read_original
 
     label = read_original(path)
     return replace(SoftLabels.one_hot(list(label), list(label.values()), people.classes), path=path)

@@ -14,9 +14,9 @@ from sfumato.cli.options import PATH, check_folder, check_learn_installed, given
 from sfumato.cli.showing import drawing, printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.learn.experiment import Experiment
-    from sfumato.learn.grid import RunRow
-    from sfumato.learn.progress import Progress
+    from sfumato.training.experiment import Experiment
+    from sfumato.training.grid import RunRow
+    from sfumato.training.training_progress import Progress
 
 TARGET_LINES = """\b
 With people's doubt:
@@ -92,7 +92,7 @@ def command(
     grid_path: Path | None, output: Path, processes: int, engine: str, allow_drift: bool, **options: Any
 ) -> None:
     from sfumato.cli.options import check_not_negative
-    from sfumato.learn.grid_file import GridFile
+    from sfumato.training.experiment_file import GridFile
 
     check_not_negative("processes", processes)
     asked = {name: value for name, value in given(options).items() if value != ()}
@@ -102,8 +102,8 @@ def command(
     check_folder(output)
     loaded = file.load()
     check_learn_installed()
-    from sfumato.learn.ranks import together
-    from sfumato.learn.workers import carry_out_all
+    from sfumato.training.ranks import together
+    from sfumato.training.workers import carry_out_all
 
     experiment = file.experiment(output, loaded, allow_drift=allow_drift)
     for note in loaded.notes:
@@ -119,8 +119,8 @@ def command(
 
 def _document(asked: dict[str, Any]) -> dict[str, Any]:
     """The options as a grid file would say them."""
-    from sfumato.learn.choices import Choice, split_choices
     from sfumato.tables.errors import BadSetting
+    from sfumato.training.choices import Choice, split_choices
 
     document: dict[str, Any] = {"data": {}, "grid": {}, "recipe": {}}
     for name in ("inputs", "labels", "beliefs", "original"):
@@ -196,7 +196,7 @@ def _time(seconds: float) -> str:
 
 def _show(experiment: Experiment, rows: list[RunRow]) -> None:
     """How near each target came to people, where the runs are, and which of them came to nothing."""
-    from sfumato.learn.scoring import scores_of
+    from sfumato.training.grid_scores import scores_of
 
     scores = scores_of(experiment)
     if scores:

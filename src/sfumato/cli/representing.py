@@ -81,8 +81,8 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
             "found no torch", expected="torch, to take features out of a run", fix='pip install "sfumato[learn]"',
             code="missing-extra",
         )  # fmt: skip
-    from sfumato.learn.features import features_of
-    from sfumato.learn.runs import Run
+    from sfumato.training.features import features_of
+    from sfumato.training.runs import Run
 
     taken = features_of(Run.read(run).predictor(), Inputs.read(inputs))
     if save is not None:

@@ -68,11 +68,11 @@ def command(
     pictures = Inputs.read(inputs) if inputs else None
     others = _extra(extra)
     check_learn_installed()
-    from sfumato.learn.corruptions import CORRUPTIONS, corruption_named
-    from sfumato.learn.dealing import carry_out_work
-    from sfumato.learn.grid import check_device
-    from sfumato.learn.ready_runs import ReadyRuns
-    from sfumato.learn.shifting import Shifting, corruptions_for
+    from sfumato.training.corruptions import CORRUPTIONS, corruption_named
+    from sfumato.training.dealing import carry_out_work
+    from sfumato.training.grid import check_device
+    from sfumato.training.ready_runs import ReadyRuns
+    from sfumato.training.shifting import Shifting, corruptions_for
 
     check_device(device)
     named = None if kinds is None else [corruption_named(name) for name in kinds]
@@ -115,8 +115,8 @@ def _check_asked(inputs: Path | None, kinds: tuple[str, ...] | None, extra: tupl
 
 
 def _severities(text: str) -> list[int]:
-    from sfumato.learn.corruptions import SEVERITIES
     from sfumato.tables.errors import unknown
+    from sfumato.training.corruptions import SEVERITIES
 
     known = [str(each) for each in SEVERITIES]
     for part in text.split(","):

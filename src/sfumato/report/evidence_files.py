@@ -13,7 +13,6 @@ import numpy as np
 
 from sfumato.evaluate.comparing import Difference, Differences
 from sfumato.labeling.screening import set_aside_in
-from sfumato.learn.preparing import read_original
 from sfumato.plan.plan_file import Plan
 from sfumato.report.data import Columns
 from sfumato.report.evidence import Evidence, Origin, Screened
@@ -26,6 +25,7 @@ from sfumato.tables.files import read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import RunScore, RunScores, Scores
 from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.training.item_join import read_original
 
 TABLE = (".parquet", ".csv")
 NAMES: dict[str, tuple[str, ...]] = {

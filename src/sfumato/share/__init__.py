@@ -21,7 +21,7 @@ from sfumato.tables.errors import MissingExtra
 from sfumato.tables.strategies import strategy_named
 
 if TYPE_CHECKING:
-    from sfumato.learn.soft_label_dataset import SoftLabelDataset
+    from sfumato.training.soft_label_dataset import SoftLabelDataset
 
 FORMATS: tuple[Any, ...] = (HuggingFace, WideCsv, NumpyArchive, PyTorch)
 
@@ -56,4 +56,4 @@ def __getattr__(name: str) -> Any:
             fix='pip install "sfumato[learn]"',
             code="missing-extra",
         )
-    return import_module("sfumato.learn.soft_label_dataset").SoftLabelDataset
+    return import_module("sfumato.training.soft_label_dataset").SoftLabelDataset

@@ -14,11 +14,11 @@ from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.metrics import CrossEntropy, RMSCalibration
 from sfumato.evaluate.run_folders import Trained
 from sfumato.importers.importer import CIFAR_10
-from sfumato.learn.attacking import Attacking
-from sfumato.learn.attacks import Attack, attack_named
-from sfumato.learn.dealing import carry_out_work
-from sfumato.learn.ready_runs import ReadyRuns
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.attacking import Attacking
+from sfumato.training.attacks import Attack, attack_named
+from sfumato.training.dealing import carry_out_work
+from sfumato.training.ready_runs import ReadyRuns
 from sfumato_papers.collins_2022.answers import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained

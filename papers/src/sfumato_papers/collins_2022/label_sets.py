@@ -9,9 +9,9 @@ from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
-from sfumato.learn.lesson import Lesson, Pool
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.training_set import Lesson, Pool
 from sfumato_papers.collins_2022.answers import original_classes
 from sfumato_papers.collins_2022.relabeled_target import Labelled
 from sfumato_papers.published_data import PublishedData

@@ -13,15 +13,16 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
-from sfumato.learn.augmenting import CropAndFlip
-from sfumato.learn.grid import Grid
-from sfumato.learn.networks import NAMED
-from sfumato.learn.optimisers import Sgd
-from sfumato.learn.preparing import Prepared, prepared
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.schedules import OneCycle, Steps
-from sfumato.learn.splits import Fold
-from sfumato.learn.targets import (
+from sfumato.tables.inputs import Inputs
+from sfumato.training.augmenting import CropAndFlip
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.networks import NAMED
+from sfumato.training.optimisers import Sgd
+from sfumato.training.recipe import Recipe
+from sfumato.training.schedules import OneCycle, Steps
+from sfumato.training.splits import Fold
+from sfumato.training.targets import (
     Deaggregated,
     EntropyMatched,
     Hard,
@@ -32,7 +33,6 @@ from sfumato.learn.targets import (
     Target,
     Uniform,
 )
-from sfumato.tables.inputs import Inputs
 from sfumato_papers.collins_2022.label_sets import LabelSets
 from sfumato_papers.collins_2022.relabeled_target import Relabelled
 from sfumato_papers.rerun import Rerun

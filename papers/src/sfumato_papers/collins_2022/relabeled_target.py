@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.learn.labels import FixedLabels, PooledLabels
-from sfumato.learn.lesson import Lesson, one_hot
-from sfumato.learn.preparing import digest_of
-from sfumato.learn.targets import Target
+from sfumato.training.item_join import digest_of
+from sfumato.training.targets import Target
+from sfumato.training.targets.labels import FixedLabels, PooledLabels
+from sfumato.training.training_set import Lesson, one_hot
 
 
 class Labelled:

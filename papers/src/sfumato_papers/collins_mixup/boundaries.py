@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.evaluate.paired_tests import t_interval
-from sfumato.learn.mixing import Curve, CurveFit
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve
+from sfumato.training.mixing import Curve, CurveFit
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS, WHOLE
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.estimate import LEVEL, Estimate

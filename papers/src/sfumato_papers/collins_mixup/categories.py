@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from sfumato.aggregation import Mean
 from sfumato.importers.importer import CIFAR_10
-from sfumato.learn.mixing import blends_of
 from sfumato.report.charts import Field, bars
 from sfumato.tables.beliefs import Beliefs
+from sfumato.training.mixing import blends_of
 from sfumato_papers.collins_mixup.hmix import soft_labels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.learn.mixing import CurveFit
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve
+from sfumato.training.mixing import CurveFit
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.importers import HMix
-from sfumato.learn.mixing import HumanMixtures, Judgments, blends_of
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
+from sfumato.training.mixing import HumanMixtures, Judgments, blends_of
 from sfumato_papers.rerun import Rerun
 
 PAGES = (59, 60)

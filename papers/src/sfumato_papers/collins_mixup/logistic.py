@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.learn.mixing import CurveFit, PairCurve
 from sfumato.report.charts import Field, heat_map
+from sfumato.training.mixing import CurveFit, PairCurve
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, FGSM, values_of
 from sfumato_papers.collins_mixup.tables import PublishedTable, Row, change, findings, is_lower, mean_of, said

@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.evaluate.paired_tests import t_interval
-from sfumato.learn.mixing import CurveFit
 from sfumato.report.charts import Field, bars
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.files import read_rows
 from sfumato.tables.text_columns import CodedColumn
+from sfumato.training.mixing import CurveFit
 from sfumato_papers.collins_mixup.hmix import all_collections
 from sfumato_papers.estimate import LEVEL, Estimate
 from sfumato_papers.finding import Finding, Statement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sfumato.learn.mixing import ClassPair, EntropyWeighted, Mixed
+from sfumato.training.mixing import ClassPair, EntropyWeighted, Mixed
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ from sfumato.evaluate.measuring import measure_runs
 from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.metrics import CrossEntropy, RMSCalibration
 from sfumato.evaluate.run_folders import Trained
-from sfumato.learn.attacking import Attacking
-from sfumato.learn.attacks import attack_named
-from sfumato.learn.conditions import CLEAN
-from sfumato.learn.corruptions import CORRUPTIONS
-from sfumato.learn.dealing import Work, carry_out_work
-from sfumato.learn.ready_runs import ReadyRuns
-from sfumato.learn.shifting import Shifting, corruptions_for
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.attacking import Attacking
+from sfumato.training.attacks import attack_named
+from sfumato.training.conditions import CLEAN
+from sfumato.training.corruptions import CORRUPTIONS
+from sfumato.training.dealing import Work, carry_out_work
+from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.shifting import Shifting, corruptions_for
 from sfumato_papers.collins_mixup.training import (
     AUGMENTING,
     ENT_WC,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.learn.corruptions import CORRUPTIONS
+from sfumato.training.corruptions import CORRUPTIONS
 from sfumato_papers.collins_mixup.run_scores import (
     CALIBRATION,
     CE,

@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from sfumato.learn.mixing import blends_of
+from sfumato.training.mixing import blends_of
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.collins_mixup.midpoints import TASKS, answers
 from sfumato_papers.estimate import Estimate

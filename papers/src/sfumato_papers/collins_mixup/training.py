@@ -10,18 +10,18 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.learn.grid import Grid
-from sfumato.learn.lesson import Lesson
-from sfumato.learn.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain
-from sfumato.learn.networks import Network, PreactResNet, Small
-from sfumato.learn.optimisers import Sgd
-from sfumato.learn.preparing import Prepared, prepared
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.schedules import OneCycle, Steps
-from sfumato.learn.splits import Fold
-from sfumato.learn.targets import EntropyMatched, Hard, Soft, Target
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain
+from sfumato.training.networks import Network, PreactResNet, Small
+from sfumato.training.optimisers import Sgd
+from sfumato.training.recipe import Recipe
+from sfumato.training.schedules import OneCycle, Steps
+from sfumato.training.splits import Fold
+from sfumato.training.targets import EntropyMatched, Hard, Soft, Target
+from sfumato.training.training_set import Lesson
 from sfumato_papers.collins_mixup.hmix import mixtures, thesis_collection
 from sfumato_papers.collins_mixup.mixings import ClassPairWeighted
 from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sfumato.evaluate import read_runs
 from sfumato.evaluate.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.learn.attacking import Attacking
-from sfumato.learn.attacks import Attack, attack_named
-from sfumato.learn.conditions import CLEAN
-from sfumato.learn.dealing import carry_out_work
-from sfumato.learn.ready_runs import ReadyRuns
 from sfumato.report.charts import Field, curve
+from sfumato.training.attacking import Attacking
+from sfumato.training.attacks import Attack, attack_named
+from sfumato.training.conditions import CLEAN
+from sfumato.training.dealing import carry_out_work
+from sfumato.training.ready_runs import ReadyRuns
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.part import Part

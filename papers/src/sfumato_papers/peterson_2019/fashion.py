@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.learn.conditions import CLEAN
 from sfumato.report.charts import Field, dots
+from sfumato.training.conditions import CLEAN
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import BEYOND, Part

@@ -16,21 +16,21 @@ from sfumato.evaluate.metrics import (
     CrossEntropy,
     SecondBestAccuracy,
 )
-from sfumato.learn.attacking import Attacking
-from sfumato.learn.attacks import attack_named
-from sfumato.learn.conditions import CLEAN
-from sfumato.learn.corruptions import GaussianNoise
-from sfumato.learn.dealing import carry_out_work
-from sfumato.learn.grid import Grid
-from sfumato.learn.mixing import Mixup
-from sfumato.learn.networks import LeNet
-from sfumato.learn.preparing import prepared
-from sfumato.learn.ready_runs import ReadyRuns
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.shifting import Shifting, corruptions_for
-from sfumato.learn.splits import Fold
-from sfumato.learn.targets import ClassLevel, EntropyMatched, Hard, Sampled, Shuffled, Soft, Target
 from sfumato.tables.inputs import Inputs
+from sfumato.training.attacking import Attacking
+from sfumato.training.attacks import attack_named
+from sfumato.training.conditions import CLEAN
+from sfumato.training.corruptions import GaussianNoise
+from sfumato.training.dealing import carry_out_work
+from sfumato.training.grid import Grid
+from sfumato.training.item_join import prepared
+from sfumato.training.mixing import Mixup
+from sfumato.training.networks import LeNet
+from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.recipe import Recipe
+from sfumato.training.shifting import Shifting, corruptions_for
+from sfumato.training.splits import Fold
+from sfumato.training.targets import ClassLevel, EntropyMatched, Hard, Sampled, Shuffled, Soft, Target
 from sfumato_papers.peterson_2019.pictures import original
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.scored import Scored, scored, under

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sfumato.evaluate import read_runs
 from sfumato.evaluate.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
-from sfumato.learn.dealing import carry_out_work
-from sfumato.learn.ready_runs import ReadyRuns
-from sfumato.learn.shifting import Shifting
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field
+from sfumato.training.dealing import carry_out_work
+from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.shifting import Shifting
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Reference, Statement
 from sfumato_papers.part import Part

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.learn.preparing import Prepared, prepared
-from sfumato.learn.splits import Fold, KFold
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.splits import Fold, KFold
 from sfumato_papers.peterson_2019.released_predictions import teachers
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.scale import Scale

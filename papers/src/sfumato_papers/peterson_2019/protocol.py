@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sfumato.learn.augmenting import CropAndFlip
-from sfumato.learn.grid import Grid
-from sfumato.learn.mixing import Mixup
-from sfumato.learn.networks import NAMED, Network, Small
-from sfumato.learn.optimisers import Adam, Sgd
-from sfumato.learn.recipe import Recipe
-from sfumato.learn.schedules import OneCycle
-from sfumato.learn.targets import (
+from sfumato.training.augmenting import CropAndFlip
+from sfumato.training.grid import Grid
+from sfumato.training.mixing import Mixup
+from sfumato.training.networks import NAMED, Network, Small
+from sfumato.training.optimisers import Adam, Sgd
+from sfumato.training.recipe import Recipe
+from sfumato.training.schedules import OneCycle
+from sfumato.training.targets import (
     ClassLevel,
     Distilled,
     EntropyMatched,

@@ -9,10 +9,10 @@ from pathlib import Path
 from sfumato.evaluate.measuring import Measured, measure_runs
 from sfumato.evaluate.metric import Metric
 from sfumato.evaluate.run_folders import Trained
-from sfumato.learn.grid import PRETRAINED, RunKey
-from sfumato.learn.runs import PREDICTIONS
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.grid import PRETRAINED, RunKey
+from sfumato.training.runs import PREDICTIONS
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding
 

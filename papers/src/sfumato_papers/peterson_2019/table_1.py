@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.learn.grid import PRETRAINED
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, dots
+from sfumato.training.grid import PRETRAINED
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.part import Part

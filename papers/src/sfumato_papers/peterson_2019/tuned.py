@@ -9,10 +9,10 @@ import numpy as np
 from sfumato.evaluate import read_runs
 from sfumato.evaluate.metrics import AccuracyOriginal, CrossEntropy
 from sfumato.evaluate.run_folders import Trained
-from sfumato.learn.conditions import in_a_path
-from sfumato.learn.dealing import carry_out_work
-from sfumato.learn.ready_runs import ReadyRuns
-from sfumato.learn.shifting import Shifting
+from sfumato.training.conditions import in_a_path
+from sfumato.training.dealing import carry_out_work
+from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.shifting import Shifting
 from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
 from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
 from sfumato_papers.peterson_2019.scored import Scored, pretrained, scored, under

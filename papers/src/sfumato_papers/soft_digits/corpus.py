@@ -127,8 +127,8 @@ def drawn(labels: tuple[str, ...], size: int, rng: np.random.Generator) -> np.nd
 
 def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
     """The test accuracy of every repeat."""
-    from sfumato.learn.preparing import prepared
-    from sfumato.learn.splits import Fold
+    from sfumato.training.item_join import prepared
+    from sfumato.training.splits import Fold
 
     train, test = _mnist(rerun).values()
     assert train.images is not None
@@ -161,11 +161,11 @@ def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
 
 def size_grid(repeat: int, device: str = "cpu") -> Any:
     """One LeNet, by the paper's settings."""
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.networks import network_named
-    from sfumato.learn.optimisers import Adam
-    from sfumato.learn.recipe import Recipe
-    from sfumato.learn.targets import Hard
+    from sfumato.training.grid import Grid
+    from sfumato.training.networks import network_named
+    from sfumato.training.optimisers import Adam
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.targets import Hard
 
     recipe = Recipe(epochs=EPOCHS, batch_size=64, optimiser=Adam(rate=1e-3), dynamics="none")
     return Grid({"hard": Hard()}, {"lenet": network_named("lenet")}, (repeat,), recipe, device=device)

@@ -95,11 +95,11 @@ def drawn_votes(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Genera
 
 def _taught(rerun: Rerun, audited: Audited, votes: SoftLabels, everyone: SoftLabels) -> list[Trained]:
     """The same weights, batches and validation items as in the trainings on the majority."""
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.networks import network_named
-    from sfumato.learn.preparing import prepared
-    from sfumato.learn.splits import Given as GivenSplit
-    from sfumato.learn.targets import Deaggregated, Soft
+    from sfumato.training.grid import Grid
+    from sfumato.training.item_join import prepared
+    from sfumato.training.networks import network_named
+    from sfumato.training.splits import Given as GivenSplit
+    from sfumato.training.targets import Deaggregated, Soft
 
     items = audited.inputs.items
     few = over_classes(audited, drawn_votes(votes, items, np.random.default_rng(SEED)), votes.classes)

@@ -47,7 +47,7 @@ def performance(rerun: Rerun, audited: Audited) -> list[Trained]:
 
 def dynamics(rerun: Rerun, audited: Audited) -> Path:
     """The folder with runs of a fixed length that kept what they predicted for items they learnt from."""
-    from sfumato.learn.splits import Fold
+    from sfumato.training.splits import Fold
 
     data = _prepared(rerun, audited)
     row = {item: k for k, item in enumerate(data.lesson.items)}
@@ -69,9 +69,9 @@ def watched_networks(scale: Scale) -> Mapping[str, str]:
 
 def best_recipe(scale: Scale, audited: Audited) -> Any:
     """Until the validation loss no longer falls."""
-    from sfumato.learn.optimisers import Adam
-    from sfumato.learn.recipe import Recipe
-    from sfumato.learn.schedules import Plateau
+    from sfumato.training.optimisers import Adam
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.schedules import Plateau
 
     return Recipe(
         epochs=scale.of(MOST_EPOCHS),
@@ -86,8 +86,8 @@ def best_recipe(scale: Scale, audited: Audited) -> Any:
 
 def fixed_recipe(scale: Scale) -> Any:
     """So many epochs for all, so that epochs of different seeds can be laid side by side."""
-    from sfumato.learn.optimisers import Adam
-    from sfumato.learn.recipe import Recipe
+    from sfumato.training.optimisers import Adam
+    from sfumato.training.recipe import Recipe
 
     return Recipe(
         epochs=scale.of(FIXED_EPOCHS),
@@ -100,7 +100,7 @@ def fixed_recipe(scale: Scale) -> Any:
 
 def targets_of(audited: Audited) -> Mapping[str, Any]:
     """Every target by the name it has here."""
-    from sfumato.learn.targets import Deaggregated, Distilled, EntropyMatched, Hard, Majority, Shuffled, Soft
+    from sfumato.training.targets import Deaggregated, Distilled, EntropyMatched, Hard, Majority, Shuffled, Soft
 
     return {
         ORIGINAL: Distilled() if audited.is_synthetic else Hard(),
@@ -114,7 +114,7 @@ def targets_of(audited: Audited) -> Mapping[str, Any]:
 
 
 def _performance(rerun: Rerun, audited: Audited) -> Path:
-    from sfumato.learn.splits import Given
+    from sfumato.training.splits import Given
 
     data = _prepared(rerun, audited)
     folds = Given(audited.learnt, audited.tested).folds(data.lesson)
@@ -123,8 +123,8 @@ def _performance(rerun: Rerun, audited: Audited) -> Path:
 
 
 def _grid(rerun: Rerun, audited: Audited, targets: tuple[str, ...], recipe: Any, networks: Mapping[str, str]) -> Any:
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.networks import network_named
+    from sfumato.training.grid import Grid
+    from sfumato.training.networks import network_named
 
     every = targets_of(audited)
     return Grid(
@@ -150,7 +150,7 @@ def _folder(audited: Audited) -> str:
 
 
 def _prepared(rerun: Rerun, audited: Audited) -> Any:
-    from sfumato.learn.preparing import prepared
+    from sfumato.training.item_join import prepared
 
     def found() -> Any:
         labels = audited.synthetic
@@ -185,12 +185,12 @@ def _of_resnet(rerun: Rerun, audited: Audited) -> SoftLabels:
 
 def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
     """What LeNet says that learnt the first 10,000 training pictures of Fashion-MNIST by their one-hot labels."""
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.networks import network_named
-    from sfumato.learn.preparing import prepared
-    from sfumato.learn.recipe import Recipe
-    from sfumato.learn.splits import Fold
-    from sfumato.learn.targets import Hard
+    from sfumato.training.grid import Grid
+    from sfumato.training.item_join import prepared
+    from sfumato.training.networks import network_named
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.splits import Fold
+    from sfumato.training.targets import Hard
 
     others = rerun.data.pictures("fashion-mnist", "train-first10000.npz", classes=FASHION_MNIST)
     asked = audited.inputs

@@ -97,7 +97,7 @@ def experimental_setup(rerun: Rerun) -> Part:
 
 def table_2(rerun: Rerun) -> Part:  # noqa: ARG001
     """The image classifiers, by their number of parameters."""
-    from sfumato.learn.networks import NAMED
+    from sfumato.training.networks import NAMED
 
     findings = []
     for (row, column), published in TABLE_2.items():

@@ -19,8 +19,8 @@ from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
 
 if TYPE_CHECKING:
-    from sfumato.learn.labels import FixedLabels
-    from sfumato.learn.lesson import Lesson
+    from sfumato.training.targets.labels import FixedLabels
+    from sfumato.training.training_set import Lesson
 
 HARD, S_HARD, H, S_DENSE = "CIFAR-10", "CIFAR-10S+hard", "CIFAR-10H", "CIFAR-10S+dense"
 LOW, DS, HIGH, T = "CIFAR-10LS (Low)", "CIFAR-10DS", "CIFAR-10LS (High)", "CIFAR-10T"
@@ -106,7 +106,7 @@ def cifar_10s(data: PublishedData) -> SoftLabels:
 
 
 def _shuffled(people: SoftLabels, hard: SoftLabels) -> SoftLabels:
-    from sfumato.learn.targets.shuffled import cycles
+    from sfumato.training.targets.shuffled import cycles
 
     group = hard.probs[hard.rows_of(people.items)].argmax(axis=1)
     return replace(people, probs=people.probs[cycles(group, np.random.default_rng(2023))])
@@ -116,7 +116,7 @@ class LabelTable:
     """Labels by item; runs keep its digest, and so know when they change."""
 
     def __init__(self, labels: SoftLabels) -> None:
-        from sfumato.learn.preparing import digest_of
+        from sfumato.training.item_join import digest_of
 
         self.labels = labels
         self.digest = digest_of(labels.items.to_pylist(), np.asarray(labels.probs, np.float64))
@@ -137,6 +137,6 @@ class LabelSet:
     name: ClassVar[str] = "label-set"
 
     def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        from sfumato.learn.labels import FixedLabels
+        from sfumato.training.targets.labels import FixedLabels
 
         return FixedLabels.of(self.table.of(lesson.items))

@@ -106,9 +106,9 @@ def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
 
 
 def _elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
-    from sfumato.learn.dealing import carry_out_work
-    from sfumato.learn.ready_runs import ReadyRuns
-    from sfumato.learn.shifting import Shifting
+    from sfumato.training.dealing import carry_out_work
+    from sfumato.training.ready_runs import ReadyRuns
+    from sfumato.training.shifting import Shifting
 
     places = other_pictures(rerun)
     runs: list[Trained] = []

@@ -26,7 +26,7 @@ from sfumato_papers.scale import Scale
 from sfumato_papers.sucholutsky_2023.label_informativeness import JUDGMENTS
 
 if TYPE_CHECKING:
-    from sfumato.learn.grid import Grid
+    from sfumato.training.grid import Grid
 
 DIGITS = tuple("0123456789")
 N_LEARNT = {Scale.SMALL: 1500, Scale.CPU: 6000, Scale.FULL: 60_000}
@@ -127,10 +127,10 @@ def agreeing(features: Float[np.ndarray, "items dims"], ratings: Ratings) -> Ran
 
 def of_networks(rerun: Rerun, ratings: Ratings, shown: Inputs) -> dict[tuple[str, str], dict[int, float]]:
     """Rank correlation by network, label and seed."""
-    from sfumato.learn.features import features_of
-    from sfumato.learn.preparing import prepared
-    from sfumato.learn.ready_runs import ReadyRuns, predictor_of
-    from sfumato.learn.splits import Share
+    from sfumato.training.features import features_of
+    from sfumato.training.item_join import prepared
+    from sfumato.training.ready_runs import ReadyRuns, predictor_of
+    from sfumato.training.splits import Share
 
     pictures = rerun.data.pictures("mnist", "train.npz", classes=DIGITS).take(np.arange(rerun.scale.of(N_LEARNT)))
     data = prepared(pictures, classes=DIGITS)
@@ -146,10 +146,10 @@ def of_networks(rerun: Rerun, ratings: Ratings, shown: Inputs) -> dict[tuple[str
 
 
 def digit_grid(scale: Scale, device: str = "cpu") -> Grid:
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.networks import NAMED
-    from sfumato.learn.recipe import Recipe
-    from sfumato.learn.targets import Hard, Smoothing
+    from sfumato.training.grid import Grid
+    from sfumato.training.networks import NAMED
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.targets import Hard, Smoothing
 
     return Grid(
         targets={"hard": Hard(), "smoothed": Smoothing(SMOOTHED)},

@@ -21,10 +21,10 @@ from sfumato_papers.scale import Scale
 from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, label_sets
 
 if TYPE_CHECKING:
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.preparing import Prepared
-    from sfumato.learn.recipe import Recipe
-    from sfumato.learn.splits import Fold
+    from sfumato.training.grid import Grid
+    from sfumato.training.item_join import Prepared
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.splits import Fold
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 4, Scale.FULL: 3}
 EPOCHS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 150}
@@ -97,7 +97,7 @@ def predictions(rerun: Rerun) -> list[Trained]:
 
 def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[Trained]:
     """Networks that learnt from so many pictures a class, drawn anew for every seed."""
-    from sfumato.learn.splits import Fold
+    from sfumato.training.splits import Fold
 
     every = {name: label_sets(rerun)[name] for name in names}
     shown = pictures(rerun)
@@ -139,8 +139,8 @@ def few_grid(
 
 
 def _grid(sets: Mapping[str, SoftLabels], seeds: tuple[int, ...], how: Recipe, network: str, device: str) -> Grid:
-    from sfumato.learn.grid import Grid
-    from sfumato.learn.networks import NAMED
+    from sfumato.training.grid import Grid
+    from sfumato.training.networks import NAMED
 
     targets = {name: LabelSet(LabelTable(labels)) for name, labels in sets.items()}
     return Grid(targets=targets, networks={network: NAMED[network]}, seeds=seeds, recipe=how, device=device)
@@ -148,10 +148,10 @@ def _grid(sets: Mapping[str, SoftLabels], seeds: tuple[int, ...], how: Recipe, n
 
 def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
     """In one cycle at smaller scales; at full scale in steps, with crops and flips."""
-    from sfumato.learn.augmenting import CropAndFlip
-    from sfumato.learn.optimisers import Sgd
-    from sfumato.learn.recipe import Recipe
-    from sfumato.learn.schedules import OneCycle, Steps
+    from sfumato.training.augmenting import CropAndFlip
+    from sfumato.training.optimisers import Sgd
+    from sfumato.training.recipe import Recipe
+    from sfumato.training.schedules import OneCycle, Steps
 
     optimiser = Sgd(rate=0.1, momentum=0.9, weight_decay=1e-4)
     if scale == Scale.FULL:
@@ -170,7 +170,7 @@ def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
 
 
 def folds_of(scale: Scale, data: Prepared) -> list[Fold]:
-    from sfumato.learn.splits import KFold, Share
+    from sfumato.training.splits import KFold, Share
 
     split = KFold(N_FOLDS) if scale == Scale.FULL else Share(HELD_OUT)
     return split.folds(data.lesson)
@@ -184,6 +184,6 @@ def _some(rerun: Rerun) -> np.ndarray:
 
 
 def _prepared(rerun: Rerun, numbers: np.ndarray) -> Prepared:
-    from sfumato.learn.preparing import prepared
+    from sfumato.training.item_join import prepared
 
     return prepared(pictures(rerun).take(numbers), classes=CIFAR_10)

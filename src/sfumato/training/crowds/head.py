@@ -1,0 +1,88 @@
+"""What every way to learn from a crowd shares: the beliefs of a batch, and the head that predicts them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from sfumato.tables.settings import bad_setting
+from sfumato.training.training_set import Pool
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdRows:
+    """The beliefs about the items of a batch, one a row."""
+
+    position: Int[Tensor, "rows"]
+    """Which item of the batch a row is about."""
+    annotator: Int[Tensor, "rows"]
+    """Whose belief it is, by number."""
+    probs: Float[Tensor, "rows classes"]
+
+
+def gather(pool: Pool, index: Int[Tensor, "batch"] | Int[np.ndarray, "batch"]) -> CrowdRows:
+    """Every belief in `pool` about the items `index`, in their order; on the device of `index`."""
+    device = index.device if isinstance(index, Tensor) else torch.device("cpu")
+    chosen = index.cpu().numpy() if isinstance(index, Tensor) else index
+    part = pool.take(chosen)
+    position = np.repeat(np.arange(len(chosen)), np.diff(part.starts))
+    return CrowdRows(
+        torch.from_numpy(position).to(device),
+        torch.from_numpy(part.annotators.astype(np.int64)).to(device),
+        torch.from_numpy(part.rows.astype(np.float32)).to(device),
+    )
+
+
+class CrowdHead(nn.Module):
+    """On top of a network that predicts an item's class: what each annotator would say of it. Abstract."""
+
+    @abstractmethod
+    def forward(
+        self,
+        logits: Float[Tensor, "batch classes"],
+        position: Int[Tensor, "rows"],
+        annotator: Int[Tensor, "rows"],
+    ) -> Float[Tensor, "rows classes"]:
+        """The log-probabilities of what annotator `annotator[r]` says of item `position[r]`."""
+
+    @abstractmethod
+    def penalty(self) -> Float[Tensor, ""]:
+        """What the head itself adds to the loss."""
+
+    @abstractmethod
+    def confusion(self) -> Float[Tensor, "annotators classes classes"]:
+        """How probable each annotator is to say the last axis where the network is sure of the middle one."""
+
+    def loss(self, logits: Float[Tensor, "batch classes"], rows: CrowdRows) -> Float[Tensor, ""]:
+        """The mean over beliefs of their cross-entropy with what is predicted of their annotators, plus the penalty.
+
+        A batch that nobody judged has no cross-entropy, and moves nothing but the penalty.
+        """
+        predicted: Tensor = self(logits, rows.position, rows.annotator)
+        told = -(rows.probs * predicted).sum() / max(len(rows.probs), 1)
+        return told + self.penalty()
+
+
+@runtime_checkable
+class Crowd(Protocol):
+    """How annotators are modelled while a network learns from all of their beliefs at once."""
+
+    name: ClassVar[str]
+
+    def head(self, n_annotators: int, n_classes: int) -> CrowdHead:
+        """A fresh head; nothing in it is random."""
+        ...
+
+
+def check_sizes(n_annotators: int, n_classes: int) -> None:
+    """Raise unless there is somebody, and something to choose between."""
+    if n_annotators < 1:
+        raise bad_setting("n_annotators", n_annotators, "1 or more")
+    if n_classes < 2:
+        raise bad_setting("n_classes", n_classes, "2 or more")

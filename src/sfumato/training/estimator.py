@@ -1,0 +1,117 @@
+"""An adapter: anything with `fit(X, y)` and `predict_proba` learns from labels that doubt."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Shaped
+
+from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show
+from sfumato.tables.probabilities import check_probs
+from sfumato.training.targets.labels import Labels, VotedLabels
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """As scikit-learn's classifiers are: `classes_` names the columns of `predict_proba`."""
+
+    def fit(self, X: Any, y: Any) -> Any: ...  # noqa: N803
+
+    def predict_proba(self, X: Any) -> Any: ...  # noqa: N803
+
+
+@dataclass(frozen=True, eq=False)
+class Adapted:
+    """A learner made of an estimator, which is copied for every fit and never changed.
+
+    Where `fit` takes `sample_weight`, every item is given once a class, weighing its probability. Elsewhere every item
+    is given with one vote drawn from its label, so that the labels are right on average alone: with few items, average
+    over several fits.
+    """
+
+    estimator: Estimator
+
+    def fit(self, x: Shaped[np.ndarray, "items ..."], labels: Labels, rng: np.random.Generator) -> Fitted:
+        """Learns row i of `x`, flattened, with the labels of item i."""
+        probs = labels.mean().astype(np.float64)
+        if len(x) != len(probs):
+            raise BadTable(
+                f"found {len(x):,} rows of inputs",
+                expected=f"{len(probs):,}, one an item that has a label",
+                fix="give the inputs in the order of the labels",
+                code="wrong-shape",
+            )
+        flat = _flat(x)
+        learnt = copy.deepcopy(self.estimator)
+        if "sample_weight" in inspect.signature(learnt.fit).parameters:
+            item, number = np.nonzero(probs)
+            learnt.fit(flat[item], number, sample_weight=probs[item, number])  # type: ignore[call-arg]
+        else:
+            number = _votes(probs, rng)
+            learnt.fit(flat, number)
+        return Fitted(learnt, np.unique(number), probs.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """An estimator that has learnt; `seen` are the classes it met."""
+
+    estimator: Estimator
+    seen: Int[np.ndarray, "seen"]
+    n_classes: int
+
+    def predict(self, x: Shaped[np.ndarray, "items ..."]) -> Float[np.ndarray, "items classes"]:
+        """What it predicts, in the order of the classes; a class it does not know gets nothing."""
+        given = np.asarray(self.estimator.predict_proba(_flat(x)))
+        columns = self._columns()
+        if given.shape != (len(x), len(columns)) or given.dtype.kind not in "fiub":
+            raise self._refused(
+                f"an array of shape {given.shape} and type {given.dtype}",
+                f"numbers, {len(x):,} rows and {len(columns)} columns, one for each of its classes",
+                "wrong-shape",
+            )
+        probs = np.zeros((len(x), self.n_classes))
+        probs[:, columns] = given
+        try:
+            check_probs(probs)
+        except BadProbabilities as error:
+            raise self._refused(f"row {error.where.row}: {error.found}", error.expected, error.code) from None
+        return probs
+
+    def _columns(self) -> Int[np.ndarray, "columns"]:
+        """The class number of each column: what the estimator says, or the classes it met, in order."""
+        named = np.asarray(getattr(self.estimator, "classes_", self.seen))
+        distinct = named.ndim == 1 and len(set(named.tolist())) == len(named)
+        if not distinct or named.dtype.kind not in "iu" or not set(named.tolist()) <= set(range(self.n_classes)):
+            raise self._refused(
+                f"classes_ = {show(named.tolist())}",
+                f"class numbers among {listing([str(k) for k in range(self.n_classes)])}, each once",
+                "bad-classes",
+            )
+        return named
+
+    def _refused(self, found: str, expected: str, code: str) -> SfumatoError:
+        kind = BadTable if code in ("wrong-shape", "bad-classes") else BadProbabilities
+        return kind(
+            f"{type(self.estimator).__name__}.predict_proba: found {found.removeprefix('found ')}",
+            expected=expected,
+            fix="mend the estimator, or learn with another",
+            code=code,
+        )
+
+
+def _flat(x: Shaped[np.ndarray, "items ..."]) -> Shaped[np.ndarray, "items features"]:
+    return x.reshape(len(x), math.prod(x.shape[1:]))
+
+
+def _votes(probs: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> Int[np.ndarray, "items"]:
+    """One class an item, drawn from its label."""
+    chance = torch.from_numpy(rng.random(len(probs)))
+    drawn = VotedLabels.of(probs).at(torch.arange(len(probs)), chance)
+    return drawn.argmax(dim=1).numpy()

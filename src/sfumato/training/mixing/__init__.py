@@ -1,0 +1,49 @@
+"""How a batch is mixed before networks see it, and what they are blamed for. `MIXINGS` lists every mixing.
+
+`HumanMixtures` are no mixing of batches: they are images mixed once, judged by people, and added to the items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sfumato.tables.strategies import strategy_named
+from sfumato.training.mixing.blends import Blend, blends_of
+from sfumato.training.mixing.class_pair import ClassPair
+from sfumato.training.mixing.curve import Curve, CurveFit, Curves, PairCurve
+from sfumato.training.mixing.entropy_weighted import EntropyWeighted
+from sfumato.training.mixing.human_mixtures import HumanMixtures, Smoothing
+from sfumato.training.mixing.judgments import Judgments
+from sfumato.training.mixing.mix_max_ent import MixMaxEnt
+from sfumato.training.mixing.mixed import Mixed, Mixing
+from sfumato.training.mixing.mixup import Mixup
+from sfumato.training.mixing.plain import Plain
+
+MIXINGS: tuple[Any, ...] = (Plain, Mixup, MixMaxEnt, EntropyWeighted, ClassPair)
+
+__all__ = [
+    "MIXINGS",
+    "Blend",
+    "ClassPair",
+    "Curve",
+    "CurveFit",
+    "Curves",
+    "EntropyWeighted",
+    "HumanMixtures",
+    "Judgments",
+    "MixMaxEnt",
+    "Mixed",
+    "Mixing",
+    "Mixup",
+    "PairCurve",
+    "Plain",
+    "Smoothing",
+    "blends_of",
+    "mixing_named",
+]
+
+
+def mixing_named(name: str, settings: Mapping[str, Any]) -> Mixing:
+    """The mixing called `name` with `settings`; the one place where a name becomes an object."""
+    return strategy_named("mixing", MIXINGS, name, settings)  # type: ignore[no-any-return]

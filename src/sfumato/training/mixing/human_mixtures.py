@@ -1,0 +1,185 @@
+"""Human coefficient: mixed images that people judged, added to those a network learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.settings import between_0_and_1
+from sfumato.training.mixing.blends import Blend, blends_of
+from sfumato.training.mixing.judgments import Judgments
+from sfumato.training.targets.labels import FixedLabels, PooledLabels
+from sfumato.training.training_set import one_hot
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How much of a label goes to all classes alike, by how sure a person was: `s = gamma ** confidence`.
+
+    No confidence gives the uniform label. Full confidence still gives s = gamma; `rescaled` takes s down to 0.
+    """
+
+    gamma: float = 0.005
+    rescaled: bool = False
+
+    def __post_init__(self) -> None:
+        between_0_and_1("gamma", self.gamma)
+
+    def of(self, confidence: Float[np.ndarray, "rows"]) -> Float[np.ndarray, "rows"]:
+        s = self.gamma**confidence
+        return (s - self.gamma) / (1 - self.gamma) if self.rescaled else s
+
+
+@dataclass(frozen=True, eq=False)
+class HumanMixtures:
+    """A finite set of mixed images, and the ways to label them (Collins et al. 2023, human-in-the-loop mixup).
+
+    `averaged` and `by_annotator` are what people saw; `generating` (what mixup would say), `uniform` and `random` are
+    what to compare them with. Row i of `images` and item i of every labels is `judgments.items[i]`.
+    """
+
+    images: Shaped[np.ndarray, "items height width ..."]
+    judgments: Judgments
+
+    @classmethod
+    def of(
+        cls,
+        annotations: Annotations,
+        images: Shaped[np.ndarray, "images height width ..."],
+        ids: Sequence[str] | None = None,
+        *,
+        blends: Mapping[str, Blend] | None = None,
+        classes: Sequence[str] = (),
+    ) -> HumanMixtures:
+        """From answers of kind `mixture` and the images that were mixed; `ids` are row numbers where none are given.
+
+        Without `blends` the names of the items say what was mixed. Mixed in pixel space; uint8 is rounded.
+        """
+        ids = [str(i) for i in range(len(images))] if ids is None else list(ids)
+        if len(ids) != len(images) or len(set(ids)) != len(ids):
+            raise BadTable(
+                f"found {len(set(ids)):,} different ids for {len(images):,} images",
+                expected="one id an image",
+                fix="name every image once",
+                code="wrong-shape",
+            )
+        told = blends_of(annotations.item.names.to_pylist(), ids) if blends is None else blends
+        judgments = Judgments.of(annotations, told, classes)
+        return cls(_mixed(images, ids, [told[item] for item in judgments.items]), judgments)
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        return self.judgments.items
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.judgments.classes)
+
+    def take(self, items: Sequence[str]) -> HumanMixtures:
+        """Some of the mixtures, in the order asked for."""
+        judgments = self.judgments.take(items)
+        place = {item: i for i, item in enumerate(self.items)}
+        return HumanMixtures(self.images[[place[item] for item in items]], judgments)
+
+    # --- what people saw ---
+
+    def averaged(self, smoothing: Smoothing | None = None) -> FixedLabels:
+        """Two-hot with the mean share, smoothed by the mean confidence."""
+        mean = self.judgments.mean
+        rows = np.arange(len(self.items))
+        return FixedLabels.of(
+            self._labels(rows, mean(self.judgments.share), mean(self.judgments.confidence), smoothing)
+        )
+
+    def by_annotator(self, smoothing: Smoothing | None = None) -> PooledLabels:
+        """At every access one person's share, smoothed by that person's confidence."""
+        told = self.judgments
+        rows = self._labels(told.item_of_rows(), told.share, told.confidence, smoothing)
+        return PooledLabels.of(rows, told.starts)
+
+    def believed(self, beliefs: Beliefs, *, averaged: bool = False) -> FixedLabels | PooledLabels:
+        """What people believe about the very mixtures, however it was asked: one belief an access, or their mean.
+
+        Every mixture needs a belief; beliefs about other items are left out.
+        """
+        if beliefs.classes != self.judgments.classes:
+            raise BadTable(
+                f"found beliefs over {listing(beliefs.classes)}",
+                expected=f"the classes {listing(self.judgments.classes)}, in this order",
+                fix="label the answers with these classes",
+                code="bad-classes",
+            )
+        place = {item: i for i, item in enumerate(self.items)}
+        item = np.array([place.get(name, -1) for name in beliefs.item.names.to_pylist()])[beliefs.item.codes]
+        counts = np.bincount(item[item >= 0], minlength=len(self.items))
+        if not counts.all():
+            raise BadTable(
+                f"found no belief about {int((counts == 0).sum()):,} mixtures, {self.items[int(np.argmin(counts))]!r}"
+                " among them",
+                expected="a belief about every mixture",
+                fix="choose those that have one with take(items)",
+                code="missing-belief",
+            )
+        order = np.argsort(item, kind="stable")[int((item < 0).sum()) :]
+        pooled = PooledLabels.of(beliefs.probs[order], np.concatenate(([0], np.cumsum(counts))))
+        return FixedLabels.of(pooled.mean()) if averaged else pooled
+
+    # --- what to compare it with ---
+
+    def generating(self) -> FixedLabels:
+        """Two-hot with the share that went in: the labels of mixup."""
+        return FixedLabels.of(self._two_hot(np.arange(len(self.items)), self.judgments.generating))
+
+    def uniform(self) -> FixedLabels:
+        return FixedLabels.of(np.full((len(self.items), self.n_classes), 1 / self.n_classes))
+
+    def random(self, rng: np.random.Generator) -> FixedLabels:
+        """One class an item, any alike, drawn once."""
+        return FixedLabels.of(one_hot(rng.integers(self.n_classes, size=len(self.items)), self.n_classes))
+
+    def _labels(
+        self,
+        item: Int[np.ndarray, "rows"],
+        share: Float[np.ndarray, "rows"],
+        confidence: Float[np.ndarray, "rows"],
+        smoothing: Smoothing | None,
+    ) -> Float[np.ndarray, "rows classes"]:
+        two_hot = self._two_hot(item, share)
+        if smoothing is None:
+            return two_hot
+        s = smoothing.of(confidence)[:, None]
+        return np.asarray((1 - s) * two_hot + s / self.n_classes)
+
+    def _two_hot(
+        self, item: Int[np.ndarray, "rows"], share: Float[np.ndarray, "rows"]
+    ) -> Float[np.ndarray, "rows classes"]:
+        rows = np.arange(len(item))
+        two_hot = np.zeros((len(item), self.n_classes))
+        two_hot[rows, self.judgments.first[item]] += share
+        two_hot[rows, self.judgments.second[item]] += 1 - share
+        return two_hot
+
+
+def _mixed(
+    images: Shaped[np.ndarray, "images height width ..."], ids: Sequence[str], blends: Sequence[Blend]
+) -> Shaped[np.ndarray, "items height width ..."]:
+    place = {name: i for i, name in enumerate(ids)}
+    missing = sorted({name for blend in blends for name in (blend.first, blend.second)} - place.keys())
+    if missing:
+        raise BadTable(
+            f"found no image called {listing(missing, 3)}",
+            expected="every image that was mixed",
+            fix="give the images that people were shown mixed, with their ids",
+            code="missing-image",
+        )
+    first = images[[place[blend.first] for blend in blends]].astype(np.float32)
+    second = images[[place[blend.second] for blend in blends]].astype(np.float32)
+    share = np.array([blend.share for blend in blends], np.float32).reshape(-1, *[1] * (images.ndim - 1))
+    mixed = share * first + (1 - share) * second
+    return np.rint(mixed).astype(np.uint8) if images.dtype == np.uint8 else mixed

@@ -1,0 +1,107 @@
+"""Networks for small images, one family a file. `NETWORKS` lists the families, `NAMED` those with a name of their own.
+
+All of them can be trained side by side. Any other object with `build` can take their place, and so needs no name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.strategies import strategy_named
+from sfumato.training.networks.deeper_ffn import DeeperFfn
+from sfumato.training.networks.densenet import DenseNet
+from sfumato.training.networks.lenet import LeNet
+from sfumato.training.networks.network import Network, Shape
+from sfumato.training.networks.preact_resnet import PreactResNet
+from sfumato.training.networks.pyramidnet import PyramidNet
+from sfumato.training.networks.resnet import ResNet
+from sfumato.training.networks.resnext import ResNeXt
+from sfumato.training.networks.shake_shake import ShakeShake
+from sfumato.training.networks.simple_ffn import SimpleFfn
+from sfumato.training.networks.small import Small
+from sfumato.training.networks.vgg import Vgg
+from sfumato.training.networks.wide_resnet import WideResNet
+
+NETWORKS: tuple[Any, ...] = (
+    SimpleFfn,
+    DeeperFfn,
+    LeNet,
+    Small,
+    Vgg,
+    ResNet,
+    PreactResNet,
+    WideResNet,
+    ResNeXt,
+    DenseNet,
+    PyramidNet,
+    ShakeShake,
+)
+
+NAMED: Mapping[str, Network] = MappingProxyType(
+    {
+        "simple-ffn": SimpleFfn(),
+        "deeper-ffn": DeeperFfn(),
+        "lenet": LeNet(),
+        "small": Small(),
+        "vgg-11": Vgg(depth=11),
+        "vgg-15-bn": Vgg(depth=15),
+        "resnet-8": ResNet(depth=8),
+        "resnet-20": ResNet(depth=20),
+        "resnet-34a": ResNet(depth=44, bias=True),
+        "resnet-50": ResNet(depth=50, block="bottleneck", shortcut="projection"),
+        "resnet-110": ResNet(depth=110),
+        "preact-resnet-18": PreactResNet(depth=18),
+        "preact-resnet-34": PreactResNet(depth=34),
+        "preact-resnet-164": PreactResNet(depth=164),
+        "wrn-16-2": WideResNet(depth=16, widen=2),
+        "wrn-28-10": WideResNet(depth=28, widen=10),
+        "resnext-29": ResNeXt(depth=29, paths=8, path_width=64),
+        "densenet-bc-100-12": DenseNet(depth=100, growth=12),
+        "pyramidnet-110-270": PyramidNet(depth=110, alpha=270),
+        "shake-shake-26": ShakeShake(depth=26, width=64),
+    }
+)
+"""The networks of the literature by the names they have there."""
+
+__all__ = [
+    "NAMED",
+    "NETWORKS",
+    "DeeperFfn",
+    "DenseNet",
+    "LeNet",
+    "Network",
+    "PreactResNet",
+    "PyramidNet",
+    "ResNeXt",
+    "ResNet",
+    "ShakeShake",
+    "Shape",
+    "SimpleFfn",
+    "Small",
+    "Vgg",
+    "WideResNet",
+    "network_named",
+]
+
+
+def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Network:
+    """The network called `name`: one of `NAMED`, or a family of `NETWORKS` with `settings`.
+
+    The one place where a name becomes an object.
+    """
+    if name in NAMED and not settings:
+        return NAMED[name]
+    families = [family.name for family in NETWORKS]
+    if name in families:
+        return strategy_named("network", NETWORKS, name, settings or {})  # type: ignore[no-any-return]
+    if name in NAMED:
+        raise BadSetting(
+            f"found settings for {name}",
+            expected="none: the name says them all",
+            fix=f"leave them out, or give them to the family {NAMED[name].name}",
+            code="bad-setting",
+        )
+    raise unknown("network", name, list(dict.fromkeys([*NAMED, *families])))

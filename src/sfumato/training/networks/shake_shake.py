@@ -1,0 +1,119 @@
+"""Residual networks of two branches, mixed by chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F  # noqa: N812
+
+from sfumato.tables.settings import at_least
+from sfumato.training.networks.layers import JoinedChannels, Strided, conv, he_normal, mean_head, named, relu
+from sfumato.training.networks.network import Shape, blocks_each, check_shape
+
+
+@dataclass(frozen=True)
+class ShakeShake:
+    """Shake-Shake (Gastaldi 2017), "Shake-Shake-Image": depth 26 with two branches of 64 channels by default.
+
+    A block is x + a f(x) + (1 - a) g(x). In training a is uniform in 0..1 for every image and block, and drawn anew
+    for the way back; afterwards it is one half. Stages have `width`, twice and four times as many channels; where they
+    begin, the shortcut joins two 1 x 1 convolutions, one of them of the image moved by a pixel. Depth is 6n + 2. It
+    begins with `width` channels, hence 11,709,514 parameters; the paper's own begins with 16 and has 11,653,978.
+    Convolutions by He's rule. It regularises strongly and learns slowly: the paper trains 1,800 epochs.
+
+    Chance comes from the `generator` of its `Shake` layers, which training hands in; without one, from torch's own.
+    """
+
+    depth: int = 26
+    width: int = 64
+
+    name: ClassVar[str] = "shake-shake"
+
+    def __post_init__(self) -> None:
+        blocks_each(self.depth, layers_a_block=2, others=2)
+        at_least("width", self.width, 1)
+
+    def build(self, shape: Shape, n_classes: int) -> nn.Module:
+        check_shape(self.name, shape, n_classes, smallest=8)
+        n_in = self.width
+        stages: dict[str, nn.Module] = {}
+        for i in range(3):
+            n_out = self.width * 2**i
+            blocks = []
+            for k in range(blocks_each(self.depth, layers_a_block=2, others=2)):
+                blocks.append(_Block(n_in, n_out, 2 if i > 0 and k == 0 else 1))
+                n_in = n_out
+            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
+        stem = nn.Sequential(conv(shape[0], self.width), nn.BatchNorm2d(self.width))
+        return he_normal(named(stem=stem, **stages, last=relu(), head=mean_head(n_in, n_classes)))
+
+
+class Shake(nn.Module):
+    """A mixture of two by chance, one share an image. Members of a stack share it, as networks apart would."""
+
+    generator: torch.Generator | None = None
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        if not self.training:
+            return (x + y) / 2
+        drawn = self._share(x), self._share(x)
+        mixed: Tensor = _Mixture.apply(x, y, *drawn)  # type: ignore[no-untyped-call]
+        return mixed
+
+    def _share(self, like: Tensor) -> Tensor:
+        device = like.device if self.generator is None else self.generator.device
+        share = torch.rand((len(like), 1, 1, 1), generator=self.generator, device=device, dtype=like.dtype)
+        return share.to(like.device)
+
+
+class _Mixture(torch.autograd.Function):
+    """a x + (1 - a) y, whose gradients are mixed by b instead."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        ctx.save_for_backward(b)
+        return torch.lerp(y, x, a)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        (b,) = ctx.saved_tensors
+        return gradients[0] * b, gradients[0] * (1 - b), None, None
+
+
+class _Block(nn.Module):
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.relu = nn.ReLU()  # not in place: the shortcut may need what came in
+        self.one, self.other = _branch(n_in, n_out, stride), _branch(n_in, n_out, stride)
+        self.shake = Shake()
+        self.shortcut = None if n_in == n_out else _Shortcut(n_in, n_out, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        active = self.relu(x)
+        kept = x if self.shortcut is None else self.shortcut(active)
+        mixed: Tensor = self.shake(self.one(active), self.other(active))
+        return kept + mixed
+
+
+class _Shortcut(nn.Module):
+    """Half of the channels from every `stride`-th pixel, half from those a pixel further down and right."""
+
+    def __init__(self, n_in: int, n_out: int, stride: int) -> None:
+        super().__init__()
+        self.here = nn.Sequential(Strided(stride), conv(n_in, n_out // 2, 1))
+        self.there = nn.Sequential(Strided(stride), conv(n_in, n_out - n_out // 2, 1))
+        self.join, self.norm = JoinedChannels(), nn.BatchNorm2d(n_out)
+
+    def forward(self, x: Tensor) -> Tensor:
+        moved = F.pad(x[:, :, 1:, 1:], (0, 1, 0, 1))
+        out: Tensor = self.norm(self.join(self.here(x), self.there(moved)))
+        return out
+
+
+def _branch(n_in: int, n_out: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(
+        conv(n_in, n_out, stride=stride), nn.BatchNorm2d(n_out), relu(), conv(n_out, n_out), nn.BatchNorm2d(n_out)
+    )

@@ -1,0 +1,25 @@
+"""One vote at each access."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.training.targets.labels import VotedLabels
+from sfumato.training.training_set import Lesson
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A class drawn from people's distribution, anew each time an item is seen (Peterson et al. 2019).
+
+    The expected loss is that of `soft`, since cross-entropy is linear in the label; the gradient is noisier. Prefer
+    `soft` unless the noise is what you study.
+    """
+
+    name: ClassVar[str] = "sampled"
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> VotedLabels:  # noqa: ARG002
+        return VotedLabels.of(lesson.need_people(self.name))

@@ -1,0 +1,25 @@
+"""How people judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.training.targets.labels import FixedLabels
+from sfumato.training.training_set import Lesson
+
+
+@dataclass(frozen=True)
+class Soft:
+    """People's distribution over the classes, as it is (Peterson et al. 2019).
+
+    Assumes enough people an item: the doubt of a few is mostly noise. To learn whether it is the doubt about single
+    items that helps, compare with `class-level` and `shuffled`; whether it is doubt at all, with `entropy-matched`.
+    """
+
+    name: ClassVar[str] = "soft"
+
+    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+        return FixedLabels.of(lesson.need_people(self.name))

@@ -1,0 +1,289 @@
+"""The loop: side by side is as alone, each member by its own rules, and luck from the seed alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sfumato.tables.errors import BadSetting
+from sfumato.training.augmenting import CropAndFlip
+from sfumato.training.members import Apart, side_by_side
+from sfumato.training.mixing import MixMaxEnt, Mixup
+from sfumato.training.networks import Network, network_named
+from sfumato.training.optimisers import Adam, Sgd
+from sfumato.training.recipe import Recipe
+from sfumato.training.schedules import OneCycle, Plateau, Steps
+from sfumato.training.stacked_network import Dropout, Stack
+from sfumato.training.targets import target_named
+from sfumato.training.task import Task
+from sfumato.training.training import Training
+from sfumato.training.training_set import Lesson, Pool
+
+N_ITEMS, SIZE = 90, 12
+CLASSES = ("ash", "beech", "cedar")
+TARGETS = ("hard", "soft", "sampled")
+
+
+def lesson(n_items: int = N_ITEMS) -> Lesson:
+    rng = np.random.default_rng(1)
+    people = rng.dirichlet([0.4, 0.4, 0.4], n_items)
+    n_rows = 2 * n_items
+    pool = Pool(np.eye(3)[rng.integers(3, size=n_rows)], np.arange(0, n_rows + 1, 2), rng.integers(5, size=n_rows), 5)
+    return Lesson(tuple(map(str, range(n_items))), CLASSES, people.argmax(1), people, pool)
+
+
+def task(
+    recipe: Recipe, *, network: Network | str = "simple-ffn", targets: tuple[str, ...] = TARGETS, seed: int = 0
+) -> Task:
+    known = lesson()
+    rng = np.random.default_rng(2)
+    # A class can be seen: its own third of the picture is lighter.
+    pictures = rng.normal(size=(N_ITEMS, 1, SIZE, SIZE)).astype(np.float32)
+    assert known.original is not None
+    for i, k in enumerate(known.original):
+        pictures[i, 0, 4 * k : 4 * k + 4] += 1.5
+    labels = tuple(target_named(name, {}).labels(known, np.random.default_rng(0)) for name in targets)
+    made = network_named(network) if isinstance(network, str) else network
+    shown = torch.from_numpy(pictures)
+    return Task(targets, made, labels, known, shown, recipe, seed, tested=shown[:20])
+
+
+def trained(asked: Task) -> Training:
+    training = Training(asked)
+    while not training.finished:
+        training.advance()
+    return training
+
+
+def difference(one: Training, other: Training) -> float:
+    """The largest between weights, predictions and histories of the same members."""
+    largest = 0.0
+    for a, b in zip(one.members, other.members, strict=True):
+        assert a.best is not None
+        assert b.best is not None
+        assert (a.name, a.ended, len(a.rows)) == (b.name, b.ended, len(b.rows))
+        assert len(a.predictions) == len(b.predictions)
+        largest = max(
+            largest,
+            *(float((a.best[name] - b.best[name]).abs().max()) for name in a.best),
+            *(float(np.abs(p - q).max()) for p, q in zip(a.predictions, b.predictions, strict=True)),
+            *(abs(p.loss - q.loss) for p, q in zip(a.rows, b.rows, strict=True)),
+        )
+    return largest
+
+
+@dataclasses.dataclass(frozen=True)
+class Dropping:
+    """A network with a layer that drops units."""
+
+    name = "dropping"
+
+    def build(self, shape: tuple[int, int, int], n_classes: int) -> nn.Module:
+        channels, height, width = shape
+        return nn.Sequential(
+            nn.Conv2d(channels, 4, 3, padding=1), Dropout(0.3), nn.ReLU(), nn.Flatten(),
+            nn.Linear(4 * height * width, 16), Dropout(0.5), nn.ReLU(), nn.Linear(16, n_classes),
+        )  # fmt: skip
+
+
+RECIPES = {
+    "adam": Recipe(epochs=3, batch_size=16),
+    "sgd, steps, clipped": Recipe(epochs=4, batch_size=16, optimiser=Sgd(0.05), schedule=Steps((2,)), clip=0.5),
+    "one cycle, crop and flip": Recipe(epochs=3, batch_size=32, schedule=OneCycle(), augmentation=CropAndFlip(2)),
+    "mixup": Recipe(epochs=2, batch_size=16, mixing=Mixup()),
+    "mix-max-ent": Recipe(epochs=2, batch_size=16, mixing=MixMaxEnt()),
+    "plateau, each member when it is there": Recipe(
+        epochs=8, batch_size=16, optimiser=Sgd(0.2), schedule=Plateau(patience=1), validation=0.3
+    ),
+    "stops early, each when it is time": Recipe(
+        epochs=12, batch_size=16, optimiser=Adam(3e-3), validation=0.3, patience=2, predictions_each_epoch=True
+    ),
+    "decoupled decay": Recipe(epochs=2, batch_size=16, optimiser=Adam(weight_decay=0.1, decoupled=True)),
+}
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_side_by_side_is_as_alone(name: str) -> None:
+    recipe = RECIPES[name]
+    together = trained(task(recipe))
+    assert difference(together, trained(task(dataclasses.replace(recipe, stacked=False)))) < 2e-5
+    for target in TARGETS:
+        alone = trained(task(recipe, targets=(target,)))
+        there = next(member for member in together.members if member.name == target)
+        assert there.best is not None
+        assert alone.members[0].best is not None
+        assert max(float((there.best[k] - alone.members[0].best[k]).abs().max()) for k in there.best) < 2e-5
+
+
+def test_members_leave_at_different_times_and_the_others_go_on() -> None:
+    training = trained(
+        task(RECIPES["stops early, each when it is time"], targets=("hard", "soft", "uniform", "random"))
+    )
+    epochs = {member.name: len(member.rows) for member in training.members}
+    assert len(set(epochs.values())) > 1, epochs
+    for member in training.members:
+        losses = member.validation_losses
+        assert member.ended in ("stopped early", "finished")
+        if member.ended == "stopped early":
+            assert len(losses) - 1 - int(np.argmin(losses)) == 2
+
+
+def test_dropped_units_are_the_same_for_all_members() -> None:
+    recipe = Recipe(epochs=2, batch_size=16)
+    together = trained(task(recipe, network=Dropping()))
+    apart = trained(task(dataclasses.replace(recipe, stacked=False), network=Dropping()))
+    assert difference(together, apart) < 2e-5
+
+
+def test_a_seed_decides_everything() -> None:
+    recipe = RECIPES["one cycle, crop and flip"]
+    assert difference(trained(task(recipe)), trained(task(recipe))) == 0
+    assert difference(trained(task(recipe)), trained(task(recipe, seed=1))) > 1e-3
+
+
+def test_torch_s_own_luck_is_left_alone() -> None:
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    trained(task(RECIPES["mixup"]))
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_learning_happens() -> None:
+    training = trained(task(Recipe(epochs=15, batch_size=16), targets=("hard", "uniform")))
+    hard, uniform = training.members
+    original = lesson().original
+    assert original is not None
+    assert (hard.predictions[-1].argmax(1) == original[:20]).mean() > 0.9
+    assert np.abs(uniform.predictions[-1] - 1 / 3).max() < 0.15
+
+
+def test_a_member_that_diverges_leaves_with_its_last_good_weights() -> None:
+    class Poisoned:
+        """Labels that are sound in the first epoch and then no more."""
+
+        def __init__(self, sound: object) -> None:
+            self.sound, self.calls = sound, 0
+
+        def at(self, index: Tensor, chance: Tensor) -> Tensor:
+            self.calls += 1
+            y = self.sound.at(index, chance)
+            return y if self.calls == 1 else y * torch.nan
+
+        def mean(self) -> np.ndarray:
+            return self.sound.mean()
+
+        def to(self, device: torch.device) -> Poisoned:
+            return self
+
+    asked = task(Recipe(epochs=4, batch_size=16), targets=("hard", "soft"))
+    poisoned = dataclasses.replace(asked, labels=(Poisoned(asked.labels[0]), asked.labels[1]))
+    training = trained(poisoned)
+    bad, good = training.members
+    assert (bad.ended, len(bad.rows)) == ("diverged", 1)
+    assert (good.ended, len(good.rows)) == ("finished", 4)
+    after_one = trained(dataclasses.replace(asked, recipe=Recipe(epochs=1, batch_size=16))).members[0]
+    assert bad.best is not None
+    assert after_one.best is not None
+    assert all(torch.equal(bad.best[name], after_one.best[name]) for name in bad.best)
+    assert np.array_equal(bad.predictions[-1], after_one.predictions[-1])
+    healthy = trained(asked).members[1]
+    assert good.best is not None
+    assert healthy.best is not None
+    # Once the other has left, this one learns in a smaller stack, which rounds otherwise.
+    assert max(float((good.best[name] - healthy.best[name]).abs().max()) for name in good.best) < 1e-5
+
+
+def test_dynamics_are_what_a_forward_pass_says() -> None:
+    asked = task(Recipe(epochs=2, batch_size=16, dynamics="both", validation=0.2), targets=("hard", "soft"))
+    training = trained(asked)
+    learnt, _ = asked.split()
+    for member in training.members:
+        assert sorted(member.dynamics.moments) == [("end", 1), ("end", 2), ("online", 1), ("online", 2)]
+        network = asked.new_network()
+        assert member.best is not None
+        network.load_state_dict(member.best)
+        with torch.no_grad():
+            probs = network.eval()(asked.pictures[learnt]).softmax(1).numpy()
+        moment = member.dynamics.moments["end", 2]
+        gold = asked.gold()[learnt]
+        assert np.allclose(moment.gold, probs[np.arange(len(learnt)), gold], atol=1e-6)
+        assert np.allclose(moment.agreement, (probs * asked.reference()[learnt]).sum(1), atol=1e-6)
+        assert np.array_equal(moment.correct, probs.argmax(1) == gold)
+        assert not np.isnan(member.dynamics.moments["online", 1].gold).any()
+
+
+def test_mixed_pictures_leave_no_online_dynamics() -> None:
+    training = trained(task(Recipe(epochs=1, batch_size=16, mixing=Mixup()), targets=("soft",)))
+    assert training.members[0].dynamics.moments == {}
+
+
+def test_left_and_taken_up_is_as_never_left() -> None:
+    recipe = RECIPES["stops early, each when it is time"]
+    targets = ("hard", "sampled", "crowd-layer", "uniform")
+    whole = trained(task(recipe, targets=targets))
+    left = Training(task(recipe, targets=targets))
+    while not left.finished:
+        left.advance()
+        state = {name: tensor.clone() for name, tensor in left.state().items()}
+        taken_up = Training(task(recipe, targets=targets))
+        taken_up.take_up(left.epoch, left.members, state)
+        left = taken_up
+    assert difference(whole, left) == 0
+
+
+def test_crowds_are_learnt_from_unmixed_pictures_only() -> None:
+    with pytest.raises(BadSetting, match="mixup for a target that learns from a crowd"):
+        task(Recipe(epochs=1, mixing=Mixup()), targets=("crowd-layer",))
+
+
+def test_an_empty_remainder_is_refused() -> None:
+    with pytest.raises(BadSetting, match="too-few-items"):
+        task(Recipe(validation=0.999, patience=1))
+
+
+class Joins(nn.Module):
+    """Joins channels as no stack may: members would read each other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.two = nn.Conv2d(1, 2, 1), nn.Conv2d(1, 2, 1)
+        self.out, self.flat = nn.Linear(4 * SIZE * SIZE, 3), nn.Flatten()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.flat(torch.cat([self.one(x), self.two(x)], 1)))
+
+
+class Shares(nn.Module):
+    """Uses a layer twice."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.once = nn.Linear(SIZE * SIZE, SIZE * SIZE)
+        self.twice, self.out, self.flat = self.once, nn.Linear(SIZE * SIZE, 3), nn.Flatten()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.twice(self.once(self.flat(x))))
+
+
+@pytest.mark.parametrize(
+    "make", [Joins, Shares, lambda: nn.Sequential(nn.Flatten(), nn.LayerNorm(144), nn.Linear(144, 3))]
+)
+def test_what_cannot_be_one_is_trained_apart(make: Callable[[], nn.Module]) -> None:
+    example = torch.randn(2, 1, SIZE, SIZE)
+    networks = [make() for _ in range(3)]
+    assert isinstance(side_by_side(networks, example, stacked=True), Apart)
+
+
+def test_networks_of_their_own_weights_can_be_one() -> None:
+    example = torch.randn(4, 1, SIZE, SIZE)
+    networks = [network_named("lenet").build((1, SIZE, SIZE), 3) for _ in range(3)]
+    stack = side_by_side(networks, example, stacked=True)
+    assert isinstance(stack, Stack)
+    for member, network in enumerate(networks):
+        assert torch.allclose(stack(example)[member], network(example), atol=1e-5)
+        assert all(torch.equal(stack.state_of(member)[name], tensor) for name, tensor in network.state_dict().items())
