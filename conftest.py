@@ -18,19 +18,19 @@ settings.load_profile("any machine")
 # Compiled functions must stay as they are written: Numba cannot compile what a check is wrapped around.
 AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregation"
 PLAN = (
-    "dimensionality",
-    "embedding",
-    "gnmds",
     "grid_engines",
-    "grids",
-    "informativeness",
-    "kind_names",
-    "kinds",
-    "latent",
+    "informativeness.dimensionality",
+    "informativeness.embedding",
+    "informativeness.gnmds",
+    "informativeness.informativeness",
+    "informativeness.kind_names",
+    "informativeness.kinds",
+    "informativeness.latent_world",
+    "informativeness.noise",
+    "informativeness.rank_orders",
+    "informativeness.simulation",
+    "informativeness.unfolding",
     "learning_curve",
-    "noise",
-    "orders",
-    "unfolding",
 )
 
 # Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
@@ -42,7 +42,7 @@ install_import_hook(
         "sfumato.tables.beliefs",
         "sfumato.tables.columns",
         "sfumato.tables.doubt",
-        "sfumato.evaluate",
+        "sfumato.evaluation",
         "sfumato.labeling",
         "sfumato.tables.probabilities",
         "sfumato.tables.bootstrap",
@@ -53,7 +53,7 @@ install_import_hook(
     ],
     "beartype.beartype",
 )
-install_import_hook([f"sfumato.plan.{name}" for name in PLAN], "array_checks.checked")
+install_import_hook([f"sfumato.planning.{name}" for name in PLAN], "array_checks.checked")
 
 from postgres_cluster import Cluster, cluster  # noqa: E402
 from study_at_work import AtWork, Serve, at_work, plain_study  # noqa: E402

@@ -45,7 +45,7 @@ def predictions() -> tuple[np.ndarray, np.ndarray]:
 def ours() -> dict[str, float]:
     """Seconds of the clock, of the processor, and megabytes at the peak, for everything."""
     from sfumato import SoftLabels
-    from sfumato.evaluate import METRICS, score
+    from sfumato.evaluation import METRICS, score
 
     predicted, people = predictions()
     items, classes = [str(i) for i in range(N_ITEMS)], [f"class {k}" for k in range(N_CLASSES)]
@@ -97,8 +97,8 @@ def ours_alone(name: str) -> float:
     """Seconds for one metric by itself, value and interval."""
     import pyarrow as pa
 
-    from sfumato.evaluate import Compared, metric_named
-    from sfumato.evaluate.scoring import scores_of
+    from sfumato.evaluation import Compared, metric_named
+    from sfumato.evaluation.metric_scores import scores_of
 
     predicted, people = predictions()
     compared = Compared(

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.evaluate import METRICS, Compared
-from sfumato.evaluate.metrics import RMSCalibration, Wasserstein
+from sfumato.evaluation import METRICS, Compared
+from sfumato.evaluation.metrics import RMSCalibration, Wasserstein
 from sfumato.tables.bootstrap import Resampling
 
 N_CLASSES = 6

@@ -10,13 +10,13 @@ import numpy as np
 
 from pages import markdown
 from published_runs import TARGETS, Published, published_runs
-from sfumato.evaluate import read_runs
-from sfumato.evaluate.comparing import Difference, compare_runs, scores_over_seeds
-from sfumato.evaluate.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
-from sfumato.evaluate.measuring import Measured, measure_runs
-from sfumato.evaluate.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
-from sfumato.evaluate.mode_shift import mode_shift
-from sfumato.evaluate.strata import Agreement, EntropyQuantiles
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.comparison import Difference, compare_runs, scores_over_seeds
+from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
+from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
+from sfumato.evaluation.mode_shift import mode_shift
+from sfumato.evaluation.run_scores import Measured, measure_runs
+from sfumato.evaluation.strata import Agreement, EntropyQuantiles
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels

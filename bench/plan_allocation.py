@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
-from sfumato.plan.allocation import Allocation
-from sfumato.plan.estimators import ADD_CONSTANT, BAYES
-from sfumato.plan.indices import INDICES, KL, L2, Index, Uniform
-from sfumato.plan.modal_label import stop_at_lead
-from sfumato.plan.prior import fit_prior
-from sfumato.plan.recorded import Recorded, Split
-from sfumato.plan.replay import joined, replay, replayed
-from sfumato.plan.replay_curves import Replay
+from sfumato.planning.allocation import Allocation
+from sfumato.planning.estimators import ADD_CONSTANT, BAYES
+from sfumato.planning.indices import INDICES, KL, L2, Index, Uniform
+from sfumato.planning.modal_label import stop_at_lead
+from sfumato.planning.prior import fit_prior
+from sfumato.planning.recorded import Recorded, Split
+from sfumato.planning.replay import joined, replay, replayed
+from sfumato.planning.replay_curves import Replay
 
 UPDATES = 300
 MOST_MS = 20.0

@@ -18,11 +18,11 @@ import numpy as np
 from plan_figures import Figure
 from sfumato import SoftLabels
 from sfumato.importers import Cifar10H
-from sfumato.plan.asking import asked
-from sfumato.plan.measures import MEASURES
-from sfumato.plan.pilot import Pilot
-from sfumato.plan.population import Population
-from sfumato.plan.precision import expected_kl, expected_l2, expected_tv
+from sfumato.planning.asking import asked
+from sfumato.planning.measures import MEASURES
+from sfumato.planning.pilot import Pilot
+from sfumato.planning.population import Population
+from sfumato.planning.precision import expected_kl, expected_l2, expected_tv
 
 DRAWS = 100_000
 N_ITEMS = 40

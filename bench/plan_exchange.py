@@ -11,8 +11,8 @@ import numpy as np
 
 from plan_figures import Figure
 from sfumato.importers import Cifar10H, Cifar10S
-from sfumato.plan.exchange import exchange_rates
-from sfumato.plan.goals import Goal
+from sfumato.planning.exchange import exchange_rates
+from sfumato.planning.goals import Goal
 
 SEEDS = 6
 PUBLISHED = {(Goal.DISTRIBUTION, "total variation", 1): 1.07, (Goal.DISTRIBUTION, "total variation", 6): 3.6}

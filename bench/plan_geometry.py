@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
-from sfumato.plan.embedding import Embedder, recovery
-from sfumato.plan.gnmds import Gnmds, loss_and_gradient
-from sfumato.plan.grids import Cells, Grid
-from sfumato.plan.kinds import Soft
-from sfumato.plan.latent import World
-from sfumato.plan.orders import Orders
-from sfumato.plan.unfolding import SpectralUnfolding
+from sfumato.planning.informativeness.embedding import Embedder, recovery
+from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
+from sfumato.planning.informativeness.kinds import Soft
+from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.simulation import Cells, Grid
+from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 
 GOAL = {30: 80, 90: 100, 180: 500}
 DIMENSIONS = (5, 25)

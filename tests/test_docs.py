@@ -14,13 +14,13 @@ import pytest
 from sfumato.aggregation import AGGREGATORS
 from sfumato.cli import COMMANDS
 from sfumato.elicitation.kinds import KINDS
-from sfumato.evaluate import METRICS, STRATA
+from sfumato.evaluation import METRICS, STRATA
 from sfumato.importers import FORMATS
 from sfumato.labeling import LABELERS
 from sfumato.labeling.agreement import MEASURES
 from sfumato.labeling.screening_rules import RULE_SETS
 from sfumato.labeling.transform import TRANSFORMS
-from sfumato.plan.indices import INDICES
+from sfumato.planning.indices import INDICES
 from sfumato.recruitment.pay import BONUS_RULES
 from sfumato.recruitment.reconciliation import MISMATCHES
 from sfumato.tables.payloads import PAYLOAD_KINDS

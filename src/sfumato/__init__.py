@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.evaluate import score
-    from sfumato.plan.deciding import decide
-    from sfumato.plan.plan_file import Plan
+    from sfumato.evaluation import score
+    from sfumato.planning.deciding import decide
+    from sfumato.planning.plan_file import Plan
     from sfumato.report.evidence import Evidence
     from sfumato.report.report import Report
     from sfumato.tables.annotations import Annotations
@@ -29,14 +29,14 @@ _HOME = {
     "Beliefs": "sfumato.tables.beliefs",
     "Doubt": "sfumato.tables.doubt",
     "Evidence": "sfumato.report.evidence",
-    "Plan": "sfumato.plan.plan_file",
+    "Plan": "sfumato.planning.plan_file",
     "Report": "sfumato.report.report",
     "Scores": "sfumato.tables.scores",
     "SfumatoError": "sfumato.tables.errors",
     "SfumatoWarning": "sfumato.tables.errors",
     "SoftLabels": "sfumato.tables.soft_labels",
-    "decide": "sfumato.plan.deciding",
-    "score": "sfumato.evaluate",
+    "decide": "sfumato.planning.deciding",
+    "score": "sfumato.evaluation",
 }
 
 __all__ = [

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from sfumato import SoftLabels
 from sfumato.cli.evaluating import STRATA_LINES, command
-from sfumato.evaluate import STRATA
+from sfumato.evaluation import STRATA
 from sfumato.tables.errors import SfumatoError, SfumatoWarning
 from sfumato.tables.scores import Scores
 

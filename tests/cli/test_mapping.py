@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from sfumato.cli import duplicating, mapping, representing
 from sfumato.cli import learning as learning_command
-from sfumato.evaluate.cartography import DataMap
+from sfumato.evaluation.cartography import DataMap
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.scores import Scores
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli import plan_simulate
-from sfumato.plan.grids import Grid
-from sfumato.plan.kind_names import label_kind_named
-from sfumato.plan.kinds import LABEL_KINDS, Hard, Soft, Sparse
+from sfumato.planning.informativeness.kind_names import label_kind_named
+from sfumato.planning.informativeness.kinds import LABEL_KINDS, Hard, Soft, Sparse
+from sfumato.planning.informativeness.simulation import Grid
 from sfumato.tables.errors import SfumatoError
 
 

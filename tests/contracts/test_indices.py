@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.plan.indices import ENOUGH, INDICES, Index, Known, index_named
+from sfumato.planning.indices import ENOUGH, INDICES, Index, Known, index_named
 
 N_CLASSES = 4
 MADE = [member() for member in INDICES]

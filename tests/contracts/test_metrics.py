@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.evaluate import METRICS, Better, Compared, Estimate, Metric
-from sfumato.evaluate.metric import mean_over_items
+from sfumato.evaluation import METRICS, Better, Compared, Estimate, Metric
+from sfumato.evaluation.metric import mean_over_items
 from sfumato.tables.bootstrap import Interval, Resampling
 
 CLASSES = ("cat", "dog", "fox", "owl")

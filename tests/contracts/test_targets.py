@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.tables.errors import BadSetting, UnknownName
+from sfumato.training.target_labels import FixedLabels, Labels, VotedLabels
 from sfumato.training.targets import (
     TARGETS,
     ClassLevel,
@@ -26,7 +27,6 @@ from sfumato.training.targets import (
     Tempered,
     target_named,
 )
-from sfumato.training.targets.labels import FixedLabels, Labels, VotedLabels
 from sfumato.training.training_set import Lesson, Pool, one_hot
 
 OPTIONS = {"original": "--original", "people": "--labels", "beliefs": "--beliefs", "predicted": "--teacher"}

@@ -10,7 +10,7 @@ import pytest
 
 from sfumato import Annotations
 from sfumato.labeling.labelled import as_votes, labelled
-from sfumato.plan.pilot import Pilot
+from sfumato.planning.pilot import Pilot
 from sfumato.tables.errors import BadTable
 
 CLASSES = ("cat", "dog", "fox")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from sfumato.plan.plan_file import Plan
+from sfumato.planning.plan_file import Plan
 from sfumato.report import Chart, Source
 from sfumato.report.charts import (
     Field,

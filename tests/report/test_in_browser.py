@@ -11,7 +11,7 @@ import pytest
 from looking import look_closely
 from playwright.sync_api import Page as Tab
 
-from sfumato.plan.plan_file import Plan
+from sfumato.planning.plan_file import Plan
 from sfumato.report import Chart, Page, Section
 from sfumato.report.plan_page import plan_page
 

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from sfumato.cli import evaluating, mapping
 from sfumato.cli import learning as learning_command
-from sfumato.evaluate import Trained, compare
-from sfumato.plan.plan_file import Plan
+from sfumato.evaluation import Trained, compare
+from sfumato.planning.plan_file import Plan
 from sfumato.report import Chart, Listing, Points, Prose, Section
 from sfumato.report.evidence import Evidence
 from sfumato.report.measuring_models import models_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
-from sfumato.plan.plan_file import Plan
+from sfumato.planning.plan_file import Plan
 from sfumato.report import Chart, Listing
 from sfumato.report.plan_page import decision, headline, plan_page, write_plan_page
 

@@ -16,7 +16,7 @@ from looking import look_closely
 from playwright.sync_api import Page as Tab
 
 import sfumato
-from sfumato.plan.plan_file import Plan
+from sfumato.planning.plan_file import Plan
 from sfumato.report import Listing, Page, Points
 from sfumato.report.evidence import Evidence
 from sfumato.report.findings import findings

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.plan.embedding import Embedding
-from sfumato.plan.orders import Orders
-from sfumato.plan.unfolding import SpectralUnfolding
+from sfumato.planning.informativeness.embedding import Embedding
+from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluate import Trained
+from sfumato.evaluation import Trained
 from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("cat", "dog", "emu")

@@ -23,7 +23,7 @@ from sfumato.training.crowds import (
     gather,
 )
 from sfumato.training.estimator import Adapted
-from sfumato.training.targets.labels import FixedLabels
+from sfumato.training.target_labels import FixedLabels
 from sfumato.training.training_set import Pool
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.5]], np.float32)

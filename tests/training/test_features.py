@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.evaluate.features import Features
+from sfumato.evaluation.features import Features
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.inputs import Inputs
 from sfumato.training.features import features_of

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.evaluate.run_folders import read_runs
+from sfumato.evaluation.run_folders import read_runs
 from sfumato.tables.errors import NotNow, SfumatoError
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels

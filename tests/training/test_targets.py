@@ -16,6 +16,7 @@ from scipy.stats import chisquare
 
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable
+from sfumato.training.target_labels import FixedLabels, PooledLabels, VotedLabels
 from sfumato.training.targets import (
     ClassLevel,
     Deaggregated,
@@ -33,7 +34,6 @@ from sfumato.training.targets import (
     Uniform,
 )
 from sfumato.training.targets.entropy_matched import shares_of, smoothed_entropy
-from sfumato.training.targets.labels import FixedLabels, PooledLabels, VotedLabels
 from sfumato.training.targets.shuffled import cycles
 from sfumato.training.targets.tempered import tempered
 from sfumato.training.training_set import Lesson, Pool, one_hot

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.evaluate.paired_tests import t_interval
+from sfumato.evaluation.paired_tests import t_interval
 from sfumato.tables.bootstrap import Interval
 
 LEVEL = 0.95

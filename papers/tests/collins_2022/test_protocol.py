@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.training.networks import ResNet
 from sfumato.training.schedules import Steps
-from sfumato.training.targets.labels import PooledLabels
+from sfumato.training.target_labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out
 from sfumato_papers.collins_2022.label_sets import LabelSets, votes_pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.evaluate import Trained, read_runs
+from sfumato.evaluation import Trained, read_runs
 from sfumato_papers.scale import Scale
 from sfumato_papers.soft_digits.accuracy import table_2, table_9
 from sfumato_papers.soft_digits.alignment import table_4

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.plan.grids import Cell, Grid
-from sfumato.plan.informativeness import hard_triplets, soft_triplets
-from sfumato.plan.kinds import Hard, Soft
-from sfumato.plan.latent import World
+from sfumato.planning.informativeness.informativeness import hard_triplets, soft_triplets
+from sfumato.planning.informativeness.kinds import Hard, Soft
+from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.simulation import Cell, Grid
 from sfumato_papers.finding import Statement
 from sfumato_papers.part import Part
 from sfumato_papers.published_data import PublishedData

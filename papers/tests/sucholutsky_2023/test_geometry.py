@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from sfumato.plan.costs import CostModel
-from sfumato.plan.grids import Cells, Grid
-from sfumato.plan.value_map import value_map
+from sfumato.planning.costs import CostModel
+from sfumato.planning.informativeness.simulation import Cells, Grid
+from sfumato.planning.value_map import value_map
 from sfumato.tables.errors import BadTable
 from sfumato_papers.sucholutsky_2023 import geometry_runs
 from sfumato_papers.sucholutsky_2023.geometry_figures import (

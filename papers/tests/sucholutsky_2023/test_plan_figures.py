@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli.planning import command
-from sfumato.plan.grids import Grid
+from sfumato.planning.informativeness.simulation import Grid
 from sfumato.tables.errors import SfumatoError
 from sfumato_papers.sucholutsky_2023 import geometry_runs
 

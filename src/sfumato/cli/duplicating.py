@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.showing import printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluate.duplicates import Duplicates
+    from sfumato.evaluation.duplicates import Duplicates
 
 SHOWN = 5
 
@@ -37,7 +37,7 @@ def command(
     Exact: the same pixels or characters. Near: pictures whose pixels correlate to 1 - distance or more, wherever they
     are moved by a pixel; texts that differ in case, spaces and punctuation alone.
     """
-    from sfumato.evaluate.duplicates import find_duplicates
+    from sfumato.evaluation.duplicates import find_duplicates
     from sfumato.tables.inputs import Inputs
 
     for path in inputs:

@@ -21,7 +21,7 @@ from sfumato.cli.options import PATH, output_option
 from sfumato.cli.showing import drawing, printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluate import Metric, Stratification, Trained
+    from sfumato.evaluation import Metric, Stratification, Trained
     from sfumato.tables.soft_labels import SoftLabels
 
 SHOWN = ("accuracy", "cross_entropy", "kl_divergence", "brier", "ece", "entropy_spearman")
@@ -107,7 +107,7 @@ def _evaluate_one(
 ) -> None:
     import numpy as np
 
-    from sfumato.evaluate import score
+    from sfumato.evaluation import score
 
     scores = score(
         predicted=predicted, people=people, original=original, metrics=metrics, strata=strata, common=asked.common,
@@ -130,9 +130,9 @@ def _evaluate_runs(
 ) -> None:
     import numpy as np
 
-    from sfumato.evaluate import compare_runs, measure_runs, read_runs, scores_over_seeds
-    from sfumato.evaluate.mode_shift import check_targets
-    from sfumato.evaluate.paper_tables import table_of_scores
+    from sfumato.evaluation import compare_runs, measure_runs, read_runs, scores_over_seeds
+    from sfumato.evaluation.mode_shift import check_targets
+    from sfumato.evaluation.publication_tables import table_of_scores
     from sfumato.tables.errors import unknown
     from sfumato.tables.soft_labels import SoftLabels
 
@@ -191,9 +191,9 @@ def _write_across(
         return
     import numpy as np
 
-    from sfumato.evaluate import METRICS, cross_label, kinds_of_labels, measure_against, mode_shift
-    from sfumato.evaluate.cross_label import ORIGINAL, PEOPLE
-    from sfumato.evaluate.paper_tables import table_of_cross_label, table_of_mode_shift
+    from sfumato.evaluation import METRICS, cross_label, kinds_of_labels, measure_against, mode_shift
+    from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE
+    from sfumato.evaluation.publication_tables import table_of_cross_label, table_of_mode_shift
 
     chosen = list(metrics) or [member() for member in METRICS if member.name in ACROSS]
     kinds = kinds_of_labels(people, original) if asked.cross_label else {}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.cli.options import check_not_negative, check_outputs
 
 if TYPE_CHECKING:
-    from sfumato.evaluate import Metric, Stratification
+    from sfumato.evaluation import Metric, Stratification
     from sfumato.tables.soft_labels import SoftLabels
 
 
@@ -34,8 +34,8 @@ class Asked:
 
     def check(self, predicted: Path | None, runs: Path | None, original: Path | None) -> None:
         """An error unless the options go together."""
-        from sfumato.evaluate.comparing import FAMILIES
-        from sfumato.evaluate.paired_tests import CORRECTIONS
+        from sfumato.evaluation.comparison import FAMILIES
+        from sfumato.evaluation.paired_tests import CORRECTIONS
         from sfumato.tables.bootstrap import check_resampling
         from sfumato.tables.errors import BadSetting
         from sfumato.tables.settings import one_of
@@ -74,7 +74,7 @@ class Asked:
 
 def metrics_named(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
-    from sfumato.evaluate import METRICS, metric_named
+    from sfumato.evaluation import METRICS, metric_named
     from sfumato.training.choices import Choice, split_choices
 
     chosen = []
@@ -87,7 +87,7 @@ def metrics_named(names: str | None) -> list[Metric]:
 
 def strata_named(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
-    from sfumato.evaluate import STRATA, Given, stratification_named
+    from sfumato.evaluation import STRATA, Given, stratification_named
     from sfumato.training.choices import Choice, split_choices
 
     chosen: list[Stratification] = []
@@ -121,7 +121,7 @@ def read_original_labels(path: Path, people: SoftLabels) -> SoftLabels:
 
 def named_file(text: str) -> tuple[str, Path]:
     """Name and file of `experts=experts.parquet`."""
-    from sfumato.evaluate.cross_label import KINDS
+    from sfumato.evaluation.cross_label import KINDS
     from sfumato.tables.errors import BadSetting, show
 
     name, equals, path = text.partition("=")
@@ -137,7 +137,7 @@ def named_file(text: str) -> tuple[str, Path]:
 
 def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked: Asked) -> None:
     """An error unless every output can be written, to a file that is neither a source nor another output."""
-    from sfumato.evaluate.paper_tables import check_ending
+    from sfumato.evaluation.publication_tables import check_ending
     from sfumato.tables.errors import BadSetting, show
     from sfumato.tables.files import check_place
 

@@ -12,8 +12,8 @@ from sfumato.cli.showing import printable
 from sfumato.tables.errors import one_line
 
 if TYPE_CHECKING:
-    from sfumato.evaluate.comparing import Difference, Differences
-    from sfumato.evaluate.measuring import Figures, Measured
+    from sfumato.evaluation.comparison import Difference, Differences
+    from sfumato.evaluation.run_scores import Figures, Measured
     from sfumato.tables.scores import RunScore, RunScores, Scores
 
 WIDTH = 100

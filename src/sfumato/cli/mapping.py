@@ -11,9 +11,9 @@ from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.showing import bar, say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluate.cartography import DataMap
-    from sfumato.evaluate.epoch_shifts import EpochShifts
-    from sfumato.evaluate.regions import Regions
+    from sfumato.evaluation.cartography import DataMap
+    from sfumato.evaluation.epoch_shifts import EpochShifts
+    from sfumato.evaluation.regions import Regions
     from sfumato.tables.scores import Scores
 
 SHADES = " .:-=+*#%@"
@@ -48,10 +48,10 @@ def command(
     RUNS are folders of sfumato learn --dynamics, or tables with item, epoch, gold and correct. All runs of a target are
     pooled. With --people or --doubt: does the network waver where people do?
     """
-    from sfumato.evaluate.cartography import data_map
-    from sfumato.evaluate.epoch_shifts import epoch_shifts
-    from sfumato.evaluate.human_doubt import HumanDoubt, doubt_correlations
-    from sfumato.evaluate.training_dynamics import (
+    from sfumato.evaluation.cartography import data_map
+    from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
+    from sfumato.evaluation.epoch_shifts import epoch_shifts
+    from sfumato.evaluation.training_dynamics import (
         AGREEMENT,
         BY_EPOCH,
         GOLD,
@@ -91,7 +91,7 @@ def command(
 
 def _regions(easy: float | None, hard: float | None, ambiguous: float | None, share: float | None) -> Regions:
     from sfumato.cli.options import given
-    from sfumato.evaluate.regions import Shares, Thresholds
+    from sfumato.evaluation.regions import Shares, Thresholds
 
     fixed = given({"easy": easy, "hard": hard, "variability": ambiguous})
     if share is None:
@@ -111,7 +111,7 @@ def _show(drawn: DataMap, how: str) -> None:
     """The picture, the darker the more items, and the regions."""
     import numpy as np
 
-    from sfumato.evaluate.regions import REGIONS
+    from sfumato.evaluation.regions import REGIONS
 
     span = max(float(drawn.variability.max()), 0.1)
     column = np.minimum((drawn.variability / span * WIDE).astype(np.int64), WIDE - 1)

@@ -12,10 +12,10 @@ from sfumato.cli.showing import bar, progress_bar, say_written
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-    from sfumato.plan.annotators import AnnotatorPlan, Enough
-    from sfumato.plan.budget import TradeOff
-    from sfumato.plan.costs import CostModel
-    from sfumato.plan.pilot import Pilot
+    from sfumato.planning.answers_per_item import AnnotatorPlan, Enough
+    from sfumato.planning.budget import TradeOff
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.pilot import Pilot
 
 SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
 BAR = 20
@@ -65,9 +65,9 @@ def command(
     """
     import numpy as np
 
-    from sfumato.plan.annotators import how_many
-    from sfumato.plan.budget import trade_off
-    from sfumato.plan.measures import measure_named
+    from sfumato.planning.answers_per_item import how_many
+    from sfumato.planning.budget import trade_off
+    from sfumato.planning.measures import measure_named
 
     check_not_negative("seed", seed)
     check_outputs(pilot or Path(), output=output)
@@ -93,7 +93,7 @@ def command(
 
 
 def _enough(target: float | None, share: float | None, probability: float) -> Enough | None:
-    from sfumato.plan.annotators import Enough
+    from sfumato.planning.answers_per_item import Enough
 
     if target is None and share is not None:
         raise _bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
@@ -101,7 +101,7 @@ def _enough(target: float | None, share: float | None, probability: float) -> En
 
 
 def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
-    from sfumato.plan.costs import CostModel
+    from sfumato.planning.costs import CostModel
 
     if seconds is None and wage is None:
         return None
@@ -113,7 +113,7 @@ def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
 
 def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | DirichletMixture:
     """What the plan rests on; the kind of table is told by its columns."""
-    from sfumato.plan.pilot import Pilot, dirichlet
+    from sfumato.planning.pilot import Pilot, dirichlet
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.files import read_rows

@@ -11,9 +11,9 @@ from sfumato.cli.options import PATH, NameList, check_not_negative, check_output
 from sfumato.cli.showing import drawing, say_written
 
 if TYPE_CHECKING:
-    from sfumato.plan.costs import CostModel
-    from sfumato.plan.evidence import Evidence, Votes
-    from sfumato.plan.similarities import Similarities
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.pilot_evidence import Evidence, Votes
+    from sfumato.planning.similarities import Similarities
     from sfumato.tables.annotations import Annotations
 
 USUAL_KINDS = ("choice", "top_two", "plausible", "tokens", "sliders")
@@ -82,13 +82,13 @@ def command(
     import numpy as np
 
     from sfumato.cli.plan_compare_tables import show_comparison, show_evidence, show_map
-    from sfumato.plan.comparing import check_size, compare
-    from sfumato.plan.evidence import Evidence, evidence_of
-    from sfumato.plan.exchange_rates import ExchangeRates
-    from sfumato.plan.exchange_runs import exchange_from_runs
-    from sfumato.plan.goals import goal_named
-    from sfumato.plan.utilities import utility_named
-    from sfumato.plan.value_map import value_map
+    from sfumato.planning.comparing import check_size, compare
+    from sfumato.planning.exchange_rates import ExchangeRates
+    from sfumato.planning.exchange_runs import exchange_from_runs
+    from sfumato.planning.goals import goal_named
+    from sfumato.planning.pilot_evidence import Evidence, evidence_of
+    from sfumato.planning.utilities import utility_named
+    from sfumato.planning.value_map import value_map
     from sfumato.tables.soft_labels import SoftLabels
 
     check_not_negative("seed", seed)
@@ -157,7 +157,7 @@ def command(
 
 
 def _costs(wage: float | None, fee: float | None, overhead: float | None) -> CostModel:
-    from sfumato.plan.costs import FEE, OVERHEAD, WAGE, CostModel
+    from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
 
     return CostModel(
         overhead=OVERHEAD if overhead is None else overhead,
@@ -206,14 +206,14 @@ def _votes(path: Path | None) -> Votes | None:
 
 
 def _similarities(path: Path | None) -> Similarities | None:
-    from sfumato.plan.similarities import Similarities
+    from sfumato.planning.similarities import Similarities
 
     return None if path is None else Similarities.of(_annotations(path))
 
 
 def _joined(evidence: Evidence, trained: dict[str, Any]) -> dict[str, Any]:
     """The rates of pilots and of runs, by kind."""
-    from sfumato.plan.exchange_rates import ExchangeRates
+    from sfumato.planning.exchange_rates import ExchangeRates
 
     kinds = dict.fromkeys((*evidence.rates, *trained))
     sources = (evidence.rates, trained)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from sfumato.plan.comparing import Compared, Comparison
-    from sfumato.plan.costs import CostModel
-    from sfumato.plan.evidence import Evidence
-    from sfumato.plan.exchange_rates import ExchangeRates
-    from sfumato.plan.goals import Goal
-    from sfumato.plan.value_map import ValueMap
+    from sfumato.planning.comparing import Compared, Comparison
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.exchange_rates import ExchangeRates
+    from sfumato.planning.goals import Goal
+    from sfumato.planning.pilot_evidence import Evidence
+    from sfumato.planning.value_map import ValueMap
 
 WIDTH = 100
 CELL = 11
@@ -77,7 +77,7 @@ def _show_values(rows: tuple[Compared, ...], comparison: Comparison, goal: Goal,
 
 def _show_rates(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates]) -> None:
     """The exchange rate of one answer and of the most compared, by every measure of the goal."""
-    from sfumato.plan.exchange_rates import in_words
+    from sfumato.planning.exchange_rates import in_words
 
     if kind not in measured:
         return
@@ -118,7 +118,7 @@ def _unsure(high: float, low: float) -> str:
 
 
 def _show_other_goals(comparison: Comparison, goal: Goal) -> None:
-    from sfumato.plan.goals import Goal as Goals
+    from sfumato.planning.goals import Goal as Goals
 
     click.echo("\nanother goal may have another answer")
     for other in Goals:

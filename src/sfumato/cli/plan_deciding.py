@@ -14,8 +14,8 @@ from sfumato.cli.plan_inputs import bad, budget_of, costs_of, deepened_of, pairs
 from sfumato.cli.showing import bar, printable, progress_bar, say_written
 
 if TYPE_CHECKING:
-    from sfumato.plan.annotators import Enough
-    from sfumato.plan.plan_file import Plan
+    from sfumato.planning.answers_per_item import Enough
+    from sfumato.planning.plan_file import Plan
 
 WIDE = 100
 BAR = 24
@@ -54,9 +54,9 @@ def run(
     import msgspec
     import numpy as np
 
-    from sfumato.plan.deciding import decide, made_now
-    from sfumato.plan.exchange_rates import ExchangeRates
-    from sfumato.plan.goals import goal_named
+    from sfumato.planning.deciding import decide, made_now
+    from sfumato.planning.exchange_rates import ExchangeRates
+    from sfumato.planning.goals import goal_named
 
     wanted = goal_named(goal)
     check_not_negative("seed", seed)
@@ -104,7 +104,7 @@ def show(plan: Plan, notes: list[str]) -> None:
 
     What is known of forms that were not chosen stands in the file alone.
     """
-    from sfumato.plan.worth import USUAL
+    from sfumato.planning.worth import USUAL
 
     click.echo(f"from {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
     for note in notes:
@@ -188,7 +188,7 @@ def _say(text: str, indent: str = "") -> None:
 
 
 def _enough(target: float | None, share: float | None, probability: float) -> Enough | None:
-    from sfumato.plan.annotators import Enough
+    from sfumato.planning.answers_per_item import Enough
 
     if target is None and share is not None:
         raise bad("found --share without --target", "an error that so many items shall not exceed", "add --target")

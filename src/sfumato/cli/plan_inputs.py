@@ -14,10 +14,10 @@ from sfumato.tables.errors import BadSetting, SfumatoError
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
     from sfumato.elicitation.study_check import Checked
-    from sfumato.plan.costs import CostModel
-    from sfumato.plan.deciding import Deepened
-    from sfumato.plan.pilot import Pilot
-    from sfumato.plan.plan_parts import Budget, PilotFile
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.deciding import Deepened
+    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.plan_parts import Budget, PilotFile
     from sfumato.tables.annotations import Annotations
 
 
@@ -67,7 +67,7 @@ def read_source(
 def pilot_of(path: Path, classes: Sequence[str] = ()) -> Source:
     """The pilot in a file; the kind of table is told by its columns. Answers may need to be told their `classes`."""
     from sfumato.cli.options import refuse_empty
-    from sfumato.plan.plan_parts import PilotFile
+    from sfumato.planning.plan_parts import PilotFile
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.files import read_rows
@@ -94,7 +94,7 @@ def costs_of(
     currency: str | None,
 ) -> tuple[CostModel, list[str]]:
     """The prices, and what is to be said about them: measured times, then the study's pay, then what options say."""
-    from sfumato.plan.costs import CostModel, measured_times
+    from sfumato.planning.costs import CostModel, measured_times
 
     given = {name: value for name, value in (("fee", fee), ("overhead", overhead)) if value is not None}
     study = checked.study if checked is not None else None
@@ -123,7 +123,7 @@ def costs_of(
 
 def budget_of(text: str | None, currency: str) -> Budget | None:
     """`500` or `500 USD` is money, `5000 answers` are answers."""
-    from sfumato.plan.plan_parts import Budget
+    from sfumato.planning.plan_parts import Budget
     from sfumato.tables.settings import above_0
 
     if text is None:
@@ -144,7 +144,7 @@ def deepened_of(path: Path | None) -> Deepened | None:
         return None
     import polars as pl
 
-    from sfumato.plan.deciding import Deepened
+    from sfumato.planning.deciding import Deepened
     from sfumato.tables.files import read_rows
 
     columns = read_rows(path).schema.names
@@ -181,8 +181,8 @@ def bad(found: str, expected: str, fix: str) -> BadSetting:
 def _of_table(table: Any) -> Source:
     """The pilot in a table, with the items in the order of its counts."""
     from sfumato.labeling.labelled import as_votes
-    from sfumato.plan.pilot import Pilot
-    from sfumato.plan.prior import check_counts
+    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.prior import check_counts
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
 
@@ -219,7 +219,7 @@ def _answers_so_far(checked: Checked, store: str | None) -> Annotations | None:
 
 def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> Source:
     """A prior as it is typed: `uniform`, or `dirichlet:0.5,...`."""
-    from sfumato.plan.pilot import dirichlet
+    from sfumato.planning.pilot import dirichlet
 
     name, _, given = prior.partition(":")
     try:

@@ -12,9 +12,9 @@ from sfumato.cli.plan_inputs import bad, costs_of, pairs, pilot_of
 from sfumato.cli.showing import bar, printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluate.regions import Region
-    from sfumato.plan.depth import Form
-    from sfumato.plan.deserving import Deserving, Mapped
+    from sfumato.evaluation.regions import Region
+    from sfumato.planning.depth import Form
+    from sfumato.planning.item_priority import Deserving, Mapped
 
 SHOWN = 10
 
@@ -50,9 +50,9 @@ def command(
     """
     import numpy as np
 
-    from sfumato.plan.deserving import deserving, deserving_of_map
-    from sfumato.plan.indices import index_named
-    from sfumato.plan.pilot import Pilot
+    from sfumato.planning.indices import index_named
+    from sfumato.planning.item_priority import deserving, deserving_of_map
+    from sfumato.planning.pilot import Pilot
 
     check_not_negative("seed", seed)
     if (answers is None) == (not runs):
@@ -85,9 +85,9 @@ def _forms(
     names: tuple[str, ...], goal: str, source: Any, seconds: tuple[str, ...], votes: tuple[str, ...]
 ) -> dict[str, Form]:
     """The forms with what an answer is worth and takes, known or given."""
-    from sfumato.plan.depth import Form
-    from sfumato.plan.goals import goal_named
-    from sfumato.plan.worth import worths_of
+    from sfumato.planning.depth import Form
+    from sfumato.planning.goals import goal_named
+    from sfumato.planning.worth import worths_of
 
     costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)
     for note in notes:
@@ -97,8 +97,8 @@ def _forms(
 
 
 def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:
-    from sfumato.evaluate.cartography import data_map
-    from sfumato.evaluate.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
+    from sfumato.evaluation.cartography import data_map
+    from sfumato.evaluation.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
     from sfumato.tables.soft_labels import SoftLabels
 
     if labels is None:
@@ -113,7 +113,7 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
 
 def _quota(given: tuple[str, ...] | None) -> dict[Region, int | None]:
     """`ambiguous=all,hard=all,easy=20`, items a class."""
-    from sfumato.evaluate.regions import REGIONS, Region
+    from sfumato.evaluation.regions import REGIONS, Region
     from sfumato.tables.errors import unknown
 
     result: dict[Region, int | None] = {}

@@ -13,8 +13,8 @@ from sfumato.cli.plan_inputs import bad, pilot_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from sfumato.plan.crowds import Crowd
-    from sfumato.plan.plan_file import Plan
+    from sfumato.planning.crowds import Crowd
+    from sfumato.planning.plan_file import Plan
 
 
 @click.command("rehearse")
@@ -36,8 +36,8 @@ def command(
     """
     import numpy as np
 
-    from sfumato.plan.plan_file import Plan as PlanFile
-    from sfumato.plan.rehearsing import rehearse
+    from sfumato.planning.plan_file import Plan as PlanFile
+    from sfumato.planning.rehearsing import rehearse
 
     check_not_negative("seed", seed)
     if annotators is not None:
@@ -74,8 +74,8 @@ def command(
 
 
 def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> Crowd:
-    from sfumato.plan.criteria import population
-    from sfumato.plan.crowds import DrawnCrowd
+    from sfumato.planning.criterion import population
+    from sfumato.planning.crowds import DrawnCrowd
 
     source = pilot_of(pilot)
     _check_classes(plan, source.classes)
@@ -87,7 +87,7 @@ def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator
 def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator) -> Crowd:
     from sfumato.cli.study_options import checked_study
     from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
-    from sfumato.plan.crowds import JUDGES, SimulatedCrowd
+    from sfumato.planning.crowds import JUDGES, SimulatedCrowd
     from sfumato.tables.soft_labels import SoftLabels
 
     assert study is not None

@@ -11,8 +11,8 @@ from sfumato.cli.options import PATH, NameList, check_not_negative, check_output
 from sfumato.cli.showing import drawing, say_written
 
 if TYPE_CHECKING:
-    from sfumato.plan.modal_label import ModalStop
-    from sfumato.plan.replay_curves import Replay
+    from sfumato.planning.modal_label import ModalStop
+    from sfumato.planning.replay_curves import Replay
 
 POLICY_LINES = """\b
   uniform        fewest answers first; the baseline, always replayed
@@ -55,10 +55,10 @@ def command(
 ) -> None:
     import numpy as np
 
-    from sfumato.plan.indices import Index, Lead, Uniform, index_named
-    from sfumato.plan.modal_label import stop_at_lead
-    from sfumato.plan.recorded import Recorded
-    from sfumato.plan.replay import replay
+    from sfumato.planning.indices import Index, Lead, Uniform, index_named
+    from sfumato.planning.modal_label import stop_at_lead
+    from sfumato.planning.recorded import Recorded
+    from sfumato.planning.replay import replay
 
     check_not_negative("seed", seed)
     check_outputs(answers, output=output)

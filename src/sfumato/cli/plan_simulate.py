@@ -12,7 +12,7 @@ from sfumato.cli.options import NameList, check_outputs, output_option
 from sfumato.cli.showing import drawing, say_written
 
 if TYPE_CHECKING:
-    from sfumato.plan.grids import Cell, Cells
+    from sfumato.planning.informativeness.simulation import Cell, Cells
 
 KIND_LINES = """\b
   soft           a share for every class
@@ -60,9 +60,9 @@ def command(
     processes: int,
     output: Path,
 ) -> None:
-    from sfumato.plan.grid_engines import engine_named
-    from sfumato.plan.grids import Grid
-    from sfumato.plan.kind_names import label_kind_named
+    from sfumato.planning.grid_engines import engine_named
+    from sfumato.planning.informativeness.kind_names import label_kind_named
+    from sfumato.planning.informativeness.simulation import Grid
 
     check_outputs(Path(), output=output)
     grid = Grid(

@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_
 from sfumato.cli.showing import say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluate.features import Features
+    from sfumato.evaluation.features import Features
     from sfumato.tables.scores import Scores
 
 
@@ -39,7 +39,7 @@ def command(
     """
     import numpy as np
 
-    from sfumato.evaluate.representation import Alike, Over, represent
+    from sfumato.evaluation.representation import Alike, Over, represent
     from sfumato.tables.annotations import Annotations
 
     check_not_negative("seed", seed)
@@ -56,7 +56,7 @@ def command(
 
 def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Path | None) -> Features:
     """The features of a file, or those taken out of a run."""
-    from sfumato.evaluate.features import Features
+    from sfumato.evaluation.features import Features
     from sfumato.tables.errors import BadSetting
 
     if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):

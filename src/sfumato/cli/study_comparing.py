@@ -14,7 +14,7 @@ from sfumato.cli.showing import printable, say_written
 from sfumato.tables.errors import BadSetting, CannotWrite, Where
 
 if TYPE_CHECKING:
-    from sfumato.plan.forms import FormScores
+    from sfumato.planning.form_comparison import FormScores
 
 NAME = 24
 PICTURES = (".svg", ".png")
@@ -46,7 +46,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
             fix="name the picture so",
             code="bad-setting",
         )
-    from sfumato.plan.forms import compare_forms
+    from sfumato.planning.form_comparison import compare_forms
     from sfumato.study import read_study
 
     asked = read_study(study)

@@ -37,7 +37,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     import numpy as np
     import pyarrow.parquet as pq
 
-    from sfumato.plan.deepening import deepened
+    from sfumato.planning.deepening import deepened
     from sfumato.study import read_study
     from sfumato.tables.annotations import Annotations
 

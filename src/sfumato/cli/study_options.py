@@ -54,14 +54,14 @@ def asked_as_planned(checked: Checked, plan: Path | None) -> tuple[Study, Sequen
 
     study, items = checked.study, checked.items
     if plan is not None:
-        from sfumato.plan.plan_file import Plan
-        from sfumato.web.planned import planned, planned_items
+        from sfumato.planning.plan_file import Plan
+        from sfumato.planning.study_from_plan import planned, planned_items
 
         what = Plan.read(plan)
         items = planned_items(study, what, items)
         study = planned(study, what)
     if study.people.assignment is Assignment.ADAPTIVE:
-        from sfumato.web.adaptive import rule_of
+        from sfumato.planning.adaptive_assignment import rule_of
 
         rule_of(study)
     return study, items

@@ -146,7 +146,7 @@ def _of_attack(folder: Path) -> str:
 
 def _of_plan(folder: Path) -> list[str]:
     from sfumato.cli.plan_deciding import decision
-    from sfumato.plan.plan_file import Plan
+    from sfumato.planning.plan_file import Plan
 
     forms = pl.read_csv(folder / "forms.csv", infer_schema_length=None).filter(pl.col("goal") == "distribution")
     said = []

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluate.comparing import Differences
-from sfumato.plan.plan_file import Plan
+from sfumato.evaluation.comparison import Differences
+from sfumato.planning.plan_file import Plan
 from sfumato.report.data import Columns, Source
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations

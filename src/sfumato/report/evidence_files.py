@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluate.comparing import Difference, Differences
+from sfumato.evaluation.comparison import Difference, Differences
 from sfumato.labeling.screening import set_aside_in
-from sfumato.plan.plan_file import Plan
+from sfumato.planning.plan_file import Plan
 from sfumato.report.data import Columns
 from sfumato.report.evidence import Evidence, Origin, Screened
 from sfumato.study import read_study, study_path

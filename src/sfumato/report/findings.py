@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.evaluate.comparing import Difference
-from sfumato.evaluate.strata import ROUNDING
+from sfumato.evaluation.comparison import Difference
+from sfumato.evaluation.strata import ROUNDING
 from sfumato.report.estimates import mean_of, share_of
 from sfumato.report.evidence import Evidence
 from sfumato.report.plan_page import decision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.plan.forms import TOTAL_VARIATION, FormScores
+from sfumato.planning.form_comparison import TOTAL_VARIATION, FormScores
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.evaluate.comparing import Difference, compare_runs, scores_over_seeds
-from sfumato.evaluate.conditions import CLEAN
-from sfumato.evaluate.measuring import Measured, measure_runs
-from sfumato.evaluate.metric import Metric
-from sfumato.evaluate.metrics import (
+from sfumato.evaluation.comparison import Difference, compare_runs, scores_over_seeds
+from sfumato.evaluation.conditions import CLEAN
+from sfumato.evaluation.metric import Metric
+from sfumato.evaluation.metrics import (
     AURC,
     ECE,
     Accuracy,
@@ -24,8 +23,9 @@ from sfumato.evaluate.metrics import (
     RMSCalibration,
     SecondBestAccuracy,
 )
-from sfumato.evaluate.run_folders import Trained, read_runs
-from sfumato.evaluate.strata import Agreement
+from sfumato.evaluation.run_folders import Trained, read_runs
+from sfumato.evaluation.run_scores import Measured, measure_runs
+from sfumato.evaluation.strata import Agreement
 from sfumato.report.evidence import Evidence
 from sfumato.report.trained_models import AGREE, DISAGREE, Models, control_among
 from sfumato.tables.bootstrap import FEWEST_DRAWS

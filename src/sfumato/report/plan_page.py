@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sfumato.plan.goals import Goal
-from sfumato.plan.plan_file import Adaptive, Plan
+from sfumato.planning.goals import Goal
+from sfumato.planning.plan_file import Adaptive, Plan
 from sfumato.report.blocks import Block, Commands, Fact, Facts, Points, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, Marked, curve, dots

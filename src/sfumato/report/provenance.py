@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sfumato.evaluate.run_folders import PREDICTIONS, RUN, UNFINISHED
+from sfumato.evaluation.run_folders import PREDICTIONS, RUN, UNFINISHED
 from sfumato.report.blocks import Block, Commands, Points, Prose
 from sfumato.report.evidence import Evidence
 from sfumato.report.listing import Column, Listing

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.evaluate.compared import Compared
-from sfumato.evaluate.comparing import Difference
-from sfumato.evaluate.measuring import Measured
-from sfumato.evaluate.pairing import compared_runs
-from sfumato.evaluate.run_folders import RUN, Trained
-from sfumato.evaluate.training_dynamics import RunFound, find_runs
+from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.comparison import Difference
+from sfumato.evaluation.pairing import compared_runs
+from sfumato.evaluation.run_folders import RUN, Trained
+from sfumato.evaluation.run_scores import Measured
+from sfumato.evaluation.training_dynamics import RunFound, find_runs
 from sfumato.report.evidence import Evidence
 from sfumato.tables.errors import SfumatoWarning
 from sfumato.tables.scores import RunScore

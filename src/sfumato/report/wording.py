@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.evaluate.comparing import Difference
+from sfumato.evaluation.comparison import Difference
 from sfumato.report.data import Source
 from sfumato.report.evidence import Evidence
 from sfumato.tables.scores import RunScore

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show
 from sfumato.tables.probabilities import check_probs
-from sfumato.training.targets.labels import Labels, VotedLabels
+from sfumato.training.target_labels import Labels, VotedLabels
 
 
 @runtime_checkable

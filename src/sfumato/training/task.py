@@ -15,7 +15,7 @@ from sfumato.training.mixing import Plain
 from sfumato.training.networks import Network
 from sfumato.training.random_streams import generator_of
 from sfumato.training.recipe import Recipe
-from sfumato.training.targets.labels import Labels
+from sfumato.training.target_labels import Labels
 from sfumato.training.training_set import Lesson
 
 

@@ -20,7 +20,7 @@ from sfumato.training.mixing.mixed import cross_entropies
 from sfumato.training.random_streams import Draws
 from sfumato.training.ranks import Ranks
 from sfumato.training.stacked_network import Stack
-from sfumato.training.targets.labels import FixedLabels
+from sfumato.training.target_labels import FixedLabels
 from sfumato.training.task import Task
 
 EVALUATED_AT_ONCE = 256

@@ -36,7 +36,7 @@ from sfumato.web.wire import Wire
 
 if TYPE_CHECKING:
     from sfumato.labeling.check_judge import RegionJudge
-    from sfumato.web.adaptive import AdaptiveGuide
+    from sfumato.planning.adaptive_assignment import AdaptiveGuide
 
 GARBAGE_AFTER = 20_000
 """New objects after which Python looks for garbage."""
@@ -94,7 +94,7 @@ def _guide(study: Study) -> AdaptiveGuide | None:
     if study.people.assignment is not Assignment.ADAPTIVE:
         return None
     # NumPy and the planning are loaded for such studies alone.
-    from sfumato.web.adaptive import AdaptiveGuide
+    from sfumato.planning.adaptive_assignment import AdaptiveGuide
 
     return AdaptiveGuide(study)
 

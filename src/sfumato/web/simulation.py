@@ -21,7 +21,7 @@ import numpy as np
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.simulated_annotator import Annotator, Asked, Response, Truth, number_of
-from sfumato.plan.costs import DEFAULT_TIMES
+from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, show

@@ -29,7 +29,7 @@ from sfumato.web.keys import keys_for
 from sfumato.web.language import Texts, texts_in
 
 if TYPE_CHECKING:
-    from sfumato.web.adaptive import AdaptiveGuide
+    from sfumato.planning.adaptive_assignment import AdaptiveGuide
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Raw HTML stays text: whatever a study file says, a page of ours shows it and runs none of it.

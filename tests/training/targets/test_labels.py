@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.tables.errors import BadProbabilities
-from sfumato.training.targets.labels import FixedLabels, PooledLabels, VotedLabels
+from sfumato.training.target_labels import FixedLabels, PooledLabels, VotedLabels
 
 LAST = float(np.nextafter(1.0, 0.0))
 LAST_SINGLE = float(np.nextafter(np.float32(1), np.float32(0)))

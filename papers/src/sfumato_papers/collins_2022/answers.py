@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.evaluate.compared import Compared, compare
+from sfumato.evaluation.compared import Compared, compare
 from sfumato.importers import Cifar10S
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, TopTwoClamp

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 
-from sfumato.evaluate.compared import Compared
+from sfumato.evaluation.compared import Compared
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp, TopTwoUniform
 from sfumato.report.chart import Chart

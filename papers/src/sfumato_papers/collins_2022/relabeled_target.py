@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.training.item_join import digest_of
+from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
-from sfumato.training.targets.labels import FixedLabels, PooledLabels
 from sfumato.training.training_set import Lesson, one_hot
 
 

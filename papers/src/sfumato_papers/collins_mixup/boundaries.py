@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluate.paired_tests import t_interval
+from sfumato.evaluation.paired_tests import t_interval
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve
 from sfumato.training.mixing import Curve, CurveFit

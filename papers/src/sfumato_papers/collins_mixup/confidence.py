@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.evaluate.rank_correlation import spearman
+from sfumato.evaluation.rank_correlation import spearman
 from sfumato.report.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS

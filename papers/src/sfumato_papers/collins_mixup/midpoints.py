@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.evaluate.paired_tests import t_interval
+from sfumato.evaluation.paired_tests import t_interval
 from sfumato.report.charts import Field, bars
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.columns import check_columns, numbers

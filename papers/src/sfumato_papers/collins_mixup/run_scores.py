@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluate import read_runs
-from sfumato.evaluate.measuring import measure_runs
-from sfumato.evaluate.metric import Metric
-from sfumato.evaluate.metrics import CrossEntropy, RMSCalibration
-from sfumato.evaluate.run_folders import Trained
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.metric import Metric
+from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
+from sfumato.evaluation.run_folders import Trained
+from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacking import Attacking
 from sfumato.training.attacks import attack_named

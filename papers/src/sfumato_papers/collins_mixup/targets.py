@@ -10,8 +10,8 @@ from jaxtyping import Float
 
 from sfumato.training.item_join import digest_of
 from sfumato.training.mixing import HumanMixtures, Smoothing
+from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
-from sfumato.training.targets.labels import FixedLabels, PooledLabels
 from sfumato.training.training_set import Lesson, one_hot
 
 SHUFFLE = 2023

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.evaluate import read_runs
-from sfumato.evaluate.metrics import AccuracyOriginal, CrossEntropy
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
 from sfumato.report.charts import Field, curve
 from sfumato.training.attacking import Attacking
 from sfumato.training.attacks import Attack, attack_named

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluate.compared import compare
-from sfumato.evaluate.metric import mean_over_items
+from sfumato.evaluation.compared import compare
+from sfumato.evaluation.metric import mean_over_items
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, dots
 from sfumato.tables.bootstrap import Resampling

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluate import read_runs
-from sfumato.evaluate.metrics import (
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.metrics import (
     Accuracy,
     AccuracyOriginal,
     ConfidenceWhenRight,

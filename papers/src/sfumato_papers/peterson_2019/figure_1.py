@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluate.compared import Compared, compare
+from sfumato.evaluation.compared import Compared, compare
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, scatter
 from sfumato_papers.estimate import Estimate

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.evaluate import read_runs
-from sfumato.evaluate.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field
 from sfumato.training.dealing import carry_out_work

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.evaluate import read_runs
-from sfumato.evaluate.metrics import (
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.metrics import (
     JSD,
     Accuracy,
     ConfidenceWhenRight,

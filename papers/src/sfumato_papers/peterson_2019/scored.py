@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sfumato.evaluate.measuring import Measured, measure_runs
-from sfumato.evaluate.metric import Metric
-from sfumato.evaluate.run_folders import Trained
+from sfumato.evaluation.metric import Metric
+from sfumato.evaluation.run_folders import Trained
+from sfumato.evaluation.run_scores import Measured, measure_runs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import PRETRAINED, RunKey

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.evaluate import read_runs
-from sfumato.evaluate.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.evaluate.run_folders import Trained
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
+from sfumato.evaluation.run_folders import Trained
 from sfumato.training.conditions import in_a_path
 from sfumato.training.dealing import carry_out_work
 from sfumato.training.ready_runs import ReadyRuns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluate.human_doubt import AXES, HumanDoubt, doubt_correlations
+from sfumato.evaluation.doubt_correlation import AXES, HumanDoubt, doubt_correlations
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, bars
 from sfumato_papers.estimate import Estimate

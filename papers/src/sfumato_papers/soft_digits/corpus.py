@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluate import measure_runs, read_runs
-from sfumato.evaluate.duplicates import find_duplicates
-from sfumato.evaluate.metrics import Accuracy
+from sfumato.evaluation import measure_runs, read_runs
+from sfumato.evaluation.duplicates import find_duplicates
+from sfumato.evaluation.metrics import Accuracy
 from sfumato.report.charts import Field, curve
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL

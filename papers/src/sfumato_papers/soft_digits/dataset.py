@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.evaluate.rank_correlation import spearman
+from sfumato.evaluation.rank_correlation import spearman
 from sfumato.report.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.estimate import Estimate

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.evaluate.cartography import DataMap, data_map
-from sfumato.evaluate.epoch_shifts import jensen_shannon
-from sfumato.evaluate.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs
+from sfumato.evaluation.cartography import DataMap, data_map
+from sfumato.evaluation.epoch_shifts import jensen_shannon
+from sfumato.evaluation.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs
 from sfumato.tables.files import read_rows
 from sfumato.tables.probabilities import classes_of, probs_of
 from sfumato.tables.soft_labels import SoftLabels

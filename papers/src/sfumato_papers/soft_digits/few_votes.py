@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluate import Given, Trained, measure_runs, read_runs
-from sfumato.evaluate.metrics import KLDivergence
+from sfumato.evaluation import Given, Trained, measure_runs, read_runs
+from sfumato.evaluation.metrics import KLDivergence
 from sfumato.report.charts import Field, dots
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels

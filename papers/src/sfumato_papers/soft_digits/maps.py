@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Bool
 
-from sfumato.evaluate.cartography import DataMap
-from sfumato.evaluate.regions import REGIONS, Region
+from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.regions import REGIONS, Region
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve, shaded
 from sfumato_papers.estimate import Estimate

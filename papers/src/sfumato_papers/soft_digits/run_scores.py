@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.evaluate import Given, Measured, measure_runs
-from sfumato.evaluate.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
+from sfumato.evaluation import Given, Measured, measure_runs
+from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.tables.scores import ALL
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.rerun import Rerun

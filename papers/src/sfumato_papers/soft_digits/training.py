@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluate import Trained, read_runs
+from sfumato.evaluation import Trained, read_runs
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs

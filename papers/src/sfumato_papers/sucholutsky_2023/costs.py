@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from sfumato.plan.grids import Cell
-from sfumato.plan.utilities import UTILITIES, Utility, subjective_loss
+from sfumato.planning.informativeness.simulation import Cell
+from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate

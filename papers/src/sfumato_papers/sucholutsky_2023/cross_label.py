@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.evaluate.metrics import Accuracy, CrossEntropy
+from sfumato.evaluation.metrics import Accuracy, CrossEntropy
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve
 from sfumato.tables.doubt import entropy

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import pearsonr
 
-from sfumato.plan.dimensionality import component_rho, judged_rho
-from sfumato.plan.grids import Cell
-from sfumato.plan.kinds import Soft
-from sfumato.plan.latent import World
+from sfumato.planning.informativeness.dimensionality import component_rho, judged_rho
+from sfumato.planning.informativeness.kinds import Soft
+from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.simulation import Cell
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve, heat_map, scatter
 from sfumato.tables.bootstrap import Interval

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.plan.comparing import BETA
-from sfumato.plan.grids import Cell
-from sfumato.plan.utilities import UTILITIES, Utility, subjective_loss
-from sfumato.plan.value_map import MapCell
+from sfumato.planning.comparing import BETA
+from sfumato.planning.informativeness.simulation import Cell
+from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
+from sfumato.planning.value_map import MapCell
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve, heat_map, scatter
 from sfumato.report.charts.scatter import correlation

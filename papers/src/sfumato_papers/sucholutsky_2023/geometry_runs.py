@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.special import stdtrit
 
-from sfumato.plan.costs import CostModel
-from sfumato.plan.dimensionality import judged_rho, sparsity_curve
-from sfumato.plan.grids import Cell, Cells, Grid
-from sfumato.plan.kinds import Hard, Soft, Sparse
-from sfumato.plan.latent import World
-from sfumato.plan.value_map import ValueMap, value_map
+from sfumato.planning.costs import CostModel
+from sfumato.planning.informativeness.dimensionality import judged_rho, sparsity_curve
+from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse
+from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.simulation import Cell, Cells, Grid
+from sfumato.planning.value_map import ValueMap, value_map
 from sfumato.report.data import Columns, as_columns
 from sfumato.tables.errors import BadTable, Where
 from sfumato.tables.files import read_rows

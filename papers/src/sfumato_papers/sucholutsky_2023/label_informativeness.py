@@ -12,10 +12,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.transform import Temper
-from sfumato.plan.embedding import recovery
-from sfumato.plan.gnmds import Gnmds
-from sfumato.plan.noise import flip_rate
-from sfumato.plan.orders import Orders
+from sfumato.planning.informativeness.embedding import recovery
+from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.noise import flip_rate
+from sfumato.planning.informativeness.rank_orders import Orders
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, scatter
 from sfumato.tables.doubt import entropy

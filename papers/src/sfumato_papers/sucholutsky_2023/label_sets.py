@@ -19,7 +19,7 @@ from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
 
 if TYPE_CHECKING:
-    from sfumato.training.targets.labels import FixedLabels
+    from sfumato.training.target_labels import FixedLabels
     from sfumato.training.training_set import Lesson
 
 HARD, S_HARD, H, S_DENSE = "CIFAR-10", "CIFAR-10S+hard", "CIFAR-10H", "CIFAR-10S+dense"
@@ -137,6 +137,6 @@ class LabelSet:
     name: ClassVar[str] = "label-set"
 
     def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
-        from sfumato.training.targets.labels import FixedLabels
+        from sfumato.training.target_labels import FixedLabels
 
         return FixedLabels.of(self.table.of(lesson.items))

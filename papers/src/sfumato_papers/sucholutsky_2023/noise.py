@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Int
 from scipy.spatial.distance import cdist
 
-from sfumato.plan.embedding import recovery
-from sfumato.plan.gnmds import Gnmds
-from sfumato.plan.kinds import Soft
-from sfumato.plan.latent import World
-from sfumato.plan.noise import ChannelCapacity, NoiseModel, TrueTriplets
-from sfumato.plan.orders import Orders
+from sfumato.planning.informativeness.embedding import recovery
+from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.kinds import Soft
+from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.noise import ChannelCapacity, NoiseModel, TrueTriplets
+from sfumato.planning.informativeness.rank_orders import Orders
 from sfumato.report.charts import Field, curve
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
@@ -148,7 +148,7 @@ def _mean(values: list[float]) -> Estimate:
 
 
 def _band(values: list[float]) -> tuple[float, float, float]:
-    from sfumato.evaluate.paired_tests import t_interval
+    from sfumato.evaluation.paired_tests import t_interval
 
     found = t_interval(np.array(values), 0.95)
     return float(np.mean(values)), found.low, found.high

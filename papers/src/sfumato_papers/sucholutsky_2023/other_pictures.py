@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sfumato.evaluate import Trained, read_runs
-from sfumato.evaluate.metrics import CrossEntropy
+from sfumato.evaluation import Trained, read_runs
+from sfumato.evaluation.metrics import CrossEntropy
 from sfumato.importers.importer import CIFAR_10
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, dots

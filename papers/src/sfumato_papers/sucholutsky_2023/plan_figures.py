@@ -22,7 +22,7 @@ def command(n_items: int, n_classes: int, cells: Path | None, seed: int, output:
     What soft and hard labels recover of the geometry of items, over items, classes and dimensions; what noise and fewer
     classes lose; and when soft labels are worth their price, for the same items and for the same money.
     """
-    from sfumato.plan.comparing import check_size
+    from sfumato.planning.comparing import check_size
     from sfumato.tables.files import check_place
     from sfumato_papers.sucholutsky_2023.geometry_page import geometry_page
     from sfumato_papers.sucholutsky_2023.geometry_runs import geometry_runs, read_cells

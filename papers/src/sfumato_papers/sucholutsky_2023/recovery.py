@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.evaluate.rank_correlation import spearman
-from sfumato.plan.grids import Cell
+from sfumato.evaluation.rank_correlation import spearman
+from sfumato.planning.informativeness.simulation import Cell
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate

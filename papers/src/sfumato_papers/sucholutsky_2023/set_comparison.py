@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sfumato.evaluate import Trained
-from sfumato.evaluate.measuring import measure_runs
-from sfumato.evaluate.metric import Metric
+from sfumato.evaluation import Trained
+from sfumato.evaluation.metric import Metric
+from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Statement

@@ -12,10 +12,10 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float
 
-from sfumato.evaluate.ceilings import leave_one_out
-from sfumato.evaluate.judgments import Ratings
-from sfumato.evaluate.rank_correlation import RankCorrelation, rank_correlation
-from sfumato.evaluate.representation import Alike, alike
+from sfumato.evaluation.ceilings import leave_one_out
+from sfumato.evaluation.judgments import Ratings
+from sfumato.evaluation.rank_correlation import RankCorrelation, rank_correlation
+from sfumato.evaluation.representation import Alike, alike
 from sfumato.report.charts import Field, dots
 from sfumato.tables.inputs import Inputs
 from sfumato_papers.estimate import Estimate

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import sfumato
-from sfumato.plan.gnmds import Gnmds
-from sfumato.plan.grids import Cell, Cells, Grid
-from sfumato.plan.kinds import Hard, Soft, Sparse
+from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse
+from sfumato.planning.informativeness.simulation import Cell, Cells, Grid
 from sfumato.tables.files import read_rows
 from sfumato.tables.records import rows_of
 from sfumato_papers.rerun import Rerun

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluate import Trained
-from sfumato.evaluate.measuring import measure_runs
-from sfumato.evaluate.metrics import CrossEntropy
+from sfumato.evaluation import Trained
+from sfumato.evaluation.metrics import CrossEntropy
+from sfumato.evaluation.run_scores import measure_runs
 from sfumato.report.charts import Field, dots
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels

@@ -8,14 +8,14 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.plan.dimensionality import component_rho
-from sfumato.plan.embedding import recovery
-from sfumato.plan.gnmds import Gnmds
-from sfumato.plan.grid_engines import in_order
-from sfumato.plan.kinds import Hard, Soft, Sparse, TopClass
-from sfumato.plan.latent import World
-from sfumato.plan.orders import Orders
-from sfumato.plan.utilities import UTILITIES, Utility, subjective_loss
+from sfumato.planning.grid_engines import in_order
+from sfumato.planning.informativeness.dimensionality import component_rho
+from sfumato.planning.informativeness.embedding import recovery
+from sfumato.planning.informativeness.gnmds import Gnmds
+from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse, TopClass
+from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve
 from sfumato_papers.estimate import Estimate

@@ -6,15 +6,15 @@ from itertools import product
 
 import numpy as np
 
-from sfumato.plan.informativeness import (
+from sfumato.planning.informativeness.informativeness import (
     hard_triplets,
     information_ratio,
     informativeness_of,
     possible_triplets,
     soft_triplets,
 )
-from sfumato.plan.kinds import Hard, Soft
-from sfumato.plan.latent import World
+from sfumato.planning.informativeness.kinds import Hard, Soft
+from sfumato.planning.informativeness.latent_world import World
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate

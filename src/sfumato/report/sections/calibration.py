@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluate.compared import Compared
-from sfumato.evaluate.reliability import Reliability
-from sfumato.evaluate.reliability import reliability as table_of
-from sfumato.evaluate.risk_coverage import risk_coverage
+from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.reliability import Reliability
+from sfumato.evaluation.reliability import reliability as table_of
+from sfumato.evaluation.risk_coverage import risk_coverage
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve, reliability

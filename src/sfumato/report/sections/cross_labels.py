@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from sfumato.evaluate.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
-from sfumato.evaluate.measuring import Measured
-from sfumato.evaluate.mode_shift import Shift, mode_shift
+from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
+from sfumato.evaluation.mode_shift import Shift, mode_shift
+from sfumato.evaluation.run_scores import Measured
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.charts import Field, heat_map
 from sfumato.report.data import Source

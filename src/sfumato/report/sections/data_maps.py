@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.evaluate.cartography import DataMap, data_map
-from sfumato.evaluate.human_doubt import HumanDoubt, doubt_correlations
-from sfumato.evaluate.regions import REGIONS
-from sfumato.evaluate.training_dynamics import DYNAMICS, TrainingDynamics
+from sfumato.evaluation.cartography import DataMap, data_map
+from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
+from sfumato.evaluation.regions import REGIONS
+from sfumato.evaluation.training_dynamics import DYNAMICS, TrainingDynamics
 from sfumato.report.blocks import Points, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, shaded

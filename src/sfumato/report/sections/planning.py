@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sfumato.plan.plan_file import Plan
+from sfumato.planning.plan_file import Plan
 from sfumato.report.blocks import Block, Points, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, Marked, curve

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.evaluate.duplicates import Duplicates, find_duplicates
+from sfumato.evaluation.duplicates import Duplicates, find_duplicates
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.data import Columns, as_columns
 from sfumato.report.estimates import share_of

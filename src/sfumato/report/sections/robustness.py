@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from sfumato.evaluate.comparing import Difference
-from sfumato.evaluate.conditions import CLEAN, order_of
+from sfumato.evaluation.comparison import Difference
+from sfumato.evaluation.conditions import CLEAN, order_of
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, curve

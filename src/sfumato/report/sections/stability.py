@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluate.epoch_shifts import epoch_shifts
-from sfumato.evaluate.paired_tests import t_interval
-from sfumato.evaluate.training_dynamics import BY_EPOCH
+from sfumato.evaluation.epoch_shifts import epoch_shifts
+from sfumato.evaluation.paired_tests import t_interval
+from sfumato.evaluation.training_dynamics import BY_EPOCH
 from sfumato.report.blocks import Prose
 from sfumato.report.charts import Field, curve
 from sfumato.report.data import Source

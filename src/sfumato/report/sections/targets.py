@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sfumato.evaluate.comparing import Difference
+from sfumato.evaluation.comparison import Difference
 from sfumato.report.blocks import Block, Prose
 from sfumato.report.chart import Chart
 from sfumato.report.charts import Field, intervals

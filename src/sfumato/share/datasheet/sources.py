@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluate.duplicates import Duplicates, find_duplicates
+from sfumato.evaluation.duplicates import Duplicates, find_duplicates
 from sfumato.labeling.agreement import Agreement, agreement
 from sfumato.labeling.screening import set_aside_in
 from sfumato.share.folder import sha256_of

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from sfumato.training.crowds.head import Crowd, CrowdHead, gather
-from sfumato.training.targets.labels import PooledLabels
+from sfumato.training.target_labels import PooledLabels
 from sfumato.training.training_set import Lesson, Pool
 
 

@@ -14,7 +14,7 @@ from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.settings import between_0_and_1
 from sfumato.training.mixing.blends import Blend, blends_of
 from sfumato.training.mixing.judgments import Judgments
-from sfumato.training.targets.labels import FixedLabels, PooledLabels
+from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.training_set import one_hot
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.tables.errors import BadSetting
-from sfumato.training.targets.labels import PooledLabels
+from sfumato.training.target_labels import PooledLabels
 from sfumato.training.training_set import Lesson
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sfumato.tables.doubt import entropy
 from sfumato.tables.settings import one_of
-from sfumato.training.targets.labels import FixedLabels
+from sfumato.training.target_labels import FixedLabels
 from sfumato.training.training_set import Lesson, one_hot
 
 Level = Literal["item", "mean"]

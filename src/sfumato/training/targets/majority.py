@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.grouping import majority_of
-from sfumato.training.targets.labels import FixedLabels
 from sfumato.training.training_set import Lesson, one_hot
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.tables.settings import one_of
+from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.grouping import WAYS, By, classes_by
-from sfumato.training.targets.labels import FixedLabels
 from sfumato.training.training_set import Lesson
 
 

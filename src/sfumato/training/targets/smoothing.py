@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.tables.settings import share
-from sfumato.training.targets.labels import FixedLabels
+from sfumato.training.target_labels import FixedLabels
 from sfumato.training.training_set import Lesson, one_hot
 
 

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sfumato.training.targets.labels import Labels
+from sfumato.training.target_labels import Labels
 from sfumato.training.training_set import Lesson
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.tables.settings import above_0
-from sfumato.training.targets.labels import FixedLabels
+from sfumato.training.target_labels import FixedLabels
 from sfumato.training.training_set import Lesson
 
 

@@ -1,0 +1,277 @@
+"""Comparing: one target against another, paired by seed and by item."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.evaluation.metric import Better
+from sfumato.evaluation.paired_tests import (
+    both_interval,
+    corrected,
+    d_z,
+    items_interval,
+    paired_t,
+    probability_of_improvement,
+    t_interval,
+    wilcoxon,
+)
+from sfumato.evaluation.run_scores import Figures, Measured
+from sfumato.tables.bootstrap import Interval
+from sfumato.tables.errors import BadTable, SfumatoWarning, listing, unknown
+from sfumato.tables.records import columns_of
+from sfumato.tables.scores import RunScore, RunScores
+from sfumato.tables.settings import one_of
+from sfumato.tables.table import Table
+
+FAMILIES = ("metric", "table")
+"""What is corrected together: the comparisons of each metric, or all there are."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One metric under one condition: `target` less `baseline`, the mean over seeds that both have.
+
+    `low` and `high` are about another training (t over seeds), `items_*` about other items, `both_*` about both.
+    `p` is that of the paired t, `p_corrected` the same for as many comparisons as were made at once. `p_wilcoxon` is
+    NaN where so few seeds cannot reach the level, which `wilcoxon` then says. `verdict` is better, worse, differs, or
+    empty where nothing is shown.
+    """
+
+    target: str
+    baseline: str
+    network: str
+    n_seeds: int
+    metric: str
+    condition: str
+    value: float
+    baseline_value: float
+    difference: float
+    low: float
+    high: float
+    n_items: int
+    covers: str
+    items_low: float
+    items_high: float
+    items_covers: str
+    both_low: float
+    both_high: float
+    both_covers: str
+    p: float
+    p_corrected: float
+    correction: str
+    p_wilcoxon: float
+    wilcoxon: str
+    d_z: float
+    probability_of_improvement: float
+    verdict: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Differences(Table):
+    """One row a target, network, metric and condition."""
+
+    differences: tuple[Difference, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.differences[start:stop], Difference)
+
+    def __len__(self) -> int:
+        return len(self.differences)
+
+
+def scores_over_seeds(measured: Measured) -> RunScores:
+    """The mean over seeds of every metric, with an interval for another training and one for other items."""
+    scores = []
+    for figures in measured.figures:
+        if figures.missing:
+            over_seeds = over_items = Interval(np.nan, np.nan, f"none: {figures.missing}")
+        else:
+            over_seeds = t_interval(figures.values, measured.level)
+            over_items = _over_items(figures, measured)
+        scores.append(
+            RunScore(
+                target=figures.target,
+                network=figures.network,
+                n_seeds=len(figures.seeds),
+                metric=figures.metric.name,
+                condition=figures.condition,
+                value=float(figures.values.mean()),
+                low=over_seeds.low,
+                high=over_seeds.high,
+                n_items=figures.n_items,
+                floor=figures.floor,
+                covers=over_seeds.kind,
+                items_low=over_items.low,
+                items_high=over_items.high,
+                items_covers=over_items.kind,
+            )
+        )
+    return RunScores(tuple(scores))
+
+
+def _over_items(figures: Figures, measured: Measured) -> Interval:
+    """The interval for other items: of the mean's own draws; where there is one seed, or draws say less than the
+    metric does, the mean of the seeds' intervals."""
+    if figures.is_exact and len(figures.seeds) > 1:
+        return items_interval(figures.drawn, measured.level, measured.over)
+    why = next((each.kind for each in figures.intervals if np.isnan(each.low)), None)
+    if why is not None:
+        return Interval(np.nan, np.nan, why)
+    low, high = (float(np.mean([getattr(each, end) for each in figures.intervals])) for end in ("low", "high"))
+    mean = "mean of the seeds' intervals: " if len(figures.seeds) > 1 else ""
+    return Interval(low, high, f"other items, these trainings: {mean}{figures.intervals[0].kind}")
+
+
+def compare_runs(
+    measured: Measured,
+    *,
+    baseline: str,
+    correction: str = "holm",
+    family: str = "metric",
+    rng: np.random.Generator | None = None,
+) -> Differences:
+    """Every target against `baseline`, network by network and condition by condition.
+
+    `family` says what is corrected together: the comparisons of one `metric` (targets, networks, conditions and
+    strata), or all of the `table`, for who looks through all metrics for one that shows something.
+    """
+    one_of("family", family, FAMILIES)
+    if baseline not in measured.targets:
+        raise unknown("target", baseline, measured.targets, fix="name the target the others are compared with")
+    if len(measured.targets) < 2:
+        raise BadTable(
+            f"found no target beside {baseline}",
+            expected="at least two targets",
+            fix="train another one, or leave --baseline out",
+            code="nothing-to-compare",
+        )
+    pairs = []
+    alone: dict[str, None] = {}
+    for figures in measured.figures:
+        if figures.target == baseline:
+            continue
+        other = measured.of(baseline, figures.network, figures.metric.name, figures.condition)
+        if other is None:
+            under = f" under {figures.shift}" if figures.shift else ""
+            alone[f"{figures.network}: {figures.target} has no {baseline} to be compared with{under}"] = None
+        else:
+            pairs.append((figures, other))
+    for sentence in alone:
+        _warn(sentence)
+    _warn_of_unpaired(pairs)
+    rng = np.random.default_rng(0) if rng is None else rng
+    found = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in pairs]
+    return Differences(tuple(with_correction(found, measured, correction=correction, family=family)))
+
+
+def difference_of(
+    one: Figures, other: Figures, *, level: float, over: str, rng: np.random.Generator, correction: str = "none"
+) -> Difference:
+    """`one` less `other`, of the seeds that both have; an error where they have none in common."""
+    seeds = [seed for seed in one.seeds if seed in other.seeds]
+    if not seeds:
+        raise BadTable(
+            f"found seeds {listing([str(s) for s in one.seeds])} of {one.target} and "
+            f"{listing([str(s) for s in other.seeds])} of {other.target}",
+            expected="the same seeds on both sides: only they began alike",
+            fix="train both targets with the same seeds, in one grid",
+            code="unpaired-seeds",
+        )
+    mine, theirs = ([figures.seeds.index(seed) for seed in seeds] for figures in (one, other))
+    values, base = one.values[mine], other.values[theirs]
+    with np.errstate(invalid="ignore"):
+        apart, drawn = values - base, one.drawn[mine] - other.drawn[theirs]
+    if one.missing:
+        none = Interval(np.nan, np.nan, f"none: {one.missing}")
+        over_seeds, over_items, over_both = none, none, none
+    else:
+        over_seeds = t_interval(apart, level)
+        over_items = items_interval(drawn, level, over)
+        over_both = both_interval(drawn, level, over, rng)
+    tested, signed = paired_t(apart), wilcoxon(apart, round(1 - level, 12))
+    better = one.metric.better
+    improved = (
+        float("nan")
+        if better is Better.NEITHER
+        else probability_of_improvement(values, base, high_is_better=better is Better.HIGH)
+    )
+    return Difference(
+        target=one.target,
+        baseline=other.target,
+        network=one.network,
+        n_seeds=len(seeds),
+        metric=one.metric.name,
+        condition=one.condition,
+        value=float(values.mean()),
+        baseline_value=float(base.mean()),
+        difference=float(apart.mean()),
+        low=over_seeds.low,
+        high=over_seeds.high,
+        n_items=one.n_items,
+        covers=over_seeds.kind,
+        items_low=over_items.low,
+        items_high=over_items.high,
+        items_covers=over_items.kind,
+        both_low=over_both.low,
+        both_high=over_both.high,
+        both_covers=over_both.kind,
+        p=tested.p,
+        p_corrected=tested.p,
+        correction=correction,
+        p_wilcoxon=signed.p,
+        wilcoxon=signed.note,
+        d_z=d_z(apart),
+        probability_of_improvement=improved,
+        verdict="",
+    )
+
+
+def with_correction(
+    differences: Sequence[Difference], measured: Measured, *, correction: str, family: str
+) -> list[Difference]:
+    """The same with p values corrected within each family, and what is then shown at the level."""
+    better = {figures.metric.name: figures.metric.better for figures in measured.figures}
+    families: dict[str, list[int]] = {}
+    for i, each in enumerate(differences):
+        families.setdefault(each.metric if family == "metric" else "", []).append(i)
+    found = list(differences)
+    for members in families.values():
+        raised = corrected([differences[i].p for i in members], correction)
+        n_looked_at = sum(not np.isnan(differences[i].p) for i in members)
+        how = "none" if correction == "none" else f"{correction} over {n_looked_at}"
+        for i, p in zip(members, raised, strict=True):
+            shown = p < 1 - measured.level + 1e-12
+            verdict = _verdict(differences[i].difference, better[differences[i].metric]) if shown else ""
+            found[i] = replace(differences[i], p_corrected=p, correction=how, verdict=verdict)
+    return found
+
+
+def _verdict(difference: float, better: Better) -> str:
+    if better is Better.NEITHER:
+        return "differs"
+    return "better" if (difference > 0) == (better is Better.HIGH) else "worse"
+
+
+def _warn_of_unpaired(pairs: Sequence[tuple[Figures, Figures]]) -> None:
+    """Seeds that one side has and the other has not: they cannot be compared."""
+    said = set()
+    for one, other in pairs:
+        odd = sorted(set(one.seeds) ^ set(other.seeds))
+        key = (one.target, one.network, *odd)
+        if odd and key not in said and set(one.seeds) & set(other.seeds):
+            said.add(key)
+            _warn(
+                f"{one.target} and {other.target} ({one.network or 'no network named'}): "
+                f"seeds {listing([str(seed) for seed in odd])} have no counterpart and are left out of the comparison"
+            )
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SfumatoWarning, stacklevel=3)

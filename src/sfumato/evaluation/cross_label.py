@@ -1,0 +1,129 @@
+"""Cross-label: trained on each kind of label, scored against each kind of label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float
+
+from sfumato.evaluation.comparison import scores_over_seeds
+from sfumato.evaluation.metric import Metric
+from sfumato.evaluation.run_folders import Trained
+from sfumato.evaluation.run_scores import Measured, Progress, measure_runs
+from sfumato.labeling.transform import ClassMeans
+from sfumato.tables.errors import unknown
+from sfumato.tables.records import columns_of
+from sfumato.tables.scores import RunScore
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import Table
+
+PEOPLE, ORIGINAL, MAJORITY, CLASS_LEVEL = "people", "original", "majority", "class-level"
+KINDS = (ORIGINAL, MAJORITY, PEOPLE, CLASS_LEVEL)
+
+
+@dataclass(frozen=True)
+class CrossScore(RunScore):
+    """A score over seeds of `target`, `against` one kind of label."""
+
+    against: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CrossLabel(Table):
+    """One row a target, network, kind of label, metric and condition."""
+
+    scores: tuple[CrossScore, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns = columns_of(self.scores[start:stop], CrossScore)
+        return columns.select(["target", "network", "against", *_AFTER])
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+_AFTER = [field.name for field in fields(CrossScore) if field.name not in ("target", "network", "against")]
+
+
+def kinds_of_labels(people: SoftLabels, original: SoftLabels | None = None) -> dict[str, SoftLabels]:
+    """People's labels, what is made of them, and the original ones where they are given.
+
+    `majority` is people's first choice (ties shared), `class-level` the mean label of each item's class: of its
+    original class where that is known, else of people's first choice.
+    """
+    first = people.probs == people.probs.max(axis=1, keepdims=True)
+    majority = _with_probs(people, first / first.sum(axis=1, keepdims=True))
+    if original is None:
+        return {MAJORITY: majority, PEOPLE: people, CLASS_LEVEL: _class_means(people, None)}
+    one_hot = _as_people(original, people)
+    return {ORIGINAL: one_hot, MAJORITY: majority, PEOPLE: people, CLASS_LEVEL: _class_means(people, one_hot)}
+
+
+def measure_against(
+    runs: Sequence[Trained],
+    labels: Mapping[str, SoftLabels],
+    *,
+    original: SoftLabels | None = None,
+    metrics: Sequence[Metric] = (),
+    common: bool = False,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    thorough: bool = False,
+    on_progress: Progress | None = None,
+) -> dict[str, Measured]:
+    """The figures of `runs` against each of `labels`, with the same draws of items."""
+    measured = {}
+    for k, (against, table) in enumerate(labels.items()):
+
+        def progress(done: int, of: int, before: int = k) -> None:
+            if on_progress:
+                on_progress(before * of + done, len(labels) * of)
+
+        measured[against] = measure_runs(
+            runs, people=table, original=original, metrics=metrics, common=common, level=level, resamples=resamples,
+            rng=np.random.default_rng(seed), thorough=thorough, on_progress=progress,
+        )  # fmt: skip
+    return measured
+
+
+def cross_label(measured: Mapping[str, Measured]) -> CrossLabel:
+    """Scores over seeds of every target against every kind of label (the keys of `measured`)."""
+    return CrossLabel(
+        tuple(
+            CrossScore(**vars(score), against=against)
+            for against, each in measured.items()
+            for score in scores_over_seeds(each).scores
+        )
+    )
+
+
+def _class_means(people: SoftLabels, original: SoftLabels | None) -> SoftLabels:
+    table = people
+    if original is not None:
+        known = pc.is_in(people.items, value_set=original.items)
+        rows = known.to_numpy(zero_copy_only=False)
+        table = replace(people, items=people.items.filter(known), probs=people.probs[rows], n_annotators=None)
+    found = ClassMeans(original).apply(replace(table, n_annotators=None))
+    assert isinstance(found, SoftLabels)
+    return found
+
+
+def _as_people(original: SoftLabels, people: SoftLabels) -> SoftLabels:
+    """Original labels over people's classes, in their order."""
+    for name in original.classes:
+        if name not in people.classes:
+            raise unknown("class", name, people.classes, fix="name the classes alike in both tables")
+    probs = np.zeros((len(original), len(people.classes)))
+    probs[:, [people.classes.index(name) for name in original.classes]] = original.probs
+    return SoftLabels(original.items, people.classes, probs, None, original.path)
+
+
+def _with_probs(people: SoftLabels, probs: Float[np.ndarray, "items classes"]) -> SoftLabels:
+    return replace(people, probs=probs, n_annotators=None)

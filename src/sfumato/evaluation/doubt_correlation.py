@@ -1,0 +1,123 @@
+"""Human doubt beside a data map: does a network waver where people do?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float
+
+from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.rank_correlation import rank_correlation
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.doubt import Doubt, entropy
+from sfumato.tables.errors import BadTable, SfumatoWarning, Where, listing
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.scores import ALL, Score, Scores
+from sfumato.tables.settings import between_0_and_1
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.text_columns import CodedColumn
+
+SIGNALS = ("total", "within", "between", "mean_doubt", "unsure_proportion")
+"""The columns of a Doubt table that say how much people doubt."""
+AXES = ("confidence", "variability")
+
+
+@dataclass(frozen=True, eq=False)
+class HumanDoubt:
+    """How much people doubt each item, by one or more measures of it; NaN where that is not known."""
+
+    items: pa.StringArray
+    signals: Mapping[str, Float[np.ndarray, "items"]]
+    path: Path | None = None
+
+    @classmethod
+    def of_labels(cls, people: SoftLabels) -> HumanDoubt:
+        """The entropy of people's labels, in nats."""
+        return cls(people.items, {"entropy": entropy(people.probs)}, people.path)
+
+    @classmethod
+    def of_doubt(cls, doubt: Doubt) -> HumanDoubt:
+        """Every measure of a Doubt table."""
+        return cls(doubt.items, {name: np.asarray(v) for name in SIGNALS if (v := getattr(doubt, name)) is not None})
+
+    @classmethod
+    def read(cls, path: str | Path) -> HumanDoubt:
+        """A Doubt table as `sfumato doubt` and `sfumato label --doubt` write it: item, and any of its measures."""
+        return cls.from_rows(read_rows(path))
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> HumanDoubt:
+        check_columns(rows, ("item",))
+        there = [name for name in SIGNALS if name in rows.schema.names]
+        if not there:
+            raise BadTable(
+                f"found columns {listing(rows.schema.names)}", expected=f"any of {listing(SIGNALS)}",
+                fix="make the table with sfumato doubt", code="missing-column", where=rows.where(),
+            )  # fmt: skip
+        item = CodedColumn.of(rows, "item")
+        parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in there}
+        n_rows = 0
+        for chunk in rows.chunks:
+            item.append(chunk.column("item"))
+            for name in there:
+                parts[name].append(numbers(rows, name, chunk.column(name), n_rows, optional=True))
+            n_rows += len(chunk)
+        coded = item.finish()
+        if len(coded.names) < n_rows:
+            raise BadTable(
+                f"found {n_rows:,} rows about {len(coded.names):,} items", expected="each item once",
+                fix="keep one row an item", code="doubled-item", where=rows.where(None, "item"),
+            )  # fmt: skip
+        return cls(coded.text(), {name: np.concatenate(arrays) for name, arrays in parts.items()}, rows.path)
+
+
+def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: float = 0.95) -> Scores:
+    """Spearman's rho of confidence and of variability with every measure of people's doubt.
+
+    Metrics are called `confidence_entropy_spearman` and so on. Intervals are about which items were looked at.
+    A network that doubts as people do has confidence falling (rho < 0) and, less surely, variability rising with doubt.
+    """
+    between_0_and_1("level", level)
+    scores = []
+    for doubt in doubts:
+        found = pc.index_in(drawn.items, value_set=doubt.items)
+        here = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        theirs = found.drop_null().to_numpy().astype(np.int64)
+        if not len(here):
+            raise BadTable(
+                f"found doubt about items {listing(doubt.items[:3].to_pylist())}, of which none is on the map "
+                f"({listing(drawn.items[:3].to_pylist())})",
+                expected="people's doubt about items that were learnt from",
+                fix="give both tables the same ids",
+                code="no-common-items",
+                where=Where(str(doubt.path) if doubt.path else None),
+            )
+        if len(here) < len(drawn):
+            _warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human doubt; left out of it")
+        for name, values in doubt.signals.items():
+            for axis in AXES:
+                placed = np.asarray(getattr(drawn, axis))[here]
+                scores.append(_score(f"{axis}_{name}_spearman", placed, np.asarray(values[theirs]), level))
+    return Scores.of(scores)
+
+
+def _score(metric: str, placed: Float[np.ndarray, "items"], doubt: Float[np.ndarray, "items"], level: float) -> Score:
+    known = ~np.isnan(doubt)
+    if known.sum() < 2:
+        _warn(f"{metric} cannot be computed: fewer than two items with that doubt")
+        return Score(metric, ALL, np.nan, np.nan, np.nan, int(known.sum()), np.nan, "none: too few items")
+    found = rank_correlation(placed[known], doubt[known], level=level)
+    if np.isnan(found.rho):
+        _warn(f"{metric} is undefined: one of the two is the same for every item")
+    between = found.interval
+    return Score(metric, ALL, found.rho, between.low, between.high, found.n, np.nan, between.kind)
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SfumatoWarning, stacklevel=4)

@@ -1,0 +1,210 @@
+"""Duplicates: items that occur twice, or nearly, within a set or across its splits, where they leak."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from sfumato.evaluation.image_distance import near_pairs
+from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.files import write_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.settings import at_least, share
+from sfumato.tables.table import Table
+
+EXACT, NEAR, NORMALISED = "exact", "near", "normalised"
+GREY_DISTANCE, COLOUR_DISTANCE = 0.01, 0.05
+"""How far apart near pictures are at most, where nobody says: grey ones are digits and clothes, of which many are
+honestly alike; photographs differ more, and so do their copies."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Duplicates(Table):
+    """One row a pair of duplicates: `item_a`, of the earlier split or row, and `item_b`.
+
+    `kind` is `exact` (the same pixels or characters), `near` (pictures at most `distance` apart) or `normalised` (texts
+    that differ in case, spaces, punctuation or form alone). Items that are exactly the same are each paired with the
+    first of them; near pairs are between these firsts. Items that pairs connect are a group.
+    """
+
+    splits: tuple[str, ...]
+    items: tuple[str, ...]
+    """All items looked at, split by split."""
+    split: Int[np.ndarray, "items"]
+    first: Int[np.ndarray, "pairs"]
+    second: Int[np.ndarray, "pairs"]
+    distance: Float[np.ndarray, "pairs"]
+    kind: tuple[str, ...]
+    labels: tuple[str, ...] | None = None
+    n_flat: int = 0
+    """Pictures of one shade, which are compared exactly only."""
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "split", "first", "second", "distance")
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {}
+        for side, rows in (("a", self.first[start:stop]), ("b", self.second[start:stop])):
+            columns[f"item_{side}"] = pa.array([self.items[row] for row in rows], pa.string())
+            columns[f"split_{side}"] = pa.array([self.splits[self.split[row]] for row in rows], pa.string())
+        columns["distance"] = pa.array(self.distance[start:stop])
+        columns["kind"] = pa.array(self.kind[start:stop], pa.string())
+        names = ("item_a", "item_b", "distance", "kind", "split_a", "split_b")
+        return pa.table({name: columns[name] for name in names})
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def groups(self) -> Int[np.ndarray, "items"]:
+        """The group of every item, numbered by their first items; -1 for an item without duplicates."""
+        n = len(self.items)
+        graph = coo_array((np.ones(len(self)), (self.first, self.second)), shape=(n, n))
+        _, component = connected_components(graph, directed=False)
+        alone = np.bincount(component, minlength=n)[component] < 2
+        numbered = np.where(alone, -1, component)
+        _, place = np.unique(numbered, return_inverse=True)
+        return np.asarray(place - (1 if alone.any() else 0), np.int64)
+
+    def to_leave_out(self) -> Bool[np.ndarray, "items"]:
+        """Which items to leave out so that one of each group is left: the first, of the earliest split."""
+        group = self.groups()
+        _, firsts = np.unique(group, return_index=True)
+        out = group >= 0
+        out[firsts] = False
+        return np.asarray(out)
+
+    def write_groups(self, path: str | Path) -> None:
+        """Write every item that has a duplicate: item, split, group, and whether to leave it out."""
+        group, out = self.groups(), self.to_leave_out()
+        rows = np.flatnonzero(group >= 0)[np.argsort(group[group >= 0], kind="stable")]
+        table = pa.table(
+            {
+                "item": pa.array([self.items[row] for row in rows], pa.string()),
+                "split": pa.array([self.splits[self.split[row]] for row in rows], pa.string()),
+                "group": pa.array(group[rows]),
+                "leave_out": pa.array(out[rows]),
+            }
+        )
+        write_rows(table.schema, iter([table]), path)
+
+    def leaking(self, split: str, into: str) -> int:
+        """How many items of `split` have a duplicate, another item, in the split `into`."""
+        group, own, other = self.groups(), self.splits.index(split), self.splits.index(into)
+        if own == other:
+            n = np.bincount(group[(self.split == own) & (group >= 0)])
+            return int(n[n > 1].sum())
+        there = np.unique(group[(self.split == other) & (group >= 0)])
+        return int(np.isin(group[self.split == own], there).sum())
+
+    def n_of_other_labels(self) -> int:
+        """How many pairs have different labels; 0 where labels are not known."""
+        labels = self.labels
+        if labels is None:
+            return 0
+        return sum(labels[a] != labels[b] for a, b in zip(self.first.tolist(), self.second.tolist(), strict=True))
+
+
+def find_duplicates(
+    splits: Mapping[str, Inputs], *, distance: float | None = None, shift: int = 1, near: bool = True
+) -> Duplicates:
+    """All duplicates within and across `splits`, which are named in order: what repeats an earlier one is redundant.
+
+    Pictures are near within `distance`, moved by up to `shift` pixels (see `near_images`). Without a distance, 0.01 for
+    grey pictures and 0.05 for colour.
+    """
+    if distance is not None:
+        share("distance", distance)
+    at_least("shift", shift, 0)
+    inputs = list(splits.values())
+    _check_alike(splits)
+    items = tuple(item for each in inputs for item in each.items)
+    split = np.repeat(np.arange(len(inputs)), [len(each) for each in inputs])
+    labels = None
+    if all(each.labels is not None for each in inputs):
+        labels = tuple(label for each in inputs for label in each.labels or ())
+    n_flat, kinds, found = 0, [], []
+    if inputs[0].texts is None:
+        pictures = np.concatenate([_with_colours(each.images) for each in inputs if each.images is not None])
+        exact = _same([_digest(picture) for picture in pictures])
+        found.append((exact, np.zeros(len(exact)), EXACT))
+        if near:
+            # One picture of each exact group stands for all.
+            alone = np.setdiff1d(np.arange(len(items)), exact[:, 1])
+            usual = GREY_DISTANCE if pictures.shape[3] == 1 else COLOUR_DISTANCE
+            pairs = near_pairs(pictures[alone], distance=usual if distance is None else distance, shift=shift)
+            rows = np.stack([alone[pairs.first], alone[pairs.second]], axis=1)
+            found.append((rows, pairs.distance, NEAR))
+            n_flat = pairs.n_flat
+    else:
+        texts = [text for each in inputs for text in each.texts or ()]
+        exact = _same([text.encode("utf-8", "surrogatepass") for text in texts])
+        found.append((exact, np.zeros(len(exact)), EXACT))
+        if near:
+            alone = np.setdiff1d(np.arange(len(items)), exact[:, 1])
+            plain = _same([normalised(texts[row]).encode("utf-8", "surrogatepass") for row in alone])
+            found.append((alone[plain], np.zeros(len(plain)), NORMALISED))
+    rows = np.concatenate([pairs for pairs, _, _ in found])
+    kinds = [kind for pairs, _, kind in found for _ in range(len(pairs))]
+    apart = np.concatenate([values for _, values, _ in found])
+    order = np.lexsort((rows[:, 1], rows[:, 0]))
+    return Duplicates(
+        tuple(splits), items, split, rows[order, 0], rows[order, 1], apart[order],
+        tuple(kinds[k] for k in order), labels, n_flat,
+    )  # fmt: skip
+
+
+def normalised(text: str) -> str:
+    """The text without case, punctuation and extra spaces, in one form of Unicode; itself where nothing were left."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = "".join(" " if unicodedata.category(c)[0] in "PZC" else c for c in folded).split()
+    return " ".join(words) or text
+
+
+def _digest(picture: np.ndarray) -> bytes:
+    return hashlib.blake2b(picture.tobytes(), digest_size=16).digest()
+
+
+def _same(keys: Sequence[bytes]) -> Int[np.ndarray, "pairs 2"]:
+    """Every key's row that is not its first, with that first."""
+    first: dict[bytes, int] = {}
+    pairs = [(first[key], row) for row, key in enumerate(keys) if first.setdefault(key, row) != row]
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def _with_colours(images: np.ndarray) -> np.ndarray:
+    return images if images.ndim == 4 else images[..., None]
+
+
+def _check_alike(splits: Mapping[str, Inputs]) -> None:
+    if not splits:
+        raise BadTable("found no inputs", expected="at least one set", fix="name a file", code="no-items")
+    first_name, first = next(iter(splits.items()))
+    for name, each in splits.items():
+        if _what(each) != _what(first):
+            raise BadTable(
+                f"found {_what(each)} in {name}",
+                expected=f"the same as in {first_name}: {_what(first)}",
+                fix="bring all splits to one size and number of colours, or compare like with like",
+                code="wrong-shape",
+                where=Where(str(each.path) if each.path else None),
+            )
+
+
+def _what(inputs: Inputs) -> str:
+    if inputs.images is None:
+        return "texts"
+    height, width, colours = _with_colours(inputs.images).shape[1:]
+    return f"images of {height} x {width} pixels in {colours} colour{'s' * (colours != 1)}"

@@ -1,0 +1,123 @@
+"""Selecting: which items to ask people about, so many of each class from each region of a data map.
+
+How soft-digits was made: most items of a set are easy and teach little about doubt, so ambiguous and hard ones are
+taken as they come and easy ones by quota. It asks for at least 150 easy items a class to learn from, with 70%, 15% and
+15% for training, validation and test: 215 a class.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Int
+
+from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.regions import REGIONS, Region
+from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing
+from sfumato.tables.settings import at_least
+from sfumato.tables.table import Table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection(Table):
+    """Items to annotate, in the order of the map: their class, their region, and the split they are dealt to."""
+
+    items: tuple[str, ...]
+    labels: tuple[str, ...]
+    regions: tuple[Region, ...]
+    splits: tuple[str, ...] | None = None
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {
+            "item": pa.array(self.items[start:stop], pa.string()),
+            "label": pa.array(self.labels[start:stop], pa.string()),
+            "region": pa.array([str(region) for region in self.regions[start:stop]], pa.string()),
+        }
+        if self.splits is not None:
+            columns["split"] = pa.array(self.splits[start:stop], pa.string())
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+def select(
+    drawn: DataMap,
+    labels: Mapping[str, str],
+    quota: Mapping[Region, int | None],
+    *,
+    rng: np.random.Generator,
+    fill: bool = False,
+) -> Selection:
+    """So many items of each class from each region as `quota` says, drawn without replacement; None is all there are.
+
+    `labels` is the class each item came with. A quota that cannot be filled is an error that says what is there; with
+    `fill`, what is there is taken, with a warning. The same rng state draws the same items.
+    """
+    items = drawn.items.to_pylist()
+    missing = [item for item in items if item not in labels]
+    if missing:
+        raise BadTable(
+            f"found no class for {len(missing):,} items, the first {missing[0]!r}", expected="the class of every item",
+            fix="give the class each item came with", code="missing-item",
+        )  # fmt: skip
+    for region, n in quota.items():
+        if n is not None:
+            at_least(f"quota of {region}", n, 0)
+    label = np.array([labels[item] for item in items], dtype=object)
+    chosen: list[np.ndarray] = []
+    short: list[str] = []
+    for name in sorted(set(label.tolist())):
+        for region in REGIONS:
+            there = np.flatnonzero((label == name) & (drawn.region == REGIONS.index(region)))
+            wanted = quota.get(region, 0)
+            if wanted is not None and wanted > len(there):
+                short.append(f"{len(there)} of {wanted} {region} {name}")
+            n = len(there) if wanted is None else min(wanted, len(there))
+            # Drawn even where all are taken, so that one cell's size does not move another's draw.
+            chosen.append(rng.permutation(there)[:n])
+    if short and not fill:
+        raise BadTable(
+            f"found {listing(short, 6)}", expected="as many items as the quota asks for",
+            fix="ask for fewer, cut the regions wider, or take what is there (fill=True)", code="quota",
+        )  # fmt: skip
+    if short:
+        warnings.warn(f"took what is there: {listing(short, 6)}", SfumatoWarning, stacklevel=2)
+    rows = np.sort(np.concatenate([np.empty(0, np.int64), *chosen]))
+    return Selection(
+        tuple(items[row] for row in rows), tuple(label[rows].tolist()), tuple(REGIONS[k] for k in drawn.region[rows])
+    )
+
+
+def deal(selection: Selection, shares: Mapping[str, float], *, rng: np.random.Generator) -> Selection:
+    """The selection dealt to splits (`{"train": 0.7, "validation": 0.15, "test": 0.15}`), each class and region alike.
+
+    Within a class and region, splits get their share rounded down, and what is left over goes where most is missing.
+    """
+    if not shares or any(part <= 0 for part in shares.values()) or abs(sum(shares.values()) - 1) > 1e-9:
+        raise BadSetting(
+            f"found the shares {dict(shares)}", expected="shares above 0 that sum to 1", fix="choose other shares",
+            code="bad-setting",
+        )  # fmt: skip
+    names, parts = list(shares), np.array(list(shares.values()))
+    dealt = np.zeros(len(names))
+    split = np.empty(len(selection), dtype=object)
+    cells = np.array([f"{region}\0{label}" for region, label in zip(selection.regions, selection.labels, strict=True)])
+    seen = 0
+    for cell in np.unique(cells):
+        rows: Int[np.ndarray, "some"] = rng.permutation(np.flatnonzero(cells == cell))
+        seen += len(rows)
+        counts = np.floor(parts * len(rows) + 1e-9)
+        for _ in range(len(rows) - int(counts.sum())):
+            # Over all cells so far each split should have its share.
+            counts[int(np.argmax(parts * seen - dealt - counts))] += 1
+        split[rows] = np.repeat(np.array(names, dtype=object), counts.astype(np.int64))
+        dealt += counts
+    return Selection(selection.items, selection.labels, selection.regions, tuple(split.tolist()))

@@ -1,0 +1,147 @@
+"""Mode shift: of what training on people's labels gains, how much is other classes, and how much is doubt?
+
+People's majority is not always the class an item came with. Hard training on the original classes, hard training on
+the majority and soft training make the gain two steps:
+
+    soft - hard = (majority - hard) + (soft - majority)
+                   other classes       doubt
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.evaluation.comparison import Difference, difference_of
+from sfumato.evaluation.run_scores import Figures, Measured
+from sfumato.tables.errors import BadTable, unknown
+from sfumato.tables.records import columns_of
+from sfumato.tables.table import Table
+
+PARTS = ("other classes", "doubt", "both")
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One part of a gain: the paired difference between two targets, a metric against one kind of label.
+
+    `share` is how much of the whole it is, NaN where the whole is not clear of 0 over seeds.
+    """
+
+    network: str
+    metric: str
+    against: str
+    condition: str
+    part: str
+    target: str
+    baseline: str
+    n_seeds: int
+    difference: float
+    low: float
+    high: float
+    n_items: int
+    covers: str
+    both_low: float
+    both_high: float
+    p: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModeShift(Table):
+    """Three rows a network, metric, kind of label and condition: two parts and the whole."""
+
+    shifts: tuple[Shift, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.shifts[start:stop], Shift)
+
+    def __len__(self) -> int:
+        return len(self.shifts)
+
+
+def mode_shift(
+    measured: dict[str, Measured],
+    *,
+    hard: str = "hard",
+    majority: str = "majority",
+    soft: str = "soft",
+    rng: np.random.Generator | None = None,
+) -> ModeShift:
+    """The parts of the gain from `hard` to `soft`, by kind of label scored against (the keys of `measured`).
+
+    All of them paired over the seeds that the three targets share, so that the parts add up.
+    """
+    rng = np.random.default_rng(0) if rng is None else rng
+    shifts: list[Shift] = []
+    for against, each in measured.items():
+        check_targets(each.targets, (hard, majority, soft))
+        for figures in each.figures:
+            if figures.target == soft and not figures.missing:
+                shifts += _parts(figures, each, (hard, majority, soft), against, rng)
+    return ModeShift(tuple(shifts))
+
+
+def check_targets(found: Sequence[str], needed: Sequence[str] = ("hard", "majority", "soft")) -> None:
+    """An error unless all three targets were trained."""
+    for target in needed:
+        if target not in found:
+            raise unknown("target", target, found, fix=f"a mode shift needs runs of {', '.join(needed)}")
+
+
+def _parts(
+    figures: Figures, measured: Measured, targets: Sequence[str], against: str, rng: np.random.Generator
+) -> list[Shift]:
+    own = [measured.of(target, figures.network, figures.metric.name, figures.condition) for target in targets]
+    present = [each for each in own if each is not None]
+    if len(present) < 3:
+        return []
+    seeds = sorted(set.intersection(*(set(each.seeds) for each in present)))
+    if not seeds:
+        raise BadTable(
+            f"found no seed with which {', '.join(targets)} were all trained",
+            expected="the same seeds for all three",
+            fix="train them in one grid",
+            code="unpaired-seeds",
+        )
+    first, second, third = (_only(each, seeds) for each in present)
+    steps = [(second, first), (third, second), (third, first)]
+    found = [difference_of(one, other, level=measured.level, over=measured.over, rng=rng) for one, other in steps]
+    whole = found[-1]
+    is_clear = whole.low * whole.high > 0
+    return [
+        _shift(difference, against, part, difference.difference / whole.difference if is_clear else np.nan)
+        for difference, part in zip(found, PARTS, strict=True)
+    ]
+
+
+def _only(figures: Figures, seeds: Sequence[int]) -> Figures:
+    rows = [figures.seeds.index(seed) for seed in seeds]
+    return replace(figures, seeds=tuple(seeds), values=figures.values[rows], drawn=figures.drawn[rows])
+
+
+def _shift(difference: Difference, against: str, part: str, share: float) -> Shift:
+    return Shift(
+        network=difference.network,
+        metric=difference.metric,
+        against=against,
+        condition=difference.condition,
+        part=part,
+        target=difference.target,
+        baseline=difference.baseline,
+        n_seeds=difference.n_seeds,
+        difference=difference.difference,
+        low=difference.low,
+        high=difference.high,
+        n_items=difference.n_items,
+        covers=difference.covers,
+        both_low=difference.both_low,
+        both_high=difference.both_high,
+        p=difference.p,
+        share=share,
+    )

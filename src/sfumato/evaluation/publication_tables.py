@@ -1,0 +1,303 @@
+"""Paper tables: scores and comparisons as they stand in a paper, in Markdown, LaTeX or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.evaluation.comparison import Differences
+from sfumato.evaluation.cross_label import CrossLabel
+from sfumato.evaluation.metric import Better, Metric
+from sfumato.evaluation.mode_shift import ModeShift
+from sfumato.tables.errors import BadFile, Where, one_line
+from sfumato.tables.files.csv import guard_formula
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.scores import RunScore, RunScores
+
+PLACES = 3
+ENDINGS = (".md", ".tex", ".csv")
+LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+        "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+        "↓": r"$\downarrow$", "↑": r"$\uparrow$", "−": "--", "∞": r"$\infty$",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A figure with the half of its interval (NaN: none), or a text."""
+
+    value: float = np.nan
+    half: float = np.nan
+    is_best: bool = False
+    mark: str = ""
+    """What stands behind the figure: `*` where a difference is shown."""
+    text: str | None = None
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """Rows of cells under a head; `note` says how to read it."""
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    places: int = PLACES
+
+    def markdown(self) -> str:
+        lines = [[_in_markdown(name) for name in self.head], ["---"] * len(self.head)]
+        lines += [[self._cell(cell, _in_markdown, "**{}**") for cell in row] for row in self.rows]
+        note = f"\n\n{_in_markdown(self.note)}" if self.note else ""
+        return "\n".join("| " + " | ".join(line) + " |" for line in lines) + note + "\n"
+
+    def latex(self) -> str:
+        """A `tabular` with the rules of booktabs."""
+        texts = all(row[0].text is not None for row in self.rows)
+        n_texts = next((k for k, cell in enumerate(self.rows[0]) if cell.text is None), 1) if self.rows and texts else 1
+        body = [" & ".join(self._cell(cell, _in_latex, r"\textbf{{{}}}") for cell in row) for row in self.rows]
+        lines = [
+            rf"\begin{{tabular}}{{{'l' * n_texts}{'r' * (len(self.head) - n_texts)}}}",
+            r"\toprule",
+            " & ".join(map(_in_latex, self.head)) + r" \\",
+            r"\midrule",
+            *(line + r" \\" for line in body),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+        note = [f"% {one_line(self.note)}"] if self.note else []
+        return "\n".join([*note, *lines]) + "\n"
+
+    def csv(self) -> str:
+        """Figures unrounded, the halves of their intervals in columns of their own."""
+        has_half = [any(not np.isnan(row[k].half) for row in self.rows) for k in range(len(self.head))]
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(
+            [
+                each
+                for name, half in zip(self.head, has_half, strict=True)
+                for each in [guard_formula(name), f"{guard_formula(name)} ±"][: 1 + half]
+            ]
+        )
+        for row in self.rows:
+            line: list[object] = []
+            for cell, half in zip(row, has_half, strict=True):
+                line.append(guard_formula(cell.text) if cell.text is not None else _number(cell.value))
+                line += [_number(cell.half)] if half else []
+            writer.writerow(line)
+        return out.getvalue()
+
+    def write(self, path: str | Path) -> None:
+        """Write as the name says: `.md`, `.tex` or `.csv`."""
+        path = Path(path)
+        ways: Mapping[str, Callable[[], str]] = {".md": self.markdown, ".tex": self.latex, ".csv": self.csv}
+        text = ways[check_ending(path)]()
+        with replacing(path) as part:
+            part.write_text(text, "utf-8")
+
+    def _cell(self, cell: Cell, escaped: Callable[[str], str], bold: str) -> str:
+        if cell.text is not None:
+            return escaped(cell.text)
+        sign = "+" if cell.signed else ""
+        if np.isnan(cell.value):
+            return escaped("–")
+        figure = f"{cell.value:{sign}.{self.places}f}" if np.isfinite(cell.value) else escaped("∞")
+        if not np.isnan(cell.half):
+            plus_minus = "±" if escaped is _in_markdown else r"$\pm$"
+            figure += f" {plus_minus} {cell.half:.{self.places}f}"
+        if cell.is_best:
+            figure = bold.format(figure)
+        return figure + escaped(cell.mark)
+
+
+def check_ending(path: Path) -> str:
+    """How `path` ends, or an error unless a table for a paper can be written so."""
+    ending = path.suffix.lower()
+    if ending not in ENDINGS:
+        raise BadFile(
+            f"found a file named {path.name!r}",
+            expected=f"a name ending in {', '.join(ENDINGS)}",
+            fix="choose another ending",
+            code="file-kind",
+            where=Where(str(path)),
+        )
+    return ending
+
+
+# --- what there is to show ---
+
+
+def table_of_scores(
+    scores: RunScores, metrics: Sequence[Metric], differences: Differences | None = None, *, places: int = PLACES
+) -> PaperTable:
+    """Targets down, metrics across: the mean over seeds ± half its interval, the best of each network in bold.
+
+    With `differences`, what is shown to be better or worse than their baseline has a star.
+    """
+    cells = _Cells(scores.scores, metrics, differences)
+    keys = list(dict.fromkeys((score.network, score.condition, score.target) for score in scores.scores))
+    has_network, has_condition = len({key[0] for key in keys}) > 1, len({key[1] for key in keys}) > 1
+    names = list(dict.fromkeys(score.metric for score in scores.scores))
+    head = ["target", *["network"] * has_network, *["condition"] * has_condition]
+    rows = [
+        (
+            *(Cell(text=text) for text in (target, *[network] * has_network, *[condition] * has_condition)),
+            *(cells.cell(target, network, name, condition) for name in names),
+        )
+        for network, condition, target in keys
+    ]
+    star = f"; * differs from {differences.differences[0].baseline}" if differences and len(differences) else ""
+    note = f"mean over seeds ± {_covered(scores.scores)}{star}; best in bold"
+    return PaperTable((*head, *(cells.headed(name) for name in names)), tuple(rows), note, places)
+
+
+def table_of_differences(differences: Differences, *, places: int = PLACES) -> PaperTable:
+    """One comparison a row: the difference ± half its interval over seeds, the p value, and the effect sizes."""
+    head = ("target", "network", "metric", "condition", "difference", "p", "p corrected", "d_z", "P(better)", "verdict")
+    rows = tuple(
+        (
+            *(Cell(text=text) for text in (f"{each.target} − {each.baseline}", each.network, each.metric)),
+            Cell(text=each.condition),
+            Cell(each.difference, half_of(each), signed=True),
+            *(Cell(value) for value in (each.p, each.p_corrected, each.d_z, each.probability_of_improvement)),
+            Cell(text=each.verdict),
+        )
+        for each in differences.differences
+    )
+    first = differences.differences[0] if len(differences) else None
+    note = f"difference ± {_covered(differences.differences)}; p corrected by {first.correction}" if first else ""
+    return PaperTable(head, rows, note, places)
+
+
+def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable:
+    """A metric and kind of label a row: the two parts of the gain and the whole, ± half their intervals."""
+    head = ("network", "metric", "against", "condition", "other classes", "doubt", "both", "share of doubt")
+    rows = []
+    for i in range(0, len(shift), 3):
+        labels, doubt, both = shift.shifts[i : i + 3]
+        rows.append(
+            (
+                *(Cell(text=text) for text in (both.network, both.metric, both.against, both.condition)),
+                *(Cell(each.difference, half_of(each), signed=True) for each in (labels, doubt, both)),
+                Cell(doubt.share),
+            )
+        )
+    first = shift.shifts[-1] if len(shift) else None
+    note = (
+        f"{first.target} − {first.baseline} = other classes (majority − {first.baseline}) + doubt ({first.target} − "
+        f"majority); ± {_covered(shift.shifts)}"
+        if first
+        else ""
+    )
+    return PaperTable(head, tuple(rows), note, places)
+
+
+def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places: int = PLACES) -> PaperTable:
+    """Trained on each target (down), scored against each kind of label (across), a block a metric; best in bold."""
+    better = {metric.name: metric.better for metric in metrics}
+    kinds = list(dict.fromkeys(score.against for score in cross.scores))
+    blocks = list(dict.fromkeys((score.metric, score.network, score.condition) for score in cross.scores))
+    has_condition = len({condition for _, _, condition in blocks}) > 1
+    rows = []
+    for metric, network, condition in blocks:
+        own = [s for s in cross.scores if (s.metric, s.network, s.condition) == (metric, network, condition)]
+        best = {kind: _best([s.value for s in own if s.against == kind], better[metric]) for kind in kinds}
+        for target in dict.fromkeys(score.target for score in own):
+            of_target = {score.against: score for score in own if score.target == target}
+            rows.append(
+                (
+                    *(Cell(text=text) for text in (_arrowed(metric, better[metric]), network)),
+                    *(Cell(text=text) for text in [condition] * has_condition),
+                    Cell(text=target),
+                    *(_cell_of(of_target.get(kind), best[kind]) for kind in kinds),
+                )
+            )
+    note = f"trained on (down), scored against (across); mean over seeds ± {_covered(cross.scores)}; best in bold"
+    head = ("metric", "network", *["condition"] * has_condition, "trained on")
+    return PaperTable((*head, *kinds), tuple(rows), note, places)
+
+
+def half_of(row: object) -> float:
+    """Half of the interval between `low` and `high`."""
+    low, high = row.low, row.high  # type: ignore[attr-defined]
+    return float((high - low) / 2)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Scores by where they stand, and which of them is best."""
+
+    scores: tuple[RunScore, ...]
+    metrics: Sequence[Metric]
+    differences: Differences | None
+
+    @cached_property
+    def _together(self) -> dict[tuple[str, str, str], list[RunScore]]:
+        """Scores that stand beside each other: those of all targets."""
+        found: dict[tuple[str, str, str], list[RunScore]] = {}
+        for score in self.scores:
+            found.setdefault((score.network, score.metric, score.condition), []).append(score)
+        return found
+
+    @cached_property
+    def _shown(self) -> set[tuple[str, str, str, str]]:
+        """Where a difference is shown."""
+        differences = self.differences.differences if self.differences else ()
+        return {(each.target, each.network, each.metric, each.condition) for each in differences if each.verdict}
+
+    def better(self, name: str) -> Better:
+        return next((metric.better for metric in self.metrics if metric.name == name), Better.NEITHER)
+
+    def headed(self, name: str) -> str:
+        return _arrowed(name, self.better(name))
+
+    def cell(self, target: str, network: str, metric: str, condition: str) -> Cell:
+        own = self._together.get((network, metric, condition), [])
+        score = next((each for each in own if each.target == target), None)
+        shown = (target, network, metric, condition) in self._shown
+        return _cell_of(score, _best([each.value for each in own], self.better(metric)), "*" if shown else "")
+
+
+def _cell_of(score: RunScore | None, best: float, mark: str = "") -> Cell:
+    if score is None:
+        return Cell()
+    return Cell(score.value, half_of(score), is_best=bool(score.value == best), mark=mark)
+
+
+def _best(values: Sequence[float], better: Better) -> float:
+    """The best of the values; NaN where there are fewer than two, or neither way is better."""
+    found = [value for value in values if not np.isnan(value)]
+    if len(found) < 2 or better is Better.NEITHER:
+        return float("nan")
+    return max(found) if better is Better.HIGH else min(found)
+
+
+def _arrowed(name: str, better: Better) -> str:
+    return name + {Better.LOW: " ↓", Better.HIGH: " ↑"}.get(better, "")
+
+
+def _covered(rows: Sequence[object]) -> str:
+    """What the intervals cover, in the words of the first that has one."""
+    kinds = [str(row.covers) for row in rows]  # type: ignore[attr-defined]
+    return next((kind for kind in kinds if not kind.startswith("none")), "no interval (one seed)")
+
+
+def _in_markdown(text: str) -> str:
+    return one_line(text).replace("|", "\\|").replace("*", "\\*").replace("_", "\\_")
+
+
+def _in_latex(text: str) -> str:
+    return one_line(text).translate(LATEX)
+
+
+def _number(value: float) -> str:
+    return "" if np.isnan(value) else repr(float(value))

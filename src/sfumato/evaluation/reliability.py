@@ -1,0 +1,106 @@
+"""Reliability: how often the model is right, by how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float
+
+from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.metrics.bins import equal_width
+from sfumato.evaluation.metrics.smoothing import on_grid, smoothed
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.table import Table
+
+COLUMNS = ("from", "to", "n_items", "confidence", "accuracy", "low", "high")
+POINTS = 2**10 + 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability(Table):
+    """One row a stretch of confidence: the mean confidence there and the accuracy, between `low` and `high`.
+
+    The interval is Wilson's (1927), over the items of the row. `n_items` is fractional where items are shared out among
+    neighbouring rows by smoothing. NaN where there are no items.
+    """
+
+    start: Float[np.ndarray, "rows"]
+    end: Float[np.ndarray, "rows"]
+    n_items: Float[np.ndarray, "rows"]
+    confidence: Float[np.ndarray, "rows"]
+    accuracy: Float[np.ndarray, "rows"]
+    low: Float[np.ndarray, "rows"]
+    high: Float[np.ndarray, "rows"]
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "start", "end", "n_items", "confidence", "accuracy", "low", "high")
+
+    @classmethod
+    def of(
+        cls,
+        start: Float[np.ndarray, "rows"],
+        end: Float[np.ndarray, "rows"],
+        n_items: Float[np.ndarray, "rows"],
+        sure: Float[np.ndarray, "rows"],
+        right: Float[np.ndarray, "rows"],
+        level: float,
+    ) -> Reliability:
+        """From the sums over each row's items of confidence and of being right."""
+        n = np.where(n_items > 0, n_items, np.nan)
+        accuracy = np.clip(right / n, 0, 1)
+        z = NormalDist().inv_cdf((1 + level) / 2)
+        middle = (accuracy + z**2 / (2 * n)) / (1 + z**2 / n)
+        reach = z / (1 + z**2 / n) * np.sqrt(accuracy * (1 - accuracy) / n + z**2 / (4 * n**2))
+        return cls(start, end, n_items, sure / n, accuracy, middle - reach, middle + reach)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        values = (self.start, self.end, self.n_items, self.confidence, self.accuracy, self.low, self.high)
+        columns: dict[str, Any] = {
+            name: pa.array(each[start:stop], pa.float64(), from_pandas=True)
+            for name, each in zip(COLUMNS, values, strict=True)
+        }
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def reliability(compared: Compared, *, bins: int = 15, level: float = 0.95) -> Reliability:
+    """Accuracy by confidence in equally wide bins (lo, hi]: what `ece` adds up."""
+    at_least("bins", bins, 1)
+    edges = np.linspace(0, 1, bins + 1)
+    place = equal_width(compared.confidence, bins)
+    n_items, sure, right = (
+        np.bincount(place, each, minlength=bins)
+        for each in (np.ones(len(compared)), compared.confidence, compared.right)
+    )
+    return Reliability.of(edges[:-1], edges[1:], n_items, sure, right, level)
+
+
+def smooth_reliability(
+    compared: Compared, *, width: float = 0.05, points: int = 101, level: float = 0.95
+) -> Reliability:
+    """Accuracy along confidence, smoothed by a reflected Gaussian of standard deviation `width`, at so many points from
+    0 to 1 (Blasiok & Nakkiran 2023): no bins whose edges could decide.
+
+    `n_items` is the number of items within reach, `2 sqrt(pi) width` of the density, which is what a mean so weighted
+    is worth. Points that fewer than one item reaches are NaN.
+    """
+    above_0("width", width)
+    at_least("points", points, 2)
+    at = np.linspace(0, 1, points)
+    grid = np.linspace(0, 1, POINTS)
+    reach = 2 * np.sqrt(np.pi) * width
+    within, sure, right = (
+        np.interp(at, grid, smoothed(on_grid(compared.confidence, each, POINTS), width)) * reach
+        for each in (np.ones(len(compared)), compared.confidence, compared.right)
+    )
+    n_items = np.where(within >= 1, within, 0.0)
+    return Reliability.of(at, at, n_items, sure, right, level)

@@ -1,0 +1,236 @@
+"""Representation: does the geometry of a network's features agree with how alike people find items?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from enum import StrEnum
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.stats import t
+
+from sfumato.evaluation.ceilings import leave_one_out, reliability_ceiling, split_half, triplet_disagreement
+from sfumato.evaluation.features import Features
+from sfumato.evaluation.judgments import (
+    SIMILARITY,
+    TRIPLET,
+    Ratings,
+    Triplets,
+    has_kind,
+    implied_triplets,
+    ratings_of,
+    refuse_few,
+    triplets_of,
+)  # fmt: skip
+from sfumato.evaluation.rank_correlation import rank_correlation, rho_interval, spearman
+from sfumato.evaluation.sharing import shared_variance
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.bootstrap import Interval
+from sfumato.tables.errors import BadTable, SfumatoWarning, Where, listing
+from sfumato.tables.scores import ALL, Score, Scores
+from sfumato.tables.settings import between_0_and_1
+
+FEWEST_PAIRS, FEWEST_TRIPLETS, FEWEST_ANNOTATORS = 4, 2, 3
+MOST_GROUPS = 200
+"""Annotators beyond so many are left out by the group, not one by one."""
+
+
+class Alike(StrEnum):
+    """How alike two items are by their features: the larger, the more."""
+
+    COSINE = "cosine"
+    EUCLIDEAN = "euclidean"
+    """Minus the distance."""
+    DOT = "dot"
+
+
+class Over(StrEnum):
+    """Which chance an interval is about."""
+
+    ITEMS = "items"
+    """Other items, judged by the same people; pairs and triplets that share an item hang together."""
+    ANNOTATORS = "annotators"
+    """Other people, asked about the same items (a jackknife: each left out in turn)."""
+
+
+def alike(
+    features: Float[np.ndarray, "items dims"], pairs: Int[np.ndarray, "pairs 2"], by: Alike
+) -> Float[np.ndarray, "pairs"]:
+    """How alike the items of each pair are, which are rows of `features`."""
+    values = features
+    if by is Alike.COSINE:
+        lengths = np.linalg.norm(features, axis=1, keepdims=True)
+        if not lengths[pairs].all():
+            raise BadTable(
+                f"found {int((lengths == 0).sum()):,} items whose features are all zero",
+                expected="vectors with a direction",
+                fix="compare by distance (euclidean), or leave these items out",
+                code="zero-features",
+            )
+        values = features / np.where(lengths > 0, lengths, 1.0)
+    one, other = values[pairs[:, 0]], values[pairs[:, 1]]
+    if by is Alike.EUCLIDEAN:
+        return np.asarray(-np.linalg.norm(one - other, axis=1))
+    return np.asarray(np.einsum("pd,pd->p", one, other))
+
+
+def represent(
+    features: Features,
+    annotations: Annotations,
+    *,
+    by: Alike = Alike.COSINE,
+    over: Over = Over.ITEMS,
+    level: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> Scores:
+    """How well `features` agree with people's judgments among `annotations`, of the kinds similarity and triplet.
+
+    `similarity_spearman`: rho of how alike pairs are with their mean rating; its `floor` is the ceiling, the root of
+    the mean rating's split-half reliability. `leave_one_out_spearman`: how well a person is predicted by the others.
+    `implied_triplet_error`: share of triplets, implied by ratings, that features turn round. `triplet_error`: share of
+    people's own answers that features turn round; its `floor` is how often people differ from most others.
+    """
+    between_0_and_1("level", level)
+    rng = np.random.default_rng(0) if rng is None else rng
+    scores: list[Score] = []
+    if has_kind(annotations, SIMILARITY):
+        ratings = _known_ratings(ratings_of(annotations), features)
+        scores += _of_ratings(ratings, features, by=by, over=over, level=level, rng=rng)
+    if has_kind(annotations, TRIPLET):
+        triplets = _known_triplets(triplets_of(annotations), features)
+        refuse_few(len(triplets.members), FEWEST_TRIPLETS, "triplets", "ask people more")
+        floor = triplet_disagreement(triplets)
+        scores.append(_triplet_score("triplet_error", triplets, features, by=by, over=over, level=level, floor=floor))
+    if not scores:
+        raise BadTable(
+            f"found answers of the kinds {listing(annotations.kind.names.to_pylist())}",
+            expected="similarity ratings or triplets",
+            fix="ask people how alike items are (docs/elicit.md)",
+            code="no-judgments",
+            where=Where(str(annotations.path) if annotations.path else None),
+        )
+    return Scores.of(scores)
+
+
+def _of_ratings(
+    ratings: Ratings, features: Features, *, by: Alike, over: Over, level: float, rng: np.random.Generator
+) -> list[Score]:
+    refuse_few(len(ratings.pairs), FEWEST_PAIRS, "rated pairs", "ask people about more pairs")
+    rows = features.rows_of(ratings.items)
+    model = alike(features.values, rows[ratings.pairs], by)
+    means = ratings.means()
+    ceiling = reliability_ceiling(split_half(ratings, rng=rng))
+    found = rank_correlation(model, means, level=level, members=ratings.pairs)
+    between, n_people = found.interval, ratings.n_annotators
+    if np.isnan(found.rho):
+        _warn("similarity_spearman is undefined: ratings or features are the same for every pair")
+    elif over is Over.ANNOTATORS and n_people < FEWEST_ANNOTATORS:
+        between = Interval(np.nan, np.nan, f"none: only {n_people} annotators")
+    elif over is Over.ANNOTATORS:
+        variance = _jackknife(ratings.annotator, lambda kept: _rho(model, ratings.means(kept)), rng)
+        n_units = min(n_people, MOST_GROUPS)
+        between = rho_interval(found.rho, variance, level=level, n_units=n_units, how="jackknife over annotators")
+    n_items = len(np.unique(ratings.pairs))
+    scores = [
+        Score("similarity_spearman", ALL, found.rho, between.low, between.high, n_items, ceiling, between.kind),
+        Score(
+            "leave_one_out_spearman", ALL, leave_one_out(ratings), np.nan, np.nan, n_items, np.nan, "none: a ceiling"
+        ),
+    ]
+    implied = implied_triplets(ratings)
+    if len(implied.members) >= FEWEST_TRIPLETS:
+        scores.append(
+            _triplet_score(
+                "implied_triplet_error", implied, features, by=by, over=Over.ITEMS, level=level, floor=np.nan
+            )
+        )
+    return scores
+
+
+def _triplet_score(
+    metric: str, triplets: Triplets, features: Features, *, by: Alike, over: Over, level: float, floor: float
+) -> Score:
+    wrong = triplet_errors(triplets, features, by)
+    value = float(wrong.mean())
+    pull = (wrong - value) / len(wrong)
+    if over is Over.ITEMS:
+        n_units = len(np.unique(triplets.members))
+        grown = (n_units / max(n_units - 3, 1)) ** 2
+        variance = max(shared_variance(pull, triplets.members), float(pull @ pull)) * grown
+    else:
+        people, own = np.unique(triplets.annotator, return_inverse=True)
+        n_units = len(people)
+        sums = np.bincount(own, weights=pull)
+        variance = float(sums @ sums) * n_units / max(n_units - 1, 1)
+    if variance <= 0 or n_units < FEWEST_ANNOTATORS:
+        between = Interval(np.nan, np.nan, f"none: {over} agree in everything, or are too few")
+    else:
+        half = float(t.ppf((1 + level) / 2, n_units - 1)) * float(np.sqrt(variance))
+        between = Interval(max(value - half, 0.0), min(value + half, 1.0), f"{100 * level:g}% linearised over {over}")
+    n_items = len(np.unique(triplets.members))
+    return Score(metric, ALL, value, between.low, between.high, n_items, floor, between.kind)
+
+
+def triplet_errors(triplets: Triplets, features: Features, by: Alike) -> Float[np.ndarray, "answers"]:
+    """1 where the features have x closer to the other one, a half where they cannot tell, else 0."""
+    place = features.rows_of(triplets.items)[triplets.members]
+    closer = alike(features.values, place[:, [0, 1]], by)
+    farther = alike(features.values, place[:, [0, 2]], by)
+    return np.asarray((1 - np.sign(closer - farther)) / 2)
+
+
+def _rho(model: Float[np.ndarray, "pairs"], means: Float[np.ndarray, "pairs"]) -> float:
+    rated = ~np.isnan(means)
+    return spearman(model[rated], means[rated])
+
+
+def _jackknife(
+    annotator: Int[np.ndarray, "answers"],
+    figure: Callable[[Bool[np.ndarray, "answers"]], float],
+    rng: np.random.Generator,
+) -> float:
+    """The variance of a figure over annotators: it is taken anew with each of them left out."""
+    people, own = np.unique(annotator, return_inverse=True)
+    n_groups = min(len(people), MOST_GROUPS)
+    group = np.arange(len(people)) if n_groups == len(people) else rng.permutation(len(people)) % n_groups
+    values = np.array([figure(group[own] != each) for each in range(n_groups)])
+    return float(np.nansum((values - np.nanmean(values)) ** 2) * (n_groups - 1) / n_groups)
+
+
+def _known_ratings(ratings: Ratings, features: Features) -> Ratings:
+    """The ratings of pairs that both have features."""
+    known = _known(ratings.items, features)[ratings.pairs].all(axis=1)
+    _refuse_or_say(int((~known).sum()), len(known), "rated pairs", ratings.items, features)
+    kept = known[ratings.pair]
+    place = np.cumsum(known) - 1
+    pair = place[ratings.pair[kept]]
+    return Ratings(ratings.items, ratings.pairs[known], pair, ratings.annotator[kept], ratings.rating[kept])
+
+
+def _known_triplets(triplets: Triplets, features: Features) -> Triplets:
+    known = _known(triplets.items, features)[triplets.members].all(axis=1)
+    _refuse_or_say(int((~known).sum()), len(known), "triplets", triplets.items, features)
+    return Triplets(triplets.items, triplets.members[known], triplets.annotator[known])
+
+
+def _known(items: tuple[str, ...], features: Features) -> Bool[np.ndarray, "items"]:
+    there = set(features.items)
+    return np.array([item in there for item in items], np.bool_)
+
+
+def _refuse_or_say(n_lost: int, n: int, what: str, items: tuple[str, ...], features: Features) -> None:
+    if n_lost == n:
+        raise BadTable(
+            f"found {what} of items {listing(items, 3)}, of which none have features ({listing(features.items, 3)})",
+            expected="features of the items that people judged",
+            fix="give both the same ids",
+            code="no-common-items",
+            where=Where(str(features.path) if features.path else None),
+        )
+    if n_lost:
+        _warn(f"{n_lost:,} of {n:,} {what} are left out: an item of theirs has no features")
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SfumatoWarning, stacklevel=4)

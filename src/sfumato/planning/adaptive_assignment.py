@@ -1,0 +1,239 @@
+"""The guide of an adaptive study: hands what people answer to `sfumato.planning.allocation`, and asks it what is next.
+
+Everything here can be made anew from the answers in the store, and is whenever a server starts. Only the prior, what
+items usually look like, is fitted now and then, aside, while people go on answering under the one before.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.elicitation.assignment import Heard, Pick
+from sfumato.elicitation.kinds import kinds_of
+from sfumato.labeling.believed import believed
+from sfumato.planning.allocation import Allocation
+from sfumato.planning.depth import RISKS, Form
+from sfumato.planning.indices import Index, Known, Lead, index_named
+from sfumato.planning.stopping import Stopping
+from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Study
+from sfumato.tables.errors import BadSetting, NotNow, listing
+
+
+@dataclass(frozen=True)
+class Savings:
+    """How far an adaptive study is, against one that asks as many about every item."""
+
+    n_items: int
+    n_finished: int
+    n_answers: int
+    n_most: int
+    """Answers that all items would get without stopping."""
+    n_saved: int
+    """Answers that finished items will not need."""
+    answers_of_items: tuple[int, ...]
+    """How many items have 0, 1, 2, ... answers."""
+    error: float | None
+    """The error left to expect of an item, by the index; None where it says nothing of one."""
+    n_on_average: float
+
+
+def rule_of(study: Study) -> tuple[Index, Stopping]:
+    """What an adaptive study goes by; raises where its settings do not fit together."""
+    rule = study.adaptive
+    index = index_named(rule.index, {"lead": rule.lead} if rule.index == Lead.name and rule.lead else None)
+    if rule.target is not None and index.name not in RISKS:
+        raise BadSetting(
+            f"found target = {rule.target:g} with index = {index.name!r}",
+            expected=f"a target for {listing(list(RISKS))}, which say how large the error is",
+            fix="choose one of these, or stop by lead",
+            code="no-risk",
+        )
+    deeper = study.deeper
+    if deeper is not None and index.name not in RISKS and not deeper.items and not deeper.follows:
+        raise BadSetting(
+            f"found [deeper] with index = {index.name!r}, which cannot say when it is worth its time",
+            expected=f"{listing(list(RISKS))}, or the items that are to be asked about with it, or a door to it",
+            fix="choose one of these, list the items in [deeper], or write unsure = true or a share there",
+            code="no-risk",
+        )
+    wrong = [each.name for each in kinds_of(study) if each.name not in ABOUT_ONE_ITEM]
+    if wrong or len(study.classes) < 2:
+        raise BadSetting(
+            f"found assignment = adaptive with {'the kind ' + wrong[0] if wrong else 'one class'}",
+            expected=f"two classes or more, and a kind that tells how likely each is: {listing(list(ABOUT_ONE_ITEM))}",
+            fix='choose another kind, or assignment = "fewest"',
+            code="not-adaptive",
+        )
+    return index, _stopping(rule, index, study.people.answers_per_item)
+
+
+def _stopping(rule: Adaptive, index: Index, most: int) -> Stopping:
+    risks = {RISKS[index.name]: rule.target} if rule.target is not None else {}
+    return Stopping(**risks, lead=rule.lead, most=most, fewest=min(rule.fewest, most))
+
+
+class AdaptiveGuide:
+    """What an adaptive study asks next. For the one thread that writes; the prior is fitted in another (`aside`)."""
+
+    def __init__(self, study: Study, *, aside: bool = True) -> None:
+        self._index, self._stopping = rule_of(study)
+        self._study = study
+        self._kinds = kinds_of(study)
+        self._classes = {name: k for k, name in enumerate(study.class_names)}
+        deeper = study.deeper
+        weighed = deeper is not None and self._index.name in RISKS
+        self._deeper = Form(deeper.votes, deeper.seconds) if deeper is not None and weighed else None
+        self._votes = (1.0,) if deeper is None else (1.0, deeper.votes)
+        self._aside = ThreadPoolExecutor(1, "prior") if aside else None
+        self._state: Allocation | None = None
+        self._fitting: Future[Allocation] | None = None
+
+    # --- what the assignment tells ---
+
+    def begin(self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], heard: Iterable[Heard]) -> None:
+        rows = list(items)
+        always = set(self._study.deeper.items) if self._study.deeper else set()
+        self._always = np.array([names[item] in always for item, _, _ in rows], np.bool_)
+        self._numbers = np.array([item for item, _, _ in rows], np.int64)
+        self._place = {item: place for place, (item, _, _) in enumerate(rows)}
+        self._quota = np.array([quota for _, quota, _ in rows], np.int64)
+        self._taken = np.array([taken for _, _, taken in rows], np.int64)
+        self._answered = np.zeros(len(rows), np.int64)
+        self._told: list[Heard] = []
+        self._since: list[tuple[np.ndarray, np.ndarray]] = []
+        self._fitting = None
+        counts = np.zeros((len(rows), len(self._classes)))
+        said = [each for each in heard if each.item in self._place]
+        if said:
+            np.add.at(counts, self._places(said), self._rows(said))
+            np.add.at(self._answered, self._places(said), [each.n for each in said])
+        # Read anew the store may say more, but hardly what items usually look like.
+        prior = None if self._state is None else self._state.prior
+        self._state = self._allocated(counts, prior) if rows else None
+        self._rng: np.random.Generator | None = None
+
+    def changed(self, item: int, quota: int, taken: int) -> None:
+        place = self._place.get(item)
+        assert place is not None, "an item that the guide was not told of"
+        self._quota[place], self._taken[place] = quota, taken
+
+    def heard(self, answer: Heard) -> None:
+        self._told.append(answer)
+
+    # --- what the assignment asks ---
+
+    def choose(self, seen: Collection[int], rng: random.Random) -> Pick | None:
+        state = self._told_all()
+        if state is None or self._left() <= 0:
+            return None
+        if self._rng is None:
+            self._rng = np.random.default_rng(rng.getrandbits(64))
+        full = np.flatnonzero(self._taken >= self._quota)
+        apart = [place for item in seen if (place := self._place.get(item)) is not None]
+        try:
+            choice = state.choose(self._rng, np.concatenate([full, np.array(apart, np.int64)]), self._pending())
+        except NotNow:
+            return None
+        item = int(self._numbers[choice.item])
+        question = int(choice.is_deeper or bool(self._always[choice.item]))
+        return Pick(item, question, choice.probability, choice.is_audit)
+
+    @property
+    def room(self) -> int:
+        state = self._told_all()
+        if state is None:
+            return 0
+        free = np.maximum(self._quota - self._taken, 0)
+        return int(min(free[~state.finished].sum(), max(self._left(), 0)))
+
+    # --- what the researcher asks ---
+
+    def savings(self) -> Savings:
+        """How far it is, and what it spares."""
+        state = self._told_all()
+        asked = self._quota > 0
+        n = self._answered[asked]
+        if state is None or not asked.any():
+            return Savings(0, 0, 0, 0, 0, (), None, 0.0)
+        finished = state.finished[asked]
+        error = None
+        if self._index.name in RISKS:
+            counts, times = np.unique(state.counts[asked], axis=0, return_counts=True)
+            risk = getattr(Known(counts, state.prior), RISKS[self._index.name])
+            error = float((risk * times).sum() / times.sum())
+        return Savings(
+            n_items=int(asked.sum()),
+            n_finished=int(finished.sum()),
+            n_answers=int(n.sum()),
+            n_most=int(self._quota.sum()),
+            n_saved=int((self._quota[asked] - n)[finished].sum()),
+            answers_of_items=tuple(np.bincount(n).tolist()),
+            error=error,
+            n_on_average=float(n.mean()),
+        )
+
+    # --- small parts ---
+
+    def _allocated(self, counts: np.ndarray, prior: Any = None) -> Allocation:
+        rule = self._study.adaptive
+        return Allocation.of(
+            counts,
+            self._index,
+            seconds=rule.seconds,
+            stopping=self._stopping,
+            audit=rule.audit,
+            prior=prior,
+            deeper=self._deeper,
+        )
+
+    def _told_all(self) -> Allocation | None:
+        """The state with everything told so far, and with the prior fitted aside once that is there."""
+        if self._state is None:
+            return None
+        if self._told:
+            said, self._told = [each for each in self._told if each.item in self._place], []
+            places, rows = self._places(said), self._rows(said)
+            np.add.at(self._answered, places, [each.n for each in said])
+            self._state = self._state.told_all(places, rows)
+            if self._fitting is not None:
+                self._since.append((places, rows))
+        if self._fitting is not None and self._fitting.done():
+            # A fit that failed leaves the prior there was: nobody's answer shall wait for statistics.
+            if self._fitting.exception() is None:
+                self._state = self._fitting.result()
+                for places, rows in self._since:
+                    self._state = self._state.told_all(places, rows)
+            self._fitting, self._since = None, []
+        if self._fitting is None and self._index.uses_prior and self._state.is_stale():
+            if self._aside is None:
+                self._state = self._state.refitted()
+            else:
+                self._fitting = self._aside.submit(self._state.refitted)
+        return self._state
+
+    def _left(self) -> float:
+        """Answers that may still be asked for in all; without a number of them, any."""
+        wanted = self._study.adaptive.answers
+        return np.inf if wanted is None else wanted - int(self._taken[self._quota > 0].sum())
+
+    def _pending(self) -> np.ndarray:
+        return np.asarray(np.maximum(self._taken - self._answered, 0))
+
+    def _places(self, said: Sequence[Heard]) -> np.ndarray:
+        return np.array([self._place[each.item] for each in said], np.int64)
+
+    def _rows(self, said: Sequence[Heard]) -> np.ndarray:
+        """Each answer as votes: a choice is one vote, a richer answer spreads what it is worth over the classes."""
+        rows = np.zeros((len(said), len(self._classes)))
+        for question, kind in enumerate(self._kinds):
+            of_it = [i for i, each in enumerate(said) if each.question == question]
+            if of_it:
+                votes = self._votes[question] * np.array([said[i].n for i in of_it])[:, None]
+                rows[of_it] = votes * believed(kind, [said[i].payload for i in of_it], tuple(self._classes))
+        return rows

@@ -1,0 +1,186 @@
+"""Choosing: the best way to ask that a budget buys, or the cheapest that is good enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.planning.answers_per_item import Enough
+from sfumato.planning.plan_parts import Budget
+from sfumato.planning.ways import ANSWERS, Terms, Way
+from sfumato.planning.worth import PLAIN, KindWorth
+from sfumato.tables.errors import BadSetting
+
+WASTE = 0.01
+"""A share of the error so small that no answer is asked for to take it away."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """The way that was chosen, and the best of every other form and assignment, best first."""
+
+    way: Way
+    others: tuple[Way, ...]
+    terms: Terms
+    """Those it was chosen under: with fewer items where the budget does not reach for one answer about each."""
+    budget_left: bool = False
+    """Whether the budget buys answers that would not help: more than an item may get, or than take the error down."""
+    n_left_out: int = 0
+    """Items that the budget does not reach."""
+    spare: float = 0.0
+    """Answers that the budget would buy beside those of the way, as a share of these."""
+
+
+def best_for(terms: Terms, budget: Budget) -> Chosen:
+    """The way with the smallest error that the budget buys."""
+    n_affordable = {worth.kind: terms.affordable(worth.kind, budget) for worth in terms.worths}
+    most_answers = max(n_affordable.values())
+    if not most_answers:
+        raise _too_small(terms, budget)
+    n_left_out = max(terms.n_items - most_answers, 0)
+    if n_left_out:
+        # One answer each is the least there is: rather fewer items than none of some.
+        terms = terms.with_items(most_answers)
+    ways: list[Way] = []
+    for worth in terms.worths:
+        each = min(n_affordable[worth.kind] // terms.n_items, terms.most)
+        if each:
+            ways.append(_without_waste(terms, worth, each))
+    fewer = [
+        terms.uniform(worth, 1, n_affordable[worth.kind])
+        for worth in terms.worths
+        if 0 < n_affordable[worth.kind] < terms.n_items
+    ]
+    up_to = min(n_affordable.get(PLAIN, 0) / terms.n_items, float(terms.most))
+    adaptive = [way for each in terms.adaptive_averages(up_to) if (way := terms.adaptive(each)) is not None]
+    # A larger lead may come with a larger error, by chance: the best of those that the budget buys.
+    others = sorted(adaptive, key=lambda way: way.reading.value)[:1]
+    if others and others[0].is_shown_better:
+        ways.append(others.pop())
+    ways.sort(key=lambda way: (way.reading.value, terms.money(way)))
+    way = ways[0]
+    spare = n_affordable[way.kind] / way.n_answers - 1
+    left = way.each >= terms.most or spare >= 1
+    near = (*ways[1:], *others, *_worth_a_look(way, fewer))
+    return Chosen(way, near, terms, left, n_left_out, 0.0 if left or n_left_out else spare)
+
+
+def cheapest_for(terms: Terms, enough: Enough, budget: Budget | None) -> Chosen:
+    """The cheapest way that is good enough with the probability asked for; an error where none is, or where the budget
+    does not reach for it."""
+    target = error_allowed(enough)
+    ways: list[Way] = []
+    others: list[Way] = []
+    for worth in terms.worths:
+        way = _first_uniform(terms, worth, target, enough.probability)
+        if way is not None:
+            ways.append(way)
+    for each in terms.adaptive_averages(float(terms.most)):
+        found = terms.adaptive(each)
+        if found is not None and _reaches(found, target, enough.probability):
+            (ways if found.is_shown_better else others).append(found)
+            break
+    if not ways:
+        raise _out_of_reach(terms, enough, target)
+    ways.sort(key=lambda way: (terms.money(way), terms.hours(way)))
+    if budget is not None and not _is_within(terms, ways[0], budget):
+        raise _budget_misses(terms, enough, ways[0], budget)
+    return Chosen(ways[0], (*ways[1:], *others), terms)
+
+
+def _without_waste(terms: Terms, worth: KindWorth, each: int) -> Way:
+    """The fewest answers for every item that are as good as `each` of them, but for a hundredth of the error."""
+    most = terms.uniform(worth, each)
+    return next(way for fewer in range(1, each + 1) if _is_as_good(way := terms.uniform(worth, fewer), most))
+
+
+def _is_as_good(way: Way, other: Way) -> bool:
+    return way.reading.value <= (1 + WASTE) * other.reading.value
+
+
+def _worth_a_look(way: Way, fewer: list[Way]) -> list[Way]:
+    """Of the forms that the money buys for a part of the items alone, the best, if it is better on these."""
+    best = sorted(fewer, key=lambda other: (-other.n_items * other.votes, other.reading.value))[:1]
+    return [other for other in best if other.n_items * other.votes > way.n_items * way.votes]
+
+
+def error_allowed(enough: Enough) -> float:
+    """The error that is small enough: the target itself, or the share of items that may be off by more than it."""
+    return enough.target if enough.share is None else 1 - enough.share
+
+
+def _first_uniform(terms: Terms, worth: KindWorth, target: float, probability: float) -> Way | None:
+    """The fewest answers for every item that reach the target, and every larger number too."""
+    found = None
+    for each in range(terms.most, 0, -1):
+        way = terms.uniform(worth, each)
+        if not _reaches(way, target, probability):
+            break
+        found = way
+    return found
+
+
+def _reaches(way: Way, target: float, probability: float) -> bool:
+    return way.reading.chance(target) >= probability and way.reading.value <= target * (1 + 1e-9)
+
+
+def _is_within(terms: Terms, way: Way, budget: Budget) -> bool:
+    spent = way.n_answers if budget.unit == ANSWERS else terms.money(way)
+    return spent <= budget.amount * (1 + 1e-9)
+
+
+def sure_value(way: Way, probability: float) -> float:
+    """The error that is not exceeded with that probability, as far as the pilot tells."""
+    resampled = way.reading.resampled
+    return max(float(np.quantile(resampled, probability)) if len(resampled) else 0.0, way.reading.value)
+
+
+def _too_small(terms: Terms, budget: Budget) -> BadSetting:
+    cheapest = min(terms.worths, key=lambda worth: terms.an_answer(worth.kind))
+    price = terms.an_answer(cheapest.kind)
+    unit = terms.costs.currency if budget.unit != ANSWERS else ANSWERS
+    return BadSetting(
+        f"found a budget of {budget.amount:g} {budget.unit} at {price:.4g} {terms.costs.currency} for a "
+        f"{cheapest.kind} answer, the cheapest",
+        expected="enough for one answer at least",
+        fix=f"plan for {price:.4g} {unit} or more" if budget.unit != ANSWERS else "plan for 1 answer or more",
+        code="budget-too-small",
+    )
+
+
+def _out_of_reach(terms: Terms, enough: Enough, target: float) -> BadSetting:
+    best = min((terms.uniform(worth, terms.most) for worth in terms.worths), key=lambda way: way.reading.value)
+    sure = sure_value(best, enough.probability)
+    if enough.share is None:
+        found, possible = f"a {terms.criterion.title} of {sure:.4g}", f"a target of {_up(sure):g}"
+    else:
+        found = f"a {terms.criterion.title} of {sure:.3f}"
+        possible = f"a share of {np.floor(100 * (1 - sure)) / 100:g}, or a larger target"
+    return BadSetting(
+        f"found {found} with {terms.most} {best.kind} answers an item, at {terms.money(best):,.2f} "
+        f"{terms.costs.currency}",
+        expected=f"{target:g} or less with probability {enough.probability:g}",
+        fix=f"plan for {possible}, or allow more answers an item (--most)",
+        code="out-of-reach",
+    )
+
+
+def _budget_misses(terms: Terms, enough: Enough, way: Way, budget: Budget) -> BadSetting:
+    best = best_for(terms, budget)
+    reached = sure_value(best.way, enough.probability)
+    cost = f"{way.n_answers:,} answers" if budget.unit == ANSWERS else f"{terms.money(way):,.2f} {terms.costs.currency}"
+    items = "" if best.terms.n_items == terms.n_items else f" of {best.terms.n_items:,} items alone"
+    return BadSetting(
+        f"found a budget of {budget.amount:g} {budget.unit}, which reaches a {terms.criterion.title} of "
+        f"{reached:.4g}{items}",
+        expected=f"{error_allowed(enough):g} or less with probability {enough.probability:g}, which costs {cost}",
+        fix=f"raise the budget to {cost}, allow {_up(reached):g}, or plan for fewer items",
+        code="budget-too-small",
+    )
+
+
+def _up(value: float) -> float:
+    """A little more, with two digits."""
+    size = 10 ** (np.floor(np.log10(value)) - 1) if value > 0 else 1.0
+    return float(np.ceil(value / size) * size)

@@ -1,0 +1,217 @@
+"""What a plan is judged by: the error that its goal is about, and how it falls with the votes an item gets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import ndtri
+
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.engine import Progress, quiet
+from sfumato.planning.answers_per_item import Enough, how_many
+from sfumato.planning.goals import Goal
+from sfumato.planning.indices import KL, Index, Known
+from sfumato.planning.measures import BayesDivergence, Measure, SquaredDistance
+from sfumato.planning.pilot import Pilot
+from sfumato.planning.population import Population
+from sfumato.planning.prior import fit_prior
+from sfumato.planning.wrong_class import WrongClass
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.growable_array import freeze
+
+LEVEL = 0.95
+LEAST = 1e-9
+"""Errors below this are taken for this: logarithms are taken of them."""
+LOOKED_AT = (1, 2, 3, 5, 8, 13, 21, 34)
+LARGEST_STUDY = 4_000
+"""Priors of larger studies are hardly better."""
+
+MEASURES_OF: dict[Goal, Measure] = {
+    Goal.DISTRIBUTION: BayesDivergence(),
+    Goal.CALIBRATION: BayesDivergence(),
+    Goal.CLASS: WrongClass(),
+    Goal.GEOMETRY: SquaredDistance(),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class VoteCurve:
+    """The error after so many plain votes an item, and one row for every resample of the pilot (none: a prior).
+
+    Between the points, and beyond the last, it is read on a line in logarithms: errors fall like powers of the votes.
+    """
+
+    votes: Float[np.ndarray, "points"]
+    value: Float[np.ndarray, "points"]
+    resampled: Float[np.ndarray, "resamples points"]
+
+    def __post_init__(self) -> None:
+        freeze(self, "votes", "value", "resampled")
+
+    def at(self, votes: float) -> Reading:
+        """What is to be expected of so many votes an item, which need not be whole."""
+        rows = np.concatenate([self.value[None], self.resampled])
+        found = np.exp(_line(np.log(votes), np.log(self.votes), np.log(np.maximum(rows, LEAST))))
+        return Reading(float(found[0]), np.asarray(found[1:]))
+
+    def falling(self) -> VoteCurve:
+        """The curve without the rises that chance put into it: more votes do no harm."""
+        return VoteCurve(self.votes, np.minimum.accumulate(self.value), np.minimum.accumulate(self.resampled, axis=1))
+
+    def times(self, factor: Float[np.ndarray, "points"]) -> VoteCurve:
+        """The curve with every error multiplied by the factor of its point."""
+        return VoteCurve(self.votes, self.value * factor, self.resampled * factor)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """An error to expect, and what it would be by other pilots like this one."""
+
+    value: float
+    resampled: Float[np.ndarray, "resamples"]
+
+    @property
+    def low(self) -> float | None:
+        return self._bound((1 - LEVEL) / 2)
+
+    @property
+    def high(self) -> float | None:
+        return self._bound((1 + LEVEL) / 2)
+
+    def chance(self, target: float) -> float:
+        """How probable it is that the error is at most `target`; without a pilot that is yes or no."""
+        found = self.resampled if len(self.resampled) else np.array([self.value])
+        return float((found <= target * (1 + 1e-9)).mean())
+
+    def times(self, ratio: float, spread: float = 0.0) -> Reading:
+        """The error multiplied by a ratio that is itself known only to within `spread`."""
+        n = len(self.resampled)
+        # The ratio's own normal quantiles, dealt to the resamples in a fixed order that has nothing to do with theirs.
+        normal = ndtri((np.arange(n) + 0.5) / max(n, 1))[np.random.default_rng(n).permutation(n)]
+        moved = ratio + spread * normal
+        return Reading(self.value * ratio, self.resampled * np.maximum(moved, 0.0))
+
+    def _bound(self, level: float) -> float | None:
+        if not len(self.resampled):
+            return None
+        bound = float(np.quantile(self.resampled, level))
+        # A small pilot's resamples lie to one side of it: the interval always holds the value itself.
+        return min(bound, self.value) if level < 0.5 else max(bound, self.value)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """The error of a goal: the mean of `measure` over items, or the share of items off by more than `beyond`."""
+
+    goal: Goal
+    beyond: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.beyond is not None and self.goal is Goal.CLASS:
+            raise BadSetting(
+                "found a share of items for the goal class",
+                expected="a target alone: the share of items whose class may be wrong",
+                fix="leave out the share, or choose another goal",
+                code="bad-setting",
+            )
+
+    @property
+    def measure(self) -> Measure:
+        return MEASURES_OF[self.goal]
+
+    @property
+    def name(self) -> str:
+        return self.measure.name if self.beyond is None else f"share_beyond_{self.beyond:g}_{self.measure.name}"
+
+    @property
+    def title(self) -> str:
+        if self.beyond is None:
+            return self.measure.title if self.goal is Goal.CLASS else f"mean {self.measure.title}"
+        return f"share of items off by a {self.measure.title} of more than {self.beyond:g}"
+
+    @property
+    def index(self) -> Index | None:
+        """What chooses the next item where answers are allotted one by one; None where nothing was shown to help."""
+        return KL() if self.measure.uses_prior else None
+
+    def curve(
+        self,
+        source: Pilot | DirichletMixture,
+        *,
+        n_items: int,
+        most: int,
+        resamples: int,
+        rng: np.random.Generator,
+        progress: Progress = quiet,
+    ) -> VoteCurve:
+        """How the error falls with the votes an item gets, in a study of `n_items` items like those of the source.
+
+        `how_many` takes the prior over items for known. A study must fit it to its own answers, and with few items
+        loses by that: labels that rest on a prior are simulated both ways, and the curve is raised by the ratio.
+        """
+        enough = None if self.beyond is None else Enough(self.beyond, share=0.5)
+        found = how_many(
+            source, measure=self.measure, enough=enough, most=most, resamples=resamples, rng=rng, progress=progress
+        )
+        value, resampled = found.value, found.resampled
+        if self.beyond is not None:
+            value, resampled = 1 - value, 1 - resampled
+        curve = VoteCurve(np.arange(1.0, most + 1), value, resampled)
+        if self.measure.uses_prior:
+            curve = curve.times(self._lost_by_fitting(source, n_items, most, rng))
+        return curve.falling()
+
+    def of_labels(
+        self, probs: Float[np.ndarray, "items classes"], labels: Float[np.ndarray, "items classes"]
+    ) -> Float[np.ndarray, "items"]:
+        """The error of each label that is a posterior mean, given the item's distribution."""
+        p, q = np.maximum(probs, 1e-300), np.maximum(labels, 1e-300)
+        lost = (probs * np.log(p / q)).sum(axis=1)
+        return np.asarray(lost if self.beyond is None else (lost > self.beyond).astype(np.float64))
+
+    def _lost_by_fitting(
+        self, source: Pilot | DirichletMixture, n_items: int, most: int, rng: np.random.Generator
+    ) -> Float[np.ndarray, "answers"]:
+        """The error with a prior fitted to the study's own answers over that with the true one, at 1, 2, ... votes."""
+        n_each = min(n_items, LARGEST_STUDY)
+        repeats = int(np.clip(2_000 // n_each, 1, 10))
+        looked_at = [m for m in LOOKED_AT if m <= most]
+        errors = np.zeros((2, len(looked_at)))
+        items = population(source, n_each * repeats, rng)
+        dealt = rng.permutation(len(items.probs))[: n_each * repeats].reshape(repeats, n_each)
+        for r in range(repeats):
+            probs = items.probs[dealt[r]]
+            for i, m in enumerate(looked_at):
+                counts = rng.multinomial(m, probs / probs.sum(axis=1, keepdims=True)).astype(np.float64)
+                rows, place = np.unique(counts, axis=0, return_inverse=True)
+                for k, prior in enumerate((items.prior, fit_prior(counts))):
+                    errors[k, i] += self.of_labels(probs, Known(rows, prior).mean[place.ravel()]).mean()
+        ratio = np.maximum(errors[1], LEAST) / np.maximum(errors[0], LEAST)
+        # A prior that is fitted can be better than the true one only by chance.
+        return np.asarray(np.interp(np.log(np.arange(1, most + 1)), np.log(looked_at), np.maximum(ratio, 1.0)))
+
+
+def population(source: Pilot | DirichletMixture, n_draws: int, rng: np.random.Generator) -> Population:
+    """Items like those of a pilot, or from an assumed prior: at least `n_draws`."""
+    if isinstance(source, DirichletMixture):
+        return Population.of_prior(source, n_draws, rng)
+    thinned = source.thinned(n_draws)
+    return Population.of_pilot(thinned, source.prior, n_draws, rng)
+
+
+def _line(x: float, xs: Float[np.ndarray, "points"], ys: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows"]:
+    """Each row at `x`: between its points on the line that joins them, outside on the line through points apart."""
+    if len(xs) == 1:
+        return np.asarray(ys[:, 0])
+    if x >= xs[-1]:
+        first, last = min(int(np.searchsorted(xs, xs[-1] - np.log(2))), len(xs) - 2), len(xs) - 1
+    else:
+        first = int(np.clip(np.searchsorted(xs, x) - 1, 0, len(xs) - 2))
+        last = first + 1
+    slope = (ys[:, last] - ys[:, first]) / (xs[last] - xs[first])
+    if x < xs[-1]:
+        return np.asarray(ys[:, first] + slope * (x - xs[first]))
+    # Whatever chance made of the last points, more votes do no harm.
+    return np.asarray(ys[:, last] + np.minimum(slope, 0.0) * (x - xs[last]))

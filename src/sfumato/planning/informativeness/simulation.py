@@ -1,0 +1,155 @@
+"""Grids: what every kind of label recovers, over numbers of points, classes and dimensions, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import product
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.planning.grid_engines import engine_named, in_order
+from sfumato.planning.informativeness.dimensionality import effective_dimensionality
+from sfumato.planning.informativeness.embedding import Embedder, recovery
+from sfumato.planning.informativeness.informativeness import information_ratio
+from sfumato.planning.informativeness.kinds import Hard, LabelKind, Soft
+from sfumato.planning.informativeness.latent_world import World, check_world
+from sfumato.planning.informativeness.unfolding import SpectralUnfolding
+from sfumato.tables.records import columns_of
+from sfumato.tables.settings import at_least, bad_setting, not_negative
+from sfumato.tables.table import Table
+
+Size = tuple[int, int, int, int]
+"""`n`, `k`, `d` and number of a world."""
+TOGETHER = 4
+"""So many worlds are sent to a process at once."""
+WORLD, NOISE, START = range(3)
+"""The streams of chance in a cell: the truth, what people mistake, initial values."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one kind of label recovers in one world."""
+
+    n: int
+    k: int
+    d: int
+    kind: str
+    seed: int
+    n_triplets: int
+    information_ratio: float
+    rho: float
+    """Over all objects that the judgments are about: points and classes, or points alone."""
+    points_rho: float
+    """Over the points alone, for comparing kinds that know classes with kinds that do not."""
+    effective_dimensionality: int
+    seconds: float
+    """What the embedding took."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cells(Table):
+    """One row a cell, in the order of the grid; everything but `seconds` follows from the grid alone."""
+
+    cells: tuple[Cell, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.cells[start:stop], Cell)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Worlds of every size, judged by every kind. Kinds are compared in the same worlds, at equal `n`.
+
+    The chance in a world follows from `seed`, its size and its number, whatever else is in the grid.
+    """
+
+    n: tuple[int, ...] = (3, 13, 22, 32, 42, 51, 61, 71, 80, 90)
+    k: tuple[int, ...] = (3, 13, 22, 32, 42, 51, 61, 71, 80, 90)
+    d: tuple[int, ...] = (5, 25, 125)
+    kinds: tuple[LabelKind, ...] = (Soft(), Hard())
+    n_seeds: int = 1
+    seed: int = 0
+    spread: float = 1.0
+    noise: float = 0.0
+    embedder: Embedder = field(default_factory=SpectralUnfolding)
+    less_than_one_shot: bool = True
+    """Whether worlds may have more classes than points: a third of the published grid has."""
+
+    def __post_init__(self) -> None:
+        if not self.kinds:
+            raise bad_setting("kinds", "()", "one kind of label or more")
+        at_least("n_seeds", self.n_seeds, 1)
+        at_least("seed", self.seed, 0)
+        not_negative("noise", self.noise)
+        not_negative("spread", self.spread)
+        if not self.worlds():
+            raise bad_setting("n, k or d", "()", "one number each, or more")
+        for n, k, d, _ in self.worlds():
+            check_world(n, k, d, less_than_one_shot=self.less_than_one_shot)
+        for kind, n, k in product(self.kinds, self.n, self.k):
+            # Whether there can be such labels: found now, and not after hours.
+            kind.n_triplets(n, k)
+
+    def worlds(self) -> list[Size]:
+        """The size of every world."""
+        return list(product(self.n, self.k, self.d, range(self.n_seeds)))
+
+    def run(
+        self, *, n_processes: int = 1, engine: str = "processes", progress: Callable[[int, int], None] | None = None
+    ) -> Cells:
+        """All cells, by so many processes: one a core is best. With the engine "ray" they are those of a cluster.
+
+        The figures do not depend on either. `progress` is called with the number of worlds done, and of all.
+        """
+        at_least("n_processes", n_processes, 1)
+        engine_named(engine)
+        worlds = self.worlds()
+        some = 1 if n_processes == 1 and engine == "processes" else TOGETHER
+        pieces = [worlds[i : i + some] for i in range(0, len(worlds), some)]
+        cells: list[Cell] = []
+        n_done = 0
+        for piece, found in zip(
+            pieces, in_order(partial(cells_of, self), pieces, engine=engine, n_processes=n_processes), strict=True
+        ):
+            cells += found
+            n_done += len(piece)
+            if progress:
+                progress(n_done, len(worlds))
+        return Cells(tuple(cells))
+
+
+def cells_of(grid: Grid, worlds: Sequence[Size]) -> list[Cell]:
+    """What every kind of the grid recovers in some of its worlds."""
+    return [cell for size in worlds for cell in cells_in(grid, size)]
+
+
+def cells_in(grid: Grid, size: Size) -> list[Cell]:
+    """What every kind of the grid recovers in one world."""
+    n, k, d, number = size
+
+    def stream(which: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(grid.seed, spawn_key=(*size, which)))
+
+    world = World.drawn(n, k, d, rng=stream(WORLD), spread=grid.spread, less_than_one_shot=grid.less_than_one_shot)
+    true = world.cosines()
+    cells = []
+    for kind in grid.kinds:
+        orders = kind.judge(world, noise=grid.noise, rng=stream(NOISE))
+        begun = perf_counter()
+        found = grid.embedder.embed(orders, rng=stream(START)).gram()
+        seconds = perf_counter() - begun
+        rho = recovery(found=found, true=true)
+        points_rho = recovery(found=found[:n, :n], true=true) if n > 2 else float("nan")
+        needed = effective_dimensionality(world, rho).n_components
+        ratio = information_ratio(orders.n_triplets, n + k)
+        cells.append(Cell(n, k, d, kind.title, number, orders.n_triplets, ratio, rho, points_rho, needed, seconds))
+    return cells

@@ -1,0 +1,180 @@
+"""Which items deserve the richer form, or more answers: by their answers so far, or by how a model learnt them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.item_selection import Selection, select
+from sfumato.evaluation.regions import REGIONS, Region
+from sfumato.planning.depth import RISKS, Form, worth_of_votes
+from sfumato.planning.indices import KL, Index, Known
+from sfumato.planning.prior import check_counts, fit_prior
+from sfumato.tables.errors import BadSetting, BadTable
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least
+from sfumato.tables.table import Table
+
+AT_ONCE = 2**12
+DOUBTFUL = (Region.AMBIGUOUS, Region.HARD)
+"""Where a model wavers or errs, people are asked how far they doubt; where it does not, which class it is."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Deserving(Table):
+    """One row an item: the error left, what an answer of each form takes off it a second, the form that is worth most,
+    and the item's rank by that (1: ask about it first)."""
+
+    items: tuple[str, ...]
+    forms: tuple[str, ...]
+    risk: Float[np.ndarray, "items"]
+    worth: Float[np.ndarray, "items forms"]
+    form: Int[np.ndarray, "items"]
+    """Its place in `forms`."""
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "risk", "worth", "form")
+
+    @property
+    def rank(self) -> Int[np.ndarray, "items"]:
+        best = self.worth[np.arange(len(self.form)), self.form]
+        rank = np.empty(len(best), np.int64)
+        rank[np.argsort(-best, kind="stable")] = np.arange(1, len(best) + 1)
+        return rank
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {"item": pa.array(self.items[start:stop], pa.string())}
+        columns["risk"] = pa.array(self.risk[start:stop])
+        for k, name in enumerate(self.forms):
+            columns[f"worth_a_second:{name}"] = pa.array(self.worth[start:stop, k])
+        columns["form"] = pa.array([self.forms[k] for k in self.form[start:stop]], pa.string())
+        columns["rank"] = pa.array(self.rank[start:stop])
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def asked_with(self, form: str) -> tuple[str, ...]:
+        """The items that a form is advised for, the most deserving first."""
+        order = np.argsort(self.rank)
+        return tuple(self.items[i] for i in order if self.forms[self.form[i]] == form)
+
+    def deepened(self, n: int) -> Deserving:
+        """The same, with the last form for the `n` items where it is worth most, and the first for all others.
+
+        For a richer form that is wanted for what votes cannot say, though a second of it takes less off the error.
+        """
+        if at_least("deeper", n, 0) > len(self):
+            raise BadSetting(
+                f"found {n:,} items to ask about with {self.forms[-1]}",
+                expected=f"at most the {len(self):,} there are",
+                fix="choose fewer",
+                code="bad-setting",
+            )
+        form = np.zeros(len(self), np.int64)
+        form[np.argsort(-self.worth[:, -1], kind="stable")[:n]] = len(self.forms) - 1
+        return Deserving(self.items, self.forms, self.risk, self.worth, form)
+
+
+def deserving(
+    items: Sequence[str],
+    counts: Float[np.ndarray, "items classes"],
+    forms: Mapping[str, Form],
+    *,
+    index: Index | None = None,
+    prior: DirichletMixture | None = None,
+) -> Deserving:
+    """Items ranked by the error that the next answer is expected to take away, a second of paid time.
+
+    The error is that of the posterior mean under a mixture of Dirichlets, fitted to the answers unless a `prior` is
+    given: the KL divergence, or with the index `l2` the squared distance. An answer worth `w` votes takes off
+    `R w / (A + w)` of it (`depth.worth_of_votes`), so that a rich form gains most on items about which much was said
+    already and much is left open, and little where the first votes settle it. A rate of exchange is an average over
+    items: that a form says more on contested items is not in it.
+    """
+    counts = check_counts(counts)
+    if not forms:
+        raise BadSetting("found no forms", expected="at least one", fix="name a kind of question", code="bad-setting")
+    if len(items) != len(counts):
+        raise BadTable(
+            f"found {len(items):,} items and {len(counts):,} rows of counts",
+            expected="one row an item",
+            fix="give both in the same order",
+            code="wrong-shape",
+        )
+    by = index or KL()
+    fitted = prior or fit_prior(counts)
+    rows, place = np.unique(counts, axis=0, return_inverse=True)
+    risk, worth = np.empty(len(rows)), np.empty((len(rows), len(forms)))
+    for first in range(0, len(rows), AT_ONCE):
+        part = slice(first, first + AT_ONCE)
+        known = Known(rows[part], fitted)
+        for k, form in enumerate(forms.values()):
+            worth[part, k] = worth_of_votes(by, known, form.votes) / form.seconds
+        risk[part] = getattr(known, RISKS[by.name])
+    worth = worth[place.ravel()]
+    return Deserving(tuple(items), tuple(forms), risk[place.ravel()], worth, worth.argmax(axis=1).astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mapped(Table):
+    """Items chosen from a data map, one row each: class, region, how the model wavered, the form advised, the rank."""
+
+    selection: Selection
+    variability: Float[np.ndarray, "items"]
+    form: tuple[str, ...]
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "variability")
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
+        chosen = self.selection.chunk(start, stop, wide=wide)
+        rank = np.empty(len(self), np.int64)
+        rank[np.argsort(-self.variability, kind="stable")] = np.arange(1, len(self) + 1)
+        chosen = chosen.append_column("variability", pa.array(self.variability[start:stop]))
+        chosen = chosen.append_column("form", pa.array(self.form[start:stop], pa.string()))
+        return chosen.append_column("rank", pa.array(rank[start:stop]))
+
+    def __len__(self) -> int:
+        return len(self.selection)
+
+
+def deserving_of_map(
+    drawn: DataMap,
+    labels: Mapping[str, str],
+    quota: Mapping[Region, int | None],
+    *,
+    plain: str,
+    richer: str,
+    fill: bool = False,
+    rng: np.random.Generator,
+) -> Mapped:
+    """Items by how a model learnt them, so many of each class from each region: `evaluate.selecting.select`.
+
+    Ambiguous and hard ones are asked about with the richer form, the others with the plain one, as soft-digits was
+    made; among them those that wavered most come first. For items that nobody answered about yet: where there are
+    answers, `deserving` says more. What confuses a network need not divide people.
+    """
+    chosen = select(drawn, labels, quota, rng=rng, fill=fill)
+    if not len(chosen):
+        counted = ", ".join(f"{drawn.count(region):,} {region}" for region in REGIONS)
+        raise BadTable(
+            f"found no item by this quota among {counted}",
+            expected="at least one item",
+            fix="choose another quota",
+            code="no-rows",
+        )
+    row = {item: i for i, item in enumerate(drawn.items.to_pylist())}
+    variability = drawn.variability[[row[item] for item in chosen.items]]
+    return Mapped(chosen, variability, tuple(richer if region in DOUBTFUL else plain for region in chosen.regions))

@@ -1,0 +1,193 @@
+"""Matched: rich answers and hard votes about the same items, split into what is given and what judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float, Int
+
+from sfumato.labeling.labelled import labelled
+from sfumato.planning.pilot import Pilot
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.soft_labels import SoftLabels
+
+MOST_ITEMS = 2_000
+MOST_RICH = 10
+MOST_VOTES = 60
+FEWEST_ITEMS = 10
+COMMON = 0.1
+"""Items with fewer answers than all but this share of items have are left out, so that all numbers of answers are
+compared on the same items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Halved:
+    """Sums of the first 0, 1, ... answers about each item, in random order, and the shares of the votes held out."""
+
+    rich: Float[np.ndarray, "items rich_steps classes"]
+    votes: Float[np.ndarray, "items vote_steps classes"]
+    reference: Float[np.ndarray, "items classes"]
+
+
+@dataclass(frozen=True, eq=False)
+class Matched:
+    """Rich answers (`rich`, distributions) and votes (`voted`, classes) about the same items.
+
+    `same_people` says that the votes are the leading classes of the rich answers themselves: then a person's rich
+    answer is compared with the vote that this person would have cast, and the votes of others judge both.
+    """
+
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    rich_item: Int[np.ndarray, "rich"]
+    rich: Float[np.ndarray, "rich classes"]
+    vote_item: Int[np.ndarray, "votes"]
+    voted: Int[np.ndarray, "votes"]
+    most_rich: int
+    most_votes: int
+    same_people: bool = False
+
+    def __post_init__(self) -> None:
+        freeze(self, "rich_item", "rich", "vote_item", "voted")
+
+    @classmethod
+    def of(cls, rich: Beliefs | Annotations, votes: Beliefs | Annotations | SoftLabels | None = None) -> Matched:
+        """Both matched by item and class name; items with too few answers are left out, and of very many items some
+        2,000, evenly spread, are kept. Without `votes`, the leading class of each rich answer is its vote."""
+        if isinstance(rich, Annotations):
+            rich = labelled(rich.for_purposes("label"))
+        coded = rich.coded()
+        probs, rich_item, items = coded.probs(), coded.item.astype(np.int64), rich.item.names
+        if votes is None:
+            vote_items, vote_item, voted = items, rich_item, probs.argmax(axis=1)
+        else:
+            vote_items, vote_item, voted = _votes(votes, rich.classes)
+        at = pc.index_in(items, value_set=vote_items)
+        n_shared = len(items) - at.null_count
+        if n_shared == 0:
+            raise BadTable(
+                f"found {len(items):,} items in one table and {len(vote_items):,} in the other, and none in both",
+                expected="the same items, by the same names",
+                fix="check how the items are called in both; one example of each: "
+                f"{listing([items[0].as_py()])} and {listing([vote_items[0].as_py()])}"
+                if len(items) and len(vote_items)
+                else "ask both kinds of question about the same items",
+                code="no-shared-items",
+            )
+        there = at.fill_null(-1).to_numpy(zero_copy_only=False)
+        back = np.full(len(vote_items), -1)
+        back[there[there >= 0]] = np.flatnonzero(there >= 0)
+        vote_item = back[vote_item]
+        known = vote_item >= 0
+        vote_item, voted = vote_item[known], voted[known]
+        n_rich, n_votes = (np.bincount(each, minlength=len(items)) for each in (rich_item, vote_item))
+        given = (n_votes + 1) // 2
+        can = (n_rich >= 1) & (n_votes >= 2)
+        if can.sum() < FEWEST_ITEMS:
+            raise BadTable(
+                f"found {int(can.sum())} items with an answer and two votes or more, of {n_shared:,} in both tables",
+                expected=f"at least {FEWEST_ITEMS}: half of the votes are compared with, the others judge",
+                fix="ask about more of the same items, or more people about each",
+                code="too-few-items",
+            )
+        available = given if votes is None else n_rich
+        most_rich = _most(available[can], MOST_RICH)
+        most_votes = _most(given[can], MOST_VOTES)
+        kept = np.flatnonzero(can & (available >= most_rich) & (given >= most_votes))
+        kept = kept[np.unique(np.linspace(0, len(kept) - 1, min(len(kept), MOST_ITEMS)).astype(np.int64))]
+        number = np.full(len(items), -1)
+        number[kept] = np.arange(len(kept))
+        of_rich, of_votes = number[rich_item] >= 0, number[vote_item] >= 0
+        return cls(
+            items.take(pa.array(kept)),
+            rich.classes,
+            number[rich_item[of_rich]],
+            probs[of_rich],
+            number[vote_item[of_votes]],
+            voted[of_votes],
+            most_rich,
+            most_votes,
+            same_people=votes is None,
+        )
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    def halved(self, rng: np.random.Generator) -> Halved:
+        """A random half of every item's votes to be given (the larger, if they are odd), the others to judge by."""
+        place = _places(self.vote_item, self.n_items, rng)
+        n_votes = np.bincount(self.vote_item, minlength=self.n_items)
+        is_given = place < ((n_votes + 1) // 2)[self.vote_item]
+        one_hot = np.eye(len(self.classes))[self.voted]
+        cell = self.vote_item[~is_given] * len(self.classes) + self.voted[~is_given]
+        held_out = np.bincount(cell, minlength=self.n_items * len(self.classes)).reshape(self.n_items, -1)
+        rich_place = place if self.same_people else _places(self.rich_item, self.n_items, rng)
+        return Halved(
+            _sums(self.rich_item, rich_place, self.rich, self.n_items, self.most_rich),
+            _sums(self.vote_item, place, one_hot, self.n_items, self.most_votes),
+            held_out / held_out.sum(axis=1, keepdims=True),
+        )
+
+
+def _votes(
+    votes: Beliefs | Annotations | SoftLabels, classes: tuple[str, ...]
+) -> tuple[pa.StringArray, Int[np.ndarray, "votes"], Int[np.ndarray, "votes"]]:
+    """The items, and of every vote its item and class, classes numbered as in `classes`."""
+    if isinstance(votes, Annotations):
+        votes = labelled(votes.for_purposes("label"))
+    # A form may offer more than the votes did: "none of these".
+    if strange := [name for name in votes.classes if name not in classes]:
+        raise BadTable(
+            f"found votes for {listing(strange)}",
+            expected=f"the classes of the other answers: {listing(list(classes))}",
+            fix="name the classes alike in both tables",
+            code="different-classes",
+        )
+    order = np.array([classes.index(name) for name in votes.classes])
+    if isinstance(votes, SoftLabels):
+        counts = np.rint(Pilot.of(votes).counts).astype(np.int64)
+        assert votes.n_annotators is not None
+        items = votes.items.filter(pa.array(votes.n_annotators > 0))
+        item, chosen = (np.repeat(axis, counts.ravel()) for axis in np.indices(counts.shape).reshape(2, -1))
+        return items, item, order[chosen]
+    if votes.hard is None:
+        raise BadTable(
+            "found votes that are distributions",
+            expected="hard votes, one class an answer, or labels that say how many people stand behind them",
+            fix="give answers of kind choice; soft answers are what they are compared with",
+            code="not-votes",
+        )
+    return votes.item.names, votes.item.codes.astype(np.int64), order[votes.hard]
+
+
+def _most(n_answers: Int[np.ndarray, "items"], limit: int) -> int:
+    return int(min(max(np.quantile(n_answers, COMMON, method="lower"), 1), limit))
+
+
+def _places(item: Int[np.ndarray, "rows"], n_items: int, rng: np.random.Generator) -> Int[np.ndarray, "rows"]:
+    """The place of every answer in a random order of its item's."""
+    n_each = np.bincount(item, minlength=n_items)
+    place = np.empty(len(item), np.int64)
+    order = np.lexsort((rng.random(len(item)), item))
+    place[order] = np.arange(len(item)) - (np.cumsum(n_each) - n_each)[item[order]]
+    return place
+
+
+def _sums(
+    item: Int[np.ndarray, "rows"],
+    place: Int[np.ndarray, "rows"],
+    probs: Float[np.ndarray, "rows classes"],
+    n_items: int,
+    most: int,
+) -> Float[np.ndarray, "items steps classes"]:
+    sums = np.zeros((n_items, most + 1, probs.shape[1]))
+    taken = place < most
+    sums[item[taken], place[taken] + 1] = probs[taken]
+    return sums.cumsum(axis=1)

@@ -1,0 +1,186 @@
+"""The Plan: what to ask about which items, how often, at what expected precision and cost. A JSON file.
+
+The loop of the data closes through this file: whoever collects reads it, nothing is imported back. These types are its
+whole contract: every field must be there, no other may be, and numbers are numbers.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from sfumato.planning.goals import Goal
+from sfumato.planning.indices import INDICES
+from sfumato.planning.plan_parts import (
+    Adaptive,
+    Alternative,
+    Assumption,
+    Budget,
+    Cost,
+    Count,
+    Expected,
+    Fewest,
+    Made,
+    Part,
+    Point,
+    Question,
+)
+from sfumato.tables.errors import BadFile, UnknownName, Where, listing, show, unknown
+from sfumato.tables.files import JSON, kind_of, read_document
+from sfumato.tables.files.replacing import replacing
+from sfumato.tables.payloads import PAYLOAD_KINDS
+
+VERSION = 1
+
+__all__ = ["VERSION", "Adaptive", "Fewest", "Plan"]
+
+
+class Plan(Part, frozen=True, kw_only=True):
+    """What to ask, of how many, about which items, and what is to be expected of it.
+
+    `items` is `"all"`, or the ids of those the plan is for; `deeper_items` are asked about with the deeper form first.
+    `read` and `write` are the only ways in and out of a file; docs/plan.md explains every field.
+    """
+
+    sfumato_plan: Literal[1] = 1
+    goal: Goal
+    classes: Annotated[tuple[str, ...], msgspec.Meta(min_length=2)]
+    question: Question
+    items: Literal["all"] | tuple[str, ...]
+    n_items: Count
+    deeper_items: tuple[str, ...]
+    answers: Fewest | Adaptive
+    expected: Expected
+    cost: Cost
+    budget: Budget | None
+    curve: tuple[Point, ...]
+    alternatives: tuple[Alternative, ...]
+    would_change: tuple[str, ...]
+    assumptions: tuple[Assumption, ...]
+    made: Made
+
+    @classmethod
+    def read(cls, path: str | Path) -> Plan:
+        """The plan in a file, every field checked; an error names the first field that is wrong."""
+        place = Path(path)
+        return cls.of(read_document(place), file=str(place))
+
+    @classmethod
+    def of(cls, document: Any, *, file: str | None = None) -> Plan:
+        """The plan that plain JSON values say, every field checked."""
+        _check_version(document, file)
+        try:
+            plan: Plan = msgspec.convert(document, cls)
+        except msgspec.ValidationError as error:
+            raise _not_as_typed(str(error), file) from error
+        plan.check(file=file)
+        return plan
+
+    def check(self, *, file: str | None = None) -> None:
+        """Raise unless the fields fit each other: what the type of each alone cannot say."""
+        _check_kind(self.question.kind, "question.kind", file)
+        if self.question.deeper is not None:
+            _check_kind(self.question.deeper.kind, "question.deeper.kind", file)
+        _check_distinct(self.classes, "classes", file)
+        _check_distinct(self.deeper_items, "deeper_items", file)
+        if self.items != "all":
+            _check_distinct(self.items, "items", file)
+            if len(self.items) != self.n_items:
+                raise _bad(f"found {len(self.items):,} items and n_items = {self.n_items:,}", "n_items", file)
+            others = sorted(set(self.deeper_items) - set(self.items))
+            if others:
+                raise _bad(f"found {listing(others, 3)}, which are not among the items", "deeper_items", file)
+        if self.deeper_items and self.question.deeper is None:
+            raise _bad(f"found {len(self.deeper_items):,} deeper items and no deeper form", "question.deeper", file)
+        if isinstance(self.answers, Adaptive):
+            _check_adaptive(self.answers, file)
+        if not (self.expected.low or 0) <= self.expected.value <= _or_more(self.expected.high):
+            raise _bad("found a value outside its own interval", "expected.value", file)
+
+    def write(self, path: str | Path) -> None:
+        """Write the plan as JSON; a file that stood there is replaced only once the new one is whole."""
+        place = Path(path)
+        kind_of(place, (JSON,))
+        # What is written must be readable: the same checks, on the very text.
+        text = msgspec.json.format(msgspec.json.encode(self), indent=2)
+        Plan.of(msgspec.json.decode(text))
+        with replacing(place) as part:
+            part.write_bytes(gzip.compress(text, mtime=0) if place.name.lower().endswith(".gz") else text + b"\n")
+
+
+def _check_version(document: Any, file: str | None) -> None:
+    found = document.get("sfumato_plan") if isinstance(document, dict) else None
+    if isinstance(document, dict) and found == VERSION and not isinstance(found, bool):
+        return
+    if found is None:
+        said, fix = "found a document that does not say it is a plan", "give the file that sfumato plan wrote"
+    else:
+        said, fix = f"found version {show(found)} of the plan file", "make the plan anew with this version of sfumato"
+    raise BadFile(
+        said,
+        expected=f'an object with "sfumato_plan": {VERSION}',
+        fix=fix,
+        code="wrong-version" if found is not None else "no-plan",
+        where=Where(file, column="sfumato_plan"),
+    )
+
+
+def _check_kind(name: str, field: str, file: str | None) -> None:
+    known = [kind.name for kind in PAYLOAD_KINDS]
+    if name not in known:
+        raise _unknown("kind", name, known, field, file)
+
+
+def _check_adaptive(answers: Adaptive, file: str | None) -> None:
+    known = [index.name for index in INDICES]
+    if answers.index not in known:
+        raise _unknown("index", answers.index, known, "answers.index", file)
+    if answers.fewest > answers.most:
+        raise _bad(f"found fewest = {answers.fewest} and most = {answers.most}", "answers.fewest", file)
+    if not answers.fewest <= answers.on_average <= answers.most:
+        found = f"found {answers.on_average:g} answers, outside of {answers.fewest} to {answers.most}"
+        raise _bad(found, "answers.on_average", file)
+
+
+def _check_distinct(names: Sequence[str], field: str, file: str | None) -> None:
+    if len(set(names)) == len(names):
+        return
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise _bad(f"found {show(name)} twice", field, file)
+        seen.add(name)
+
+
+def _or_more(high: float | None) -> float:
+    return float("inf") if high is None else high
+
+
+def _unknown(what: str, name: str, known: list[str], field: str, file: str | None) -> UnknownName:
+    return unknown(what, name, known, where=Where(file, column=field), fix="make the plan anew, or mend the field")
+
+
+def _not_as_typed(message: str, file: str | None) -> BadFile:
+    """The error for msgspec's ``Expected `int`, got `str` - at `$.n_items` ``, and its like."""
+    said, _, field = message.partition(" - at ")
+    expected, got, found = said.partition(", got ")
+    field = field.strip("`").removeprefix("$").removeprefix(".")
+    if got:
+        return _bad(f"found {found}", field, file, expected=expected.removeprefix("Expected "))
+    if said.startswith("Expected "):
+        return _bad("found another value", field, file, expected=said.removeprefix("Expected "))
+    return _bad(f"found {said[:1].lower()}{said[1:]}", field, file)
+
+
+def _bad(found: str, field: str, file: str | None, expected: str = "") -> BadFile:
+    return BadFile(
+        found,
+        expected=expected or f"a plan file, version {VERSION}, as docs/plan.md describes it",
+        fix="make the plan anew, or mend the field",
+        code="bad-plan",
+        where=Where(file, column=field or None),
+    )

@@ -1,0 +1,205 @@
+"""Rehearsing: a plan tried on simulated people before anybody is paid, in memory, and held against what it promised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.planning.allocation import Allocation
+from sfumato.planning.crowds import JUDGES, Crowd, SimulatedCrowd
+from sfumato.planning.estimators import bayes
+from sfumato.planning.indices import Index, Known, Uniform, index_named
+from sfumato.planning.plan_file import Adaptive, Plan
+from sfumato.planning.stopping import Stopping
+from sfumato.planning.wrong_class import wrong_class
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import at_least
+
+JUDGED = 300
+"""Items that the whole crowd is asked about, where that takes asking."""
+GROWTH = 0.3
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What came of a plan: the error found and its standard error over items, and what it took."""
+
+    value: float
+    spread: float
+    n_judged: int
+    answers: int
+    money: float
+    hours: float
+    people: int
+    seconds: float
+    """What an answer took the simulated people, on average; money and hours are by the plan's own seconds."""
+    finished: float
+    """The share of items that met their own target: the lead or the error at which they stop, or all their answers."""
+    ran_out: bool
+    """Whether there were too few people for the answers that the plan wants."""
+
+    def verdict(self, plan: Plan) -> str:
+        """Whether the plan held, in a sentence."""
+        if self.ran_out:
+            return (
+                f"too few people: {self.people:,} gave {self.answers:,} answers of the {plan.cost.answers:,} that the "
+                "plan wants"
+            )
+        low, high = self.value - 1.96 * self.spread, self.value + 1.96 * self.spread
+        # An assumed prior has no interval: half as much again is as near as anybody could have known.
+        first = plan.expected.low if plan.expected.low is not None else plan.expected.value / 1.5
+        last = plan.expected.high if plan.expected.high is not None else plan.expected.value * 1.5
+        if low > last:
+            times = self.value / max(plan.expected.value, 1e-12)
+            said = f"the error came out {times:.2g} times as large as expected: do not rely on the plan for such people"
+        elif high < first:
+            said = "the error came out smaller than expected: fewer answers may do"
+        else:
+            said = "the plan holds: the error is as expected"
+        dearer = self.answers / plan.cost.answers
+        if dearer > 1.1:
+            said += f"; it took {dearer:.2g} times the answers"
+        elif dearer < 0.9:
+            said += f"; it took {dearer:.0%} of the answers"
+        if plan.budget is not None and plan.budget.unit == plan.cost.currency and self.money > plan.budget.amount:
+            said += f"; the budget is overspent by {self.money - plan.budget.amount:,.2f} {plan.cost.currency}"
+        return said
+
+
+def rehearse(plan: Plan, crowd: Crowd, *, n_items: int, batch_size: int = 25, rng: np.random.Generator) -> Rehearsal:
+    """People come one after the other and answer a batch each, about items as the plan assigns them, until it stops.
+
+    Deeper items are asked about with the deeper form first, which counts for as many of their answers as it has votes.
+    Labels are then made as the plan assumes (`bayes`, or plain shares) and held against what the whole crowd says.
+    """
+    at_least("batch_size", batch_size, 1)
+    if n_items != plan.n_items:
+        raise BadSetting(
+            f"found {n_items:,} items, and a plan for {plan.n_items:,}",
+            expected="the items of the plan",
+            fix="rehearse with the study that the plan was made for",
+            code="wrong-items",
+        )
+    asking = _Asking(plan, crowd, batch_size, rng)
+    asking.deeper(n_items)
+    asking.usual()
+    judged = np.sort(rng.permutation(n_items)[: JUDGED if isinstance(crowd, SimulatedCrowd) else n_items])
+    lost = _lost(plan, asking.counts, judged, crowd, rng)
+    n_answers = asking.n_usual + asking.n_deeper
+    deeper = plan.question.deeper
+    hours = (asking.n_usual * plan.question.seconds + asking.n_deeper * (deeper.seconds if deeper else 0.0)) / 3600
+    paid = plan.cost.hours and plan.cost.money / plan.cost.hours
+    return Rehearsal(
+        value=float(lost.mean()),
+        spread=float(lost.std() / np.sqrt(len(lost))),
+        n_judged=len(lost),
+        answers=n_answers,
+        money=hours * paid,
+        hours=hours,
+        people=asking.n_came,
+        seconds=float(np.mean(asking.seconds)) if asking.seconds else 0.0,
+        finished=asking.finished,
+        ran_out=asking.ran_out,
+    )
+
+
+class _Asking:
+    """The study as it goes: who has come, and what was answered."""
+
+    def __init__(self, plan: Plan, crowd: Crowd, batch_size: int, rng: np.random.Generator) -> None:
+        self.plan, self.crowd, self.batch_size, self.rng = plan, crowd, batch_size, rng
+        self.counts = np.zeros((plan.n_items, len(plan.classes)))
+        self.n_came = self.n_usual = self.n_deeper = 0
+        self.seconds: list[float] = []
+        self.ran_out = False
+        self.finished = 0.0
+
+    def deeper(self, n_items: int) -> None:
+        """One answer in the deeper form about each item that it was chosen for."""
+        form = self.plan.question.deeper
+        if form is None or not self.plan.deeper_items:
+            return
+        # Which items these are does not matter to a rehearsal on drawn people; ids are not at hand for all of them.
+        numbers = np.arange(min(len(self.plan.deeper_items), n_items))
+        if self.plan.items != "all":
+            numbers = np.flatnonzero(np.isin(self.plan.items, self.plan.deeper_items))
+        for first in range(0, len(numbers), self.batch_size):
+            chosen = numbers[first : first + self.batch_size]
+            votes = self._come(chosen, form.kind)
+            if votes is None:
+                return
+            self.counts[chosen] += form.votes * votes
+            self.n_deeper += len(chosen)
+
+    def usual(self) -> None:
+        """Batch after batch, until the plan says that it is enough."""
+        answers = self.plan.answers
+        if not isinstance(answers, Adaptive):
+            self._ask(Uniform(), answers.each * self.plan.n_items, answers.each)
+            self.finished = float((self.counts.sum(axis=1) >= answers.each - 1e-9).mean())
+            return
+        self._ask(Uniform(), answers.fewest * self.plan.n_items, answers.fewest)
+        index = index_named(answers.index, {"lead": answers.lead} if answers.index == "lead" else None)
+        # A lead or a target says itself when it is enough; without either the answers planned for are what there is.
+        by_rule = answers.lead is not None or answers.target is not None
+        most = answers.most if by_rule else answers.on_average
+        state = self._ask(index, round(most * self.plan.n_items), answers.most, answers.target, answers.lead)
+        if not by_rule:
+            self.finished = float((self.counts.sum(axis=1) >= answers.fewest - 1e-9).mean())
+            return
+        rule = _stopping(index, answers.target, answers.lead)
+        self.finished = float(rule.reached(Known(state.counts, state.prior)).mean())
+
+    def _ask(
+        self, index: Index, n_answers: int, most: int, target: float | None = None, lead: int | None = None
+    ) -> Allocation:
+        stopping = _stopping(index, target, lead, most)
+        state = Allocation.of(self.counts, index, stopping=stopping)
+        while (missing := n_answers - self.n_usual) > 0 and not self.ran_out:
+            if index.uses_prior and state.is_stale(GROWTH):
+                state = state.refitted()
+            chosen = state.leading(min(self.batch_size, missing), self.rng)
+            votes = self._come(chosen, self.plan.question.kind) if len(chosen) else None
+            if votes is None:
+                break
+            state = state.told_all(chosen, votes)
+            self.counts = state.counts
+            self.n_usual += len(chosen)
+        return state
+
+    def _come(self, items: Int[np.ndarray, "asked"], kind: str) -> Float[np.ndarray, "asked classes"] | None:
+        """The next person and what they answer; None where nobody is left."""
+        if self.n_came >= self.crowd.n_people:
+            self.ran_out = True
+            return None
+        given = self.crowd.answer(self.n_came, items, kind, self.rng)
+        self.n_came += 1
+        self.seconds.extend(given.seconds.tolist())
+        return given.votes
+
+
+def _stopping(index: Index, target: float | None, lead: int | None, most: int | None = None) -> Stopping:
+    by_l2 = index.name == "l2"
+    return Stopping(l2_risk=target if by_l2 else None, kl_risk=None if by_l2 else target, lead=lead, most=most)
+
+
+def _lost(
+    plan: Plan, counts: Float[np.ndarray, "items classes"], judged: np.ndarray, crowd: Crowd, rng: np.random.Generator
+) -> Float[np.ndarray, "judged"]:
+    """The error of each item judged, by the measure that the plan is about."""
+    said = crowd.says(judged, rng)
+    # What 200 people say of an item is itself a sample: its own share of the error is taken off.
+    n_said = JUDGES if isinstance(crowd, SimulatedCrowd) else np.inf
+    measure = plan.expected.measure
+    if measure == "wrong_class":
+        return wrong_class(counts[judged], said)
+    if measure == "l2":
+        shares = counts[judged] / np.maximum(counts[judged].sum(axis=1, keepdims=True), 1e-12)
+        return np.asarray(((shares - said) ** 2).sum(axis=1) - (1 - (said**2).sum(axis=1)) / (n_said - 1))
+    labels = np.maximum(bayes(counts)[judged], 1e-300)
+    lost = (said * np.log(np.maximum(said, 1e-300) / labels)).sum(axis=1) - ((said > 0).sum(axis=1) - 1) / (2 * n_said)
+    if measure.startswith("share_beyond_"):
+        return np.asarray((lost > float(measure.split("_")[2])).astype(np.float64))
+    return np.asarray(lost)

@@ -1,0 +1,94 @@
+"""A Plan put to work: the study as the plan would have it asked, and the items that the plan is for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sfumato.planning.plan_file import Adaptive as AdaptivePlan
+from sfumato.planning.plan_file import Plan
+from sfumato.study.stimulus import Item
+from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study
+from sfumato.tables.errors import BadSetting, listing
+
+
+def planned(study: Study, plan: Plan) -> Study:
+    """The study with the plan's question, assignment and numbers of answers; all else stays as its file has it.
+
+    The question keeps the file's wording and settings where the plan asks for the same kind.
+    """
+    if sorted(plan.classes) != sorted(study.class_names):
+        raise BadSetting(
+            f"found a plan for the classes {listing(list(plan.classes))}",
+            expected=f"the classes of the study: {listing(list(study.class_names))}",
+            fix="plan from a pilot of this study",
+            code="wrong-classes",
+        )
+    answers, people = plan.answers, study.people
+    question = _asked(study, plan.question.kind)
+    deeper = None
+    if (form := plan.question.deeper) is not None:
+        deeper = Deeper(_asked(study, form.kind), form.votes, form.seconds, plan.deeper_items)
+    if not isinstance(answers, AdaptivePlan):
+        # Items that are to be asked about deeply need a guide, if only one that asks for as many about each.
+        by = Assignment.ADAPTIVE if deeper is not None and deeper.items else Assignment.FEWEST
+        return replace(
+            study,
+            question=question,
+            people=replace(people, answers_per_item=answers.each, assignment=by),
+            adaptive=Adaptive(index="uniform", audit=0.0),
+            deeper=deeper if by is Assignment.ADAPTIVE else None,
+        )
+    return replace(
+        study,
+        question=question,
+        people=replace(people, answers_per_item=answers.most, assignment=Assignment.ADAPTIVE),
+        adaptive=Adaptive(
+            index=answers.index,
+            target=answers.target,
+            lead=answers.lead,
+            fewest=answers.fewest,
+            answers=_in_all(plan, answers),
+            audit=answers.audit,
+            seconds=plan.question.seconds or 1.0,
+        ),
+        deeper=deeper,
+    )
+
+
+def _in_all(plan: Plan, answers: AdaptivePlan) -> int | None:
+    """The answers to stop at: those the budget pays for; without one those planned, unless items stop by themselves."""
+    if (budget := plan.budget) is not None:
+        affordable = budget.amount if budget.unit == "answers" else budget.amount / max(plan.cost.an_answer, 1e-12)
+        return max(int(affordable + 1e-9), plan.cost.answers)
+    return None if answers.target or answers.lead else plan.cost.answers
+
+
+def planned_items(study: Study, plan: Plan, items: Sequence[Item]) -> list[Item]:
+    """The items that the plan is for, and those everybody practises on."""
+    if plan.items == "all":
+        return list(items)
+    known = {item.id for item in items}
+    if missing := [item for item in plan.items if item not in known]:
+        raise BadSetting(
+            f"found {len(missing):,} items in the plan that the study does not have: {listing(missing, 3)}",
+            expected="a plan for items of this study",
+            fix="give the study that the plan was made for, or plan anew",
+            code="unknown-item",
+        )
+    wanted = {*plan.items, *(each.item for each in study.practice)}
+    return [item for item in items if item.id in wanted]
+
+
+def _asked(study: Study, kind: str) -> Question:
+    """The study's own question of this kind if it has one, else a plain one."""
+    if same := next((each for each in study.questions if each.kind == kind), None):
+        return same
+    if kind not in ABOUT_ONE_ITEM:
+        raise BadSetting(
+            f"found a plan that asks with {kind}, and a study that asks with {study.question.kind}",
+            expected=f"the study's own kind, or one that needs nothing but the item: {listing(list(ABOUT_ONE_ITEM))}",
+            fix="set the kind in the study file, with what it needs",
+            code="wrong-kind",
+        )
+    return Question(kind, study.question.framing)

@@ -1,0 +1,52 @@
+"""Reliability tables: by hand, and what they add up to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sfumato.evaluation import Compared
+from sfumato.evaluation.metrics import ECE
+from sfumato.evaluation.reliability import reliability, smooth_reliability
+from sfumato.tables.bootstrap import Resampling
+
+
+def sure_by(confidence: np.ndarray, right: np.ndarray) -> Compared:
+    names = pa.array([str(i) for i in range(len(confidence))])
+    predicted = np.column_stack([confidence, 1 - confidence])
+    return Compared(names, ("a", "b"), predicted, np.eye(2)[(1 - right).astype(int)])
+
+
+def test_by_hand() -> None:
+    table = reliability(sure_by(np.array([0.6, 0.7, 1.0]), np.array([1, 0, 1])), bins=2)
+    assert (table.start.tolist(), table.end.tolist()) == ([0.0, 0.5], [0.5, 1.0])
+    assert table.n_items.tolist() == [0, 3]
+    assert table.confidence[1] == pytest.approx(2.3 / 3)
+    assert table.accuracy[1] == pytest.approx(2 / 3)
+    assert np.isnan(table.accuracy[0])
+    # Wilson's interval for 2 of 3.
+    assert table.low[1] == pytest.approx(0.2077, abs=1e-4)
+    assert table.high[1] == pytest.approx(0.9385, abs=1e-4)
+    assert table.to_arrow().column_names == ["from", "to", "n_items", "confidence", "accuracy", "low", "high"]
+
+
+def test_its_gaps_add_up_to_ece() -> None:
+    rng = np.random.default_rng(0)
+    compared = sure_by(rng.uniform(0.5, 1, 500), rng.random(500) < 0.7)
+    table = reliability(compared)
+    gaps = np.nansum(table.n_items * np.abs(table.confidence - table.accuracy)) / 500
+    resampling = Resampling.of(500, level=0.95, draws=100, rng=rng)
+    assert ECE().estimate(compared, resampling).value == pytest.approx(gaps, abs=1e-12)
+
+
+def test_smoothed_is_the_kernel_mean() -> None:
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(0.6, 0.9, 300)
+    compared = sure_by(confidence, rng.random(300) < confidence)
+    table = smooth_reliability(compared, width=0.05, points=11)
+    weights = np.exp(-((0.8 - confidence) ** 2) / (2 * 0.05**2)) + np.exp(-((1.2 - confidence) ** 2) / (2 * 0.05**2))
+    assert table.accuracy[8] == pytest.approx(weights @ compared.right / weights.sum(), abs=1e-5)
+    assert table.confidence[8] == pytest.approx(weights @ confidence / weights.sum(), abs=1e-5)
+    assert np.isnan(table.accuracy[0])
+    assert (table.low[8] < table.accuracy[8]) & (table.accuracy[8] < table.high[8])
