@@ -23,8 +23,7 @@ LAYERS = (
     {"training", "evaluation"},
     {"planning"},
     {"recruitment"},
-    {"report"},
-    {"share"},
+    {"reporting"},
     {"web", "demo", "cli"},
 )  # fmt: skip
 HOME = {

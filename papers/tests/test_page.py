@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.charts import Field, curve
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Statement
 from sfumato_papers.outcome import Outcomes

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from sfumato.evaluation import score
     from sfumato.planning.deciding import decide
     from sfumato.planning.plan_file import Plan
-    from sfumato.report.evidence import Evidence
-    from sfumato.report.report import Report
+    from sfumato.reporting.report import Report
+    from sfumato.reporting.report_inputs import Evidence
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.doubt import Doubt
@@ -28,9 +28,9 @@ _HOME = {
     "Annotations": "sfumato.tables.annotations",
     "Beliefs": "sfumato.tables.beliefs",
     "Doubt": "sfumato.tables.doubt",
-    "Evidence": "sfumato.report.evidence",
+    "Evidence": "sfumato.reporting.report_inputs",
     "Plan": "sfumato.planning.plan_file",
-    "Report": "sfumato.report.report",
+    "Report": "sfumato.reporting.report",
     "Scores": "sfumato.tables.scores",
     "SfumatoError": "sfumato.tables.errors",
     "SfumatoWarning": "sfumato.tables.errors",

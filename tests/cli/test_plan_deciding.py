@@ -238,7 +238,7 @@ def test_help_shows_both() -> None:
 
 
 def test_a_page_to_decide_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.report import plan_page
+    from sfumato.reporting import plan_page
 
     pages: list[tuple[Plan, Path]] = []
     monkeypatch.setattr(plan_page, "write_plan_page", lambda plan, path, **_: pages.append((plan, path)))

@@ -15,7 +15,7 @@ from measuring import most_bytes
 
 from sfumato.cli.sharing import FORMAT_LINES, command
 from sfumato.importers import Cifar10H
-from sfumato.share import FORMATS
+from sfumato.reporting.share import FORMATS
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.soft_labels import SoftLabels
 

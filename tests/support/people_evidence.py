@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.report.evidence import Evidence, Origin, Screened
+from sfumato.reporting.report_inputs import Evidence, Origin, Screened
 from sfumato.study.study import Framing, ItemSource, Pay, People, Question, Study, StudyClass
 from sfumato.tables.inputs import Inputs
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trained
 
-from sfumato.report.evidence import Evidence
+from sfumato.reporting.report_inputs import Evidence
 
 TARGETS = ("hard", "majority", "soft")
 SHIFTS = {"clean": 0.0, "gaussian-noise/1": 0.2, "gaussian-noise/3": 0.5, "gaussian-blur/1": 0.3}

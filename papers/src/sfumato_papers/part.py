@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.report.chart import Chart
+from sfumato.reporting.chart import Chart
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.verdict import Judged, Verdict, judge
 

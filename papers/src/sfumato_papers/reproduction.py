@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.evaluation.run_folders import RUN
-from sfumato.report.vega import check_report_installed
+from sfumato.reporting.vega import check_report_installed
 from sfumato.tables.files import read_document
 from sfumato.tables.files.replacing import replacing
 from sfumato_papers import paper_named

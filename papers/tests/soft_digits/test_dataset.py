@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.report import charts  # noqa: F401  (the extra that draws; parts need it)
+from sfumato.reporting import charts  # noqa: F401  (the extra that draws; parts need it)
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun

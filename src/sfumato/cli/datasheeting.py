@@ -37,7 +37,7 @@ def command(
 
     Run it again as often as you like: what you wrote between the comment lines stays.
     """
-    from sfumato.share.datasheet import Sources, datasheet, words_in, write_markdown
+    from sfumato.reporting.share.datasheet import Sources, datasheet, words_in, write_markdown
     from sfumato.tables.files import check_place
 
     _check_ending(output, ".md", "-o", "the page for reading goes to --html")
@@ -62,7 +62,7 @@ def command(
         output, f"{n_all - n_open} of {n_all} questions answered", [f"{len(words)} in your words, kept"] * bool(words)
     )
     if html is not None:
-        from sfumato.share.datasheet.page import datasheet_page
+        from sfumato.reporting.share.datasheet.datasheet_page import datasheet_page
 
         datasheet_page(sheet).write(html)
         say_written(html, "the same as a page")

@@ -92,7 +92,7 @@ def run(
         plan.write(output)
         say_written(output, "the plan")
     if page is not None:
-        from sfumato.report.plan_page import write_plan_page
+        from sfumato.reporting.plan_page import write_plan_page
 
         write_plan_page(plan, page, file=str(output or "plan.json"), study=str(study or "STUDY"))
         say_written(page, "the plan as a page")

@@ -59,7 +59,7 @@ def command(
     resamples: int,
     **places: Path | None,
 ) -> None:
-    from sfumato.report.vega import check_report_installed
+    from sfumato.reporting.vega import check_report_installed
     from sfumato.tables.bootstrap import check_resampling
 
     check_report_installed()
@@ -70,8 +70,8 @@ def command(
     if folder is not None and "runs" not in named and _holds_runs(folder):
         folder, named["runs"] = None, folder
     _check_output(output, named)
-    from sfumato.report.evidence import Evidence
-    from sfumato.report.report import Report
+    from sfumato.reporting.report import Report
+    from sfumato.reporting.report_inputs import Evidence
 
     with drawing() as draw:
         draw(0.0, "reading")

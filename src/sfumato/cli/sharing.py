@@ -13,7 +13,7 @@ FORMAT_LINES = """\b
   huggingface  a folder for datasets.load_dataset: Parquet, pictures inside, a card
   csv          a folder with one wide table and its codebook
   numpy        one .npz of plain arrays
-  pytorch      a folder for sfumato.share.SoftLabelDataset: safetensors and JSON"""
+  pytorch      a folder for sfumato.reporting.share.SoftLabelDataset: safetensors and JSON"""
 SHOWN = 6
 """So many files of a folder are listed one by one."""
 
@@ -39,7 +39,7 @@ def command(
     licence: str | None,
     title: str | None,
 ) -> None:
-    from sfumato.share import Release, Splits, format_named
+    from sfumato.reporting.share import Release, Splits, format_named
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.errors import BadSetting

@@ -76,7 +76,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
 
 
 def _draw(found: FormScores, path: Path) -> None:
-    from sfumato.report.form_curves import form_curves
+    from sfumato.reporting.form_curves import form_curves
 
     drawn = form_curves(found)
     try:

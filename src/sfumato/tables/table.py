@@ -80,7 +80,7 @@ class Table(ABC):
     def plot(self) -> Any:
         """Charts of the table, for looking at it in a notebook: `labels.plot.entropy()` (needs the extra `report`)."""
         # By name, and when asked for: tables know nothing of reports, but who holds one wants to see it.
-        return import_module("sfumato.report").plot(self)
+        return import_module("sfumato.reporting").plot(self)
 
     def _chunks(self, wide: bool) -> Iterator[pa.Table]:
         for start in range(0, len(self), ROW_GROUP):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve
 from sfumato_papers.collins_2022.form import SECONDS_A_PAGE, SECONDS_A_VOTE
 from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, Figures, figures
 from sfumato_papers.collins_2022.label_comparison import better, differences

@@ -7,8 +7,8 @@ from jaxtyping import Float
 from scipy.stats import rankdata
 
 from sfumato.importers import Cifar10H
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, histogram
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, histogram
 from sfumato.tables.annotations import Annotations
 from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass, with_repeats
 from sfumato_papers.collins_2022.elicitation import counted, repeated

@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, heat_map
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, heat_map
 from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass
 from sfumato_papers.collins_2022.elicitation import counted
 from sfumato_papers.collins_2022.label_sets import LABELERS

@@ -11,8 +11,8 @@ from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 from sfumato.evaluation.compared import Compared
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp, TopTwoUniform
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, bars, curve, scatter
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, bars, curve, scatter
 from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass
 from sfumato_papers.collins_2022.elicitation import counted
 from sfumato_papers.finding import Statement

@@ -12,8 +12,8 @@ from sfumato.labeling import ClassSimilarity, TopTwoClamp
 from sfumato.labeling.simulated_top_two import AnswerStatistics, SimulatedTopTwo
 from sfumato.labeling.top_two_arrays import TopTwoArrays, read_top_two
 from sfumato.labeling.top_two_clamp import clamp
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, bars
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.collins_2022.answers import Answers, first_pass
 from sfumato_papers.collins_2022.elicitation import FOUND, counted

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.evaluation.paired_tests import t_interval
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve
 from sfumato.training.mixing import Curve, CurveFit
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS, WHOLE
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sfumato.aggregation import Mean
 from sfumato.importers.importer import CIFAR_10
-from sfumato.report.charts import Field, bars
+from sfumato.reporting.charts import Field, bars
 from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import blends_of
 from sfumato_papers.collins_mixup.hmix import soft_labels

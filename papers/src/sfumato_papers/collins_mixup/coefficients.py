@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve
 from sfumato.training.mixing import CurveFit
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.estimate import Estimate

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.evaluation.rank_correlation import spearman
-from sfumato.report.charts import Field, bars
+from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.report.charts import Field, heat_map
+from sfumato.reporting.charts import Field, heat_map
 from sfumato.training.mixing import CurveFit, PairCurve
 from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, FGSM, values_of

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from sfumato.evaluation.paired_tests import t_interval
-from sfumato.report.charts import Field, bars
+from sfumato.reporting.charts import Field, bars
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.files import read_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.charts import Field, curve
 from sfumato.training.attacking import Attacking
 from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.conditions import CLEAN

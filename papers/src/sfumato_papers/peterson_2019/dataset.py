@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.importers import Cifar10H
-from sfumato.report.charts import Field, bars, curve, histogram
+from sfumato.reporting.charts import Field, bars, curve, histogram
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
 from sfumato_papers.estimate import Estimate

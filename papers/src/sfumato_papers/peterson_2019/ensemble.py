@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from sfumato.evaluation.compared import compare
 from sfumato.evaluation.metric import mean_over_items
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, dots
 from sfumato.tables.bootstrap import Resampling
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Statement

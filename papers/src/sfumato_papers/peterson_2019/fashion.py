@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.charts import Field, dots
 from sfumato.training.conditions import CLEAN
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

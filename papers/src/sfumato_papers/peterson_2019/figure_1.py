@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.compared import Compared, compare
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, scatter
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, scatter
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

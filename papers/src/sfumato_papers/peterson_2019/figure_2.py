@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field
 from sfumato.training.dealing import carry_out_work
 from sfumato.training.ready_runs import ReadyRuns
 from sfumato.training.shifting import Shifting

@@ -12,8 +12,8 @@ from sfumato.evaluation.metrics import (
     KLDivergence,
     TotalVariation,
 )
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

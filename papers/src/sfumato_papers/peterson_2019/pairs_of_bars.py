@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, bars
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, bars
 from sfumato_papers.estimate import Estimate
 
 

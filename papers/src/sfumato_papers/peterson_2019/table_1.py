@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, dots
 from sfumato.training.grid import PRETRAINED
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Reference, Statement

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, dots
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun

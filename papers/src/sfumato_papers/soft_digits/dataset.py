@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from sfumato.evaluation.rank_correlation import spearman
-from sfumato.report.charts import Field, bars
+from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

@@ -6,7 +6,7 @@ import numpy as np
 
 from sfumato.evaluation import Given, Trained, measure_runs, read_runs
 from sfumato.evaluation.metrics import KLDivergence
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.charts import Field, dots
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate

@@ -9,8 +9,8 @@ from jaxtyping import Bool
 
 from sfumato.evaluation.cartography import DataMap
 from sfumato.evaluation.regions import REGIONS, Region
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve, shaded
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve, shaded
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

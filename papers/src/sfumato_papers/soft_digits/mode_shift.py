@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.evaluation.mode_shift import PARTS, Shift, mode_shift
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.charts import Field, dots
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

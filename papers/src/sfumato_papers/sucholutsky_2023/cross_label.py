@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sfumato.evaluation.metrics import Accuracy, CrossEntropy
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement

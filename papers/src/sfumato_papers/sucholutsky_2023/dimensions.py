@@ -11,8 +11,8 @@ from sfumato.planning.informativeness.dimensionality import component_rho, judge
 from sfumato.planning.informativeness.kinds import Soft
 from sfumato.planning.informativeness.latent_world import World
 from sfumato.planning.informativeness.simulation import Cell
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve, heat_map, scatter
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.tables.bootstrap import Interval
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

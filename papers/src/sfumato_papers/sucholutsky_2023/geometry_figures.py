@@ -11,10 +11,10 @@ from sfumato.planning.comparing import BETA
 from sfumato.planning.informativeness.simulation import Cell
 from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.planning.value_map import MapCell
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve, heat_map, scatter
-from sfumato.report.charts.scatter import correlation
-from sfumato.report.data import Columns, Source, n_rows
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve, heat_map, scatter
+from sfumato.reporting.charts.scatter import correlation
+from sfumato.reporting.data import Columns, Source, n_rows
 from sfumato_papers.sucholutsky_2023.geometry_runs import (
     NOISY_SEEDS,
     NOISY_SIZE,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sfumato.report.blocks import Prose
-from sfumato.report.data import Source
-from sfumato.report.page import Page, Section
+from sfumato.reporting.blocks import Prose
+from sfumato.reporting.data import Source
+from sfumato.reporting.page import Page, Section
 from sfumato_papers.sucholutsky_2023.geometry_figures import (
     dimensionality_maps,
     dimensionality_plot,

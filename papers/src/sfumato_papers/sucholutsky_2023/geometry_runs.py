@@ -16,7 +16,7 @@ from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse
 from sfumato.planning.informativeness.latent_world import World
 from sfumato.planning.informativeness.simulation import Cell, Cells, Grid
 from sfumato.planning.value_map import ValueMap, value_map
-from sfumato.report.data import Columns, as_columns
+from sfumato.reporting.data import Columns, as_columns
 from sfumato.tables.errors import BadTable, Where
 from sfumato.tables.files import read_rows
 from sfumato.tables.records import rows_of

@@ -16,8 +16,8 @@ from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.noise import flip_rate
 from sfumato.planning.informativeness.rank_orders import Orders
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, scatter
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, scatter
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate

@@ -6,7 +6,7 @@ from math import comb
 
 import numpy as np
 
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.charts import Field, dots
 from sfumato.tables.doubt import entropy
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement

@@ -12,7 +12,7 @@ from sfumato.planning.informativeness.kinds import Soft
 from sfumato.planning.informativeness.latent_world import World
 from sfumato.planning.informativeness.noise import ChannelCapacity, NoiseModel, TrueTriplets
 from sfumato.planning.informativeness.rank_orders import Orders
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.charts import Field, curve
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

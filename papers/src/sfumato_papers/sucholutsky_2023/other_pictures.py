@@ -9,8 +9,8 @@ import numpy as np
 from sfumato.evaluation import Trained, read_runs
 from sfumato.evaluation.metrics import CrossEntropy
 from sfumato.importers.importer import CIFAR_10
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement

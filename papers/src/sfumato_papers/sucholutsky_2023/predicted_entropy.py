@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sfumato.report.charts import Field, scatter
+from sfumato.reporting.charts import Field, scatter
 from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

@@ -8,8 +8,8 @@ import numpy as np
 
 from sfumato.evaluation.rank_correlation import spearman
 from sfumato.planning.informativeness.simulation import Cell
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, heat_map
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

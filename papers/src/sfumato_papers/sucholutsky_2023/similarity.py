@@ -16,7 +16,7 @@ from sfumato.evaluation.ceilings import leave_one_out
 from sfumato.evaluation.judgments import Ratings
 from sfumato.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from sfumato.evaluation.representation import Alike, alike
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding

@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.evaluation import Trained
 from sfumato.evaluation.metrics import CrossEntropy
 from sfumato.evaluation.run_scores import measure_runs
-from sfumato.report.charts import Field, dots
+from sfumato.reporting.charts import Field, dots
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Reference, Statement

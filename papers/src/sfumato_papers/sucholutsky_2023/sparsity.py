@@ -16,8 +16,8 @@ from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse, TopClass
 from sfumato.planning.informativeness.latent_world import World
 from sfumato.planning.informativeness.rank_orders import Orders
 from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, curve
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

@@ -15,8 +15,8 @@ from sfumato.planning.informativeness.informativeness import (
 )
 from sfumato.planning.informativeness.kinds import Hard, Soft
 from sfumato.planning.informativeness.latent_world import World
-from sfumato.report.chart import Chart
-from sfumato.report.charts import Field, heat_map
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part

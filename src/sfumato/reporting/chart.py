@@ -1,0 +1,82 @@
+"""A chart: a Vega-Lite picture of named columns, with what is to be seen in it and where its numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+from sfumato.reporting.colors import themed
+from sfumato.reporting.data import Columns, Data, Source, as_columns, n_rows
+from sfumato.reporting.listing import Column
+from sfumato.reporting.vega import CONFIG, WIDTH, png_of, svg_of
+from sfumato.tables.settings import bad_setting
+
+ROWS = "rows"
+"""The name of the data in a chart's specification."""
+
+TABLE_ROWS = 60
+"""So many rows of a chart's data are shown on a page; all of them are in its CSV."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A figure. `spec` is a Vega-Lite specification, or an Altair chart, whose data is the named set `rows`.
+
+    Colours in it are tokens, such as `var(--muted)` and `series:soft`: a page says what they are in the light, in the
+    dark and on paper, and gives a series the same colour in all its charts. `description` is what somebody hears who
+    does not see the chart; title and caption, where it is empty.
+    """
+
+    name: str
+    title: str
+    caption: str
+    spec: Any
+    data: Data
+    source: Source | None = None
+    description: str = ""
+    template: ClassVar[str] = "chart.html"
+
+    def __post_init__(self) -> None:
+        if not self.name.replace("-", "").replace("_", "").isalnum():
+            raise bad_setting("name", self.name, "letters, digits, - and _, for it becomes an id and a file's name")
+        spec = self.spec if isinstance(self.spec, Mapping) else self.spec.to_dict()
+        object.__setattr__(self, "spec", {**spec, "config": {**spec.get("config", {}), **CONFIG}})
+        object.__setattr__(self, "data", as_columns(self.data))
+
+    @property
+    def columns(self) -> Columns:
+        """The data, plain."""
+        assert isinstance(self.data, dict)
+        return self.data
+
+    @property
+    def text_alternative(self) -> str:
+        return self.description or f"{self.title}. {self.caption}"
+
+    def listed(self) -> tuple[Column, ...]:
+        """The first rows of the data, for reading."""
+        return tuple(Column(name.replace("_", " "), values[:TABLE_ROWS]) for name, values in self.columns.items())
+
+    @property
+    def n_rows(self) -> int:
+        return n_rows(self.columns)
+
+    def whole_spec(self, *, width: int = WIDTH) -> dict[str, Any]:
+        """The specification with its data in it, for static pictures and other tools."""
+        rows = [dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
+        widest = self.spec.get("usermeta", {}).get("widest", width)
+        wide = {"width": min(width, widest)} if self.spec.get("width") == "container" else {}
+        return {**self.spec, **wide, "datasets": {**self.spec.get("datasets", {}), ROWS: rows}}
+
+    def svg(self, *, dark: bool = False, width: int = WIDTH) -> str:
+        """The chart as a static SVG picture, for documents and notebooks."""
+        return svg_of(themed(self.whole_spec(width=width), dark=dark))
+
+    def png(self, *, dark: bool = False, width: int = WIDTH, scale: float = 2.0) -> bytes:
+        """The chart as a PNG picture, `scale` pixels to a point."""
+        return png_of(themed(self.whole_spec(width=width), dark=dark), scale)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()

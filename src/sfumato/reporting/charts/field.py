@@ -1,0 +1,142 @@
+"""Fields: which column is drawn, what it is called, how its numbers are written. And the parts all charts share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import altair as alt
+
+from sfumato.reporting.chart import ROWS
+from sfumato.reporting.colors import SERIES
+from sfumato.reporting.data import Columns
+from sfumato.tables.errors import unknown
+
+HEIGHT = 300
+PANEL_SIZE = 200
+LEGEND_WIDTH = 640
+"""What the names of a legend may take, in pixels."""
+LETTER, SYMBOL = 7, 40
+"""What a letter of them takes, and the mark before a name with the room after it."""
+TEXT: Literal["nominal"] = "nominal"
+NUMBER: Literal["quantitative"] = "quantitative"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column to be drawn. `format` is d3's; `domain` is what its axis spans, else what the data do."""
+
+    column: str
+    title: str
+    format: str = ",.4~r"
+    log: bool = False
+    zero: bool = False
+    domain: tuple[float, float] | None = None
+
+    def x(self, **axis: Any) -> alt.X:
+        return alt.X(**self._drawn(), axis=alt.Axis(format=self.format, **axis))
+
+    def y(self, *, panel: str | None = None, **axis: Any) -> alt.Y:
+        return alt.Y(**self._drawn(), axis=alt.Axis(format=self.format, **titled(panel), **axis))
+
+    def on(self, column: str, title: str | None = None) -> Field:
+        """The same for another column: the ends of an interval share their axis with its middle."""
+        return replace(self, column=column, title=title or self.title)
+
+    def told(self) -> alt.Tooltip:
+        """The number under the pointer."""
+        return alt.Tooltip(field=escaped(self.column), type=NUMBER, title=self.title, format=self.format)
+
+    def _drawn(self) -> dict[str, Any]:
+        settings: dict[str, Any] = {"type": "log"} if self.log else {"zero": self.zero}
+        if self.domain:
+            settings["domain"] = list(self.domain)
+        scale = alt.Scale(**settings, nice=not (self.domain or self.log))
+        return {"field": escaped(self.column), "type": NUMBER, "title": self.title, "scale": scale}
+
+
+def titled(panel: str | None) -> dict[str, Any]:
+    """Where the title of a vertical axis stands: above it, to be read as words are; in panels, along it."""
+    above = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12}
+    return above if panel is None else {}
+
+
+def named(column: str, title: str | None = None) -> alt.Tooltip:
+    """A name under the pointer."""
+    return alt.Tooltip(field=escaped(column), type=TEXT, title=title or column)
+
+
+def escaped(column: str) -> str:
+    """A column's name as Vega reads it: points and brackets would lead into nested values."""
+    return "".join(f"\\{c}" if c in ".[]\\" else c for c in column)
+
+
+def rows() -> alt.NamedData:
+    """The chart's own data."""
+    return alt.NamedData(name=ROWS)
+
+
+def one_row(**values: Any) -> alt.InlineData:
+    """Data of a single mark, beside the chart's own."""
+    return alt.InlineData(values=[values])
+
+
+def distinct(columns: Columns, column: str) -> list[Any]:
+    """The values of a column in order of appearance."""
+    return list(dict.fromkeys(columns[column]))
+
+
+def check_fields(columns: Columns, *names: str | None) -> None:
+    """Raise unless each of these columns is there."""
+    for name in names:
+        if name is not None and name not in columns:
+            raise unknown("column", name, list(columns))
+
+
+def has_interval(columns: Columns, low: str | None, high: str | None) -> bool:
+    """Whether there is any row with both ends of an interval."""
+    if low is None or high is None:
+        return False
+    return any(a is not None and b is not None for a, b in zip(columns[low], columns[high], strict=True))
+
+
+def series_colour(columns: Columns, column: str, *, legend: bool = True) -> alt.Color:
+    """The colour of a series by its name, the same in all charts of a page."""
+    names = distinct(columns, column)
+    scale = alt.Scale(domain=names, range=[f"{SERIES}{name}" for name in names])
+    shown = None
+    if legend and len(names) > 1:
+        shown = alt.Legend(title=None, symbolType="circle", labelLimit=LEGEND_WIDTH, columns=_columns_of_legend(names))
+    return alt.Color(field=escaped(column), type=TEXT, scale=scale, legend=shown)
+
+
+def _columns_of_legend(names: Sequence[str]) -> int:
+    """How many names of a legend stand side by side: all of them, or as many as fit the width of a chart."""
+    widths = [LETTER * len(str(name)) + SYMBOL for name in names]
+    return len(names) if sum(widths) <= LEGEND_WIDTH else max(1, int(LEGEND_WIDTH // max(widths)))
+
+
+def finished(
+    layers: Sequence[Any],
+    columns: Columns,
+    *,
+    panel: str | None = None,
+    height: int = HEIGHT,
+    widest: int | None = None,
+    square: bool = False,
+    own_y: bool = False,
+) -> Any:
+    """Layers as a whole chart, `widest` at most; with `panel`, one beside the other for each value of that column.
+
+    Panels share their axes; with `own_y`, each has a vertical one of its own.
+    """
+    if panel is None:
+        whole = alt.layer(*layers, data=rows()).properties(width="container", height=height)
+        return whole.properties(usermeta={"widest": widest}) if widest else whole
+    names = distinct(columns, panel)
+    facet = alt.Facet(field=escaped(panel), type=TEXT, sort=names, header=alt.Header(title=None))
+    side = {"width": PANEL_SIZE, "height": PANEL_SIZE if square else height}
+    chart = alt.layer(*layers, data=rows()).properties(**side).facet(facet=facet, columns=min(len(names), 3))
+    chart = chart.resolve_scale(y="independent") if own_y else chart
+    return chart.properties(usermeta={"panels": len(names), "square": square, "ownAxis": own_y})

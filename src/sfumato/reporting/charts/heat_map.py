@@ -1,0 +1,220 @@
+"""Heat maps: one number for every pair of two others, in nine steps of colour."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts.field import (
+    NUMBER,
+    Field,
+    check_fields,
+    distinct,
+    escaped,
+    finished,
+    named,
+    one_row,
+    titled,
+)
+from sfumato.reporting.colors import is_much, poles, ramp
+from sfumato.reporting.data import Columns, Data, Source, as_columns
+
+MOST_STEPS, MOST_SIDE = 10, 4
+SAME = 1e-9
+"""Values whose difference is less, as a share of them, are one."""
+CELL, CELL_WIDTH = 34, 56
+TALLEST, ROOM = 480, 90
+"""Of a cell in a map of few, of a whole map, and beside it for its labels."""
+
+
+def heat_map(
+    name: str,
+    *,
+    title: str,
+    caption: str,
+    data: Data,
+    x: Field,
+    y: Field,
+    value: Field,
+    panel: str | None = None,
+    about: float | None = None,
+    marked: tuple[Any, Any] | None = None,
+    written: bool = False,
+    told: tuple[Field, ...] = (),
+    source: Source | None = None,
+) -> Chart:
+    """A cell for every `x` and `y`, the darker the larger `value` is; steps, because shades cannot be read exactly.
+
+    With `about` (mostly 0), colours run both ways from that number. `marked` is the cell to be pointed out, as its `x`
+    and `y`. `written` puts the numbers into the cells: for maps of few.
+    """
+    columns = as_columns(data)
+    check_fields(columns, x.column, y.column, value.column, panel, *(field.column for field in told))
+    found = steps(*_spanned(columns, value), about)
+    legend = alt.Legend(title=value.title, format=value.format, gradientLength=180, gradientThickness=10, tickCount=4)
+    colour = alt.Color(field=escaped(value.column), type=NUMBER, scale=found.scale, legend=legend)
+    places = {"x": _ordered(columns, x, alt.X), "y": _ordered(columns, y, alt.Y, descending=True, **titled(panel))}
+    said = [*([named(panel)] if panel else []), _told(columns, x), _told(columns, y), value.told()]
+    said += [field.told() for field in told]
+    cells = alt.Chart().mark_rect(stroke="var(--paper)", strokeWidth=1)
+    layers: list[Any] = [cells.encode(**places, color=colour, tooltip=said)]
+    if written:
+        text = alt.Text(field=escaped(value.column), type=NUMBER, format=value.format)
+        ink = alt.condition(found.is_dark(value.column), alt.value("var(--paper)"), alt.value("var(--ink)"))
+        layers.append(alt.Chart().mark_text(fontSize=11).encode(**places, text=text, color=ink))
+    if marked:
+        here = alt.Chart(one_row(**{x.column: marked[0], y.column: marked[1]}))
+        ring = here.mark_rect(filled=False, stroke="var(--mark)", strokeWidth=3, fillOpacity=0)
+        layers.append(ring.encode(**places))
+    height = min(CELL * len(distinct(columns, y.column)), TALLEST)
+    widest = CELL_WIDTH * len(distinct(columns, x.column)) + ROOM
+    chart = finished(layers, columns, panel=panel, height=height, widest=widest, square=True)
+    return Chart(name, title, caption, chart, columns, source)
+
+
+def confusion(
+    name: str,
+    *,
+    title: str,
+    caption: str,
+    classes: Sequence[str],
+    matrix: Float[np.ndarray, "true named"] | Int[np.ndarray, "true named"],
+    source: Source | None = None,
+) -> Chart:
+    """A confusion matrix: how often items of each true class, a row, were called each class, a column."""
+    matrix = np.asarray(matrix)
+    data = {
+        "true": np.repeat(np.asarray(classes, object), len(classes)),
+        "named": np.tile(np.asarray(classes, object), len(classes)),
+        "share": (matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-12)).ravel(),
+    }
+    columns = as_columns(data)
+    found = steps(0, 1)
+    legend = alt.Legend(title="share of the row", format=".0%", gradientLength=180, gradientThickness=10)
+    places = {
+        "x": alt.X(
+            "named:N",
+            sort=list(classes),
+            title="named",
+            axis=alt.Axis(orient="top", labelAngle=-40, labelOverlap=False),
+        ),
+        "y": alt.Y("true:N", sort=list(classes), title=None),
+    }
+    said = [named("true"), named("named"), Field("share", "share of the row", ".1%").told()]
+    cells = alt.Chart().mark_rect(stroke="var(--paper)", strokeWidth=1)
+    ink = alt.condition(found.is_dark("share"), alt.value("var(--paper)"), alt.value("var(--ink)"))
+    written = alt.Chart().mark_text(fontSize=11).transform_filter("datum.share >= 0.005")
+    layers = [
+        cells.encode(**places, color=alt.Color("share:Q", scale=found.scale, legend=legend), tooltip=said),
+        written.encode(**places, text=alt.Text("share:Q", format=".0%"), color=ink),
+    ]
+    return Chart(
+        name,
+        title,
+        caption,
+        finished(layers, columns, height=CELL * len(classes), widest=CELL_WIDTH * len(classes) + ROOM),
+        columns,
+        source,
+    )
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Round numbers at which one colour passes into the next, and the colours."""
+
+    edges: list[float]
+    colours: list[str]
+
+    @property
+    def scale(self) -> alt.Scale:
+        return alt.Scale(type="threshold", domain=self.edges, range=self.colours)
+
+    def is_dark(self, column: str) -> Any:
+        """Whether what is written on a cell is in the paper's colour: the cell's own is nearer to the ink."""
+        edges = [-math.inf, *self.edges, math.inf]
+        spans = [(edges[i], edges[i + 1]) for i, colour in enumerate(self.colours) if is_much(colour)]
+        value = f"datum[{json.dumps(column)}]"
+        parts = [f"({_at_least(value, low)} && {_below(value, high)})" for low, high in spans]
+        return " || ".join(parts)
+
+
+def _at_least(value: str, low: float) -> str:
+    return "true" if low == -math.inf else f"{value} >= {low!r}"
+
+
+def _below(value: str, high: float) -> str:
+    return "true" if high == math.inf else f"{value} < {high!r}"
+
+
+def steps(low: float, high: float, about: float | None = None) -> Steps:
+    """At most ten steps that span the values; with `about` at most nine, the middle one with that number in its midst.
+
+    The colours are as far apart as so many can be.
+    """
+    if about is not None:
+        reach = max(abs(low - about), abs(high - about))
+        size = _round_up(reach / (MOST_SIDE + 0.5))
+        n_side = min(max(math.ceil(reach / size - 0.5 - 1e-9), 1), MOST_SIDE)
+        edges = [about + (i + 0.5) * size for i in range(-n_side, n_side)]
+        return Steps([_tidy(each) for each in edges], poles(n_side))
+    is_one = high - low <= SAME * max(abs(low), abs(high))
+    size = 1.0 if is_one else _round_up((high - low) / MOST_STEPS)
+    if _n_steps(low, high, size) > MOST_STEPS:
+        size = _round_up(1.01 * size)
+    first, n_steps = math.floor(low / size + 1e-9), max(_n_steps(low, high, size), 2)
+    return Steps([_tidy((first + i) * size) for i in range(1, n_steps)], ramp(n_steps))
+
+
+def _tidy(number: float) -> float:
+    """Without what binary fractions leave behind: .3 and not .30000000000000004."""
+    return float(f"{number:.12g}")
+
+
+def _n_steps(low: float, high: float, size: float) -> int:
+    return math.ceil(high / size - 1e-9) - math.floor(low / size + 1e-9)
+
+
+def _round_up(size: float) -> float:
+    """The next number of the form 1, 2, 2.5 or 5 times a power of ten."""
+    if size < sys.float_info.min:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(size))
+    return next(each * power for each in (1, 2, 2.5, 5, 10) if each * power >= size * (1 - 1e-9))
+
+
+def _spanned(columns: Columns, value: Field) -> tuple[float, float]:
+    """What the colours span: as given, or all values."""
+    numbers = [each for each in columns[value.column] if each is not None] or [0.0, 1.0]
+    return value.domain or (min(numbers), max(numbers))
+
+
+def _ordered(columns: Columns, field: Field, channel: Any, *, descending: bool = False, **title: Any) -> Any:
+    """A place for each value, equally far apart; numbers rise to the right and upwards, names are in their order."""
+    names = _are_names(columns, field)
+    values = distinct(columns, field.column) if names else sorted(distinct(columns, field.column), reverse=descending)
+    axis = alt.Axis(
+        format=alt.Undefined if names else field.format,
+        labelAngle=0,
+        domain=False,
+        ticks=False,
+        labelOverlap="parity",
+        **title,
+    )
+    return channel(field=escaped(field.column), type="ordinal", sort=values, title=field.title, axis=axis)
+
+
+def _told(columns: Columns, field: Field) -> alt.Tooltip:
+    return named(field.column, field.title) if _are_names(columns, field) else field.told()
+
+
+def _are_names(columns: Columns, field: Field) -> bool:
+    return any(isinstance(value, str) for value in columns[field.column])

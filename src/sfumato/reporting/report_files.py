@@ -1,0 +1,272 @@
+"""The files that evidence stands in: what each part is called in a folder, and how it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.evaluation.comparison import Difference, Differences
+from sfumato.labeling.screening import set_aside_in
+from sfumato.planning.plan_file import Plan
+from sfumato.reporting.data import Columns
+from sfumato.reporting.report_inputs import Evidence, Origin, Screened
+from sfumato.study import read_study, study_path
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.files import read_rows
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.scores import RunScore, RunScores, Scores
+from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.training.item_join import read_original
+
+TABLE = (".parquet", ".csv")
+NAMES: dict[str, tuple[str, ...]] = {
+    "study": ("study.toml",),
+    "annotations": tuple(f"annotations{end}" for end in TABLE),
+    "screening": ("screening.csv", "screening.parquet"),
+    "beliefs": tuple(f"beliefs{end}" for end in TABLE),
+    "labels": tuple(f"labels{end}" for end in TABLE),
+    "original": tuple(f"original{end}" for end in TABLE),
+    "inputs": ("inputs.npz",),
+    "splits": ("splits.csv", "splits.parquet"),
+    "runs": ("runs",),
+    "shifted": ("shifted",),
+    "attacked": ("attacked",),
+    "scores": ("scores.csv", "scores.parquet"),
+    "comparison": ("differences.csv", "differences.parquet", "comparison.csv", "comparison.parquet"),
+    "map": ("map.csv", "map.parquet"),
+    "shifts": ("shifts.csv", "shifts.parquet"),
+    "quality": ("quality.csv", "quality.parquet"),
+    "intervals": ("intervals.parquet", "intervals.csv"),
+    "duplicates": ("duplicates.csv", "duplicates.parquet", "pairs.csv", "pairs.parquet"),
+    "plan": ("plan.json",),
+}
+"""What each part is called in a folder; the first that is there is taken."""
+FOLDERS = ("labels", "inputs", "scores")
+"""Parts of which there may be several: the files of a folder of that name too, each under its own name."""
+AS_THEY_STAND = ("map", "shifts", "quality", "intervals", "duplicates")
+RUN_FOLDERS = ("runs", "shifted", "attacked")
+
+Place = str | Path
+Places = Mapping[str, Path]
+
+
+def read_evidence(
+    folder: Place | None, named: Mapping[str, Place | Mapping[str, Place]], titles: Mapping[str, str]
+) -> Evidence:
+    """The parts in `folder` and those `named`, read."""
+    root = None if folder is None else Path(folder)
+    if root is not None and not root.is_dir():
+        raise BadFile(
+            "found no folder there",
+            expected="a folder with the files of a study",
+            fix="check the path",
+            code="no-such-folder",
+            where=Where(str(root)),
+        )
+    found = {} if root is None else _found(root)
+    # What is named replaces what the folder holds of the same part.
+    found = {key: path for key, path in found.items() if key.partition("/")[0] not in named} | _named(named)
+    if not found:
+        raise BadFile(
+            "found nothing to report on",
+            expected=f"one of these at least: {', '.join(_looked_for())}",
+            fix="name the folder that the commands wrote to, or the files one by one",
+            code="no-evidence",
+            where=Where(None if root is None else str(root)),
+        )
+    return _read(found, root, titles)
+
+
+def _looked_for() -> list[str]:
+    return [*(name for names in NAMES.values() for name in names[:1]), *(f"{name}/" for name in FOLDERS)]
+
+
+def _found(root: Path) -> dict[str, Path]:
+    """The places of all parts in a folder: `annotations`, `labels`, `labels/dawid-skene`."""
+    found: dict[str, Path] = {}
+    for part, names in NAMES.items():
+        here = [root / name for name in names if (root / name).exists()]
+        if here and here[0].is_dir() == (part in RUN_FOLDERS):
+            found[part] = here[0]
+        if part in FOLDERS and (root / part).is_dir():
+            ends = (".npz",) if part == "inputs" else TABLE
+            found |= {f"{part}/{path.stem}": path for path in sorted((root / part).iterdir()) if path.suffix in ends}
+    return found
+
+
+def _named(named: Mapping[str, Place | Mapping[str, Place]]) -> dict[str, Path]:
+    places: dict[str, Path] = {}
+    for part, place in named.items():
+        if isinstance(place, Mapping):
+            # Splits are inputs, a file each.
+            places |= {f"{'inputs' if part == 'splits' else part}/{name}": Path(each) for name, each in place.items()}
+        else:
+            places[part] = study_path(Path(place)) if part == "study" else Path(place)
+    return places
+
+
+def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Evidence:
+    readers: dict[str, Callable[[Path], Any]] = {
+        "study": read_study,
+        "annotations": Annotations.read,
+        "screening": read_screened,
+        "beliefs": Beliefs.read,
+        "inputs": Inputs.read,
+        "comparison": lambda path: Differences(tuple(_records(path, Difference))),
+        "plan": Plan.read,
+    }
+    parts: dict[str, Any] = {part: read(places[part]) for part, read in readers.items() if part in places}
+    parts |= {part: _run_folder(places[part]) for part in RUN_FOLDERS if part in places}
+    labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
+    # How people judge goes before what is true, for most of a report is about it; the plainest way goes first.
+    ordered = sorted(labels, key=lambda name: (name != "labels", labels[name].target is Target.TRUTH, name != "mean"))
+    parts["labels"] = {name: labels[name] for name in ordered}
+    parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
+    parts["columns"] = {name: columns_in(places[name]) for name in AS_THEY_STAND if name in places}
+    apart = {name: path for name, path in _several(places, "inputs").items() if name != "inputs"}
+    splits = {name: Inputs.read(path) for name, path in apart.items()}
+    if "splits" in places:
+        splits |= _split(places["splits"], parts.get("inputs"))
+    elif len(splits) == 1 and "inputs" not in parts:
+        parts["inputs"], splits = next(iter(splits.values())), {}
+    classes = next((each.classes for each in parts["labels"].values()), ())
+    if "original" in places:
+        parts["original"] = _original(places["original"], classes)
+    elif (came_with := parts.get("inputs")) is not None and came_with.labels is not None:
+        known = classes or came_with.classes or tuple(dict.fromkeys(came_with.labels))
+        if set(came_with.labels) <= set(known):
+            parts["original"] = SoftLabels.one_hot(came_with.items, came_with.labels, known)
+            places = {**places, "original": places.get("inputs", next(iter(apart.values()), Path()))}
+    origins = {part: _origin(path, root) for part, path in places.items()}
+    return Evidence(**parts, splits=splits, titles=dict(titles), origins=origins)
+
+
+def _several(places: Places, part: str) -> dict[str, Path]:
+    """The files of a part by name: its own under the part's, those of its folder under theirs."""
+    own = {part: places[part]} if part in places else {}
+    return own | {key.partition("/")[2]: path for key, path in places.items() if key.startswith(f"{part}/")}
+
+
+def _origin(path: Path, root: Path | None) -> Origin:
+    inside = root is not None and path.is_relative_to(root)
+    name = path.relative_to(root).as_posix() if inside and root is not None else path.name
+    if path.is_dir():
+        return Origin(f"{name}/")
+    with path.open("rb") as file:
+        return Origin(name, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+def _run_folder(path: Path) -> Path:
+    if not path.is_dir():
+        raise BadFile(
+            "found no folder there", expected="a folder of runs", fix="check the path", code="no-such-folder",
+            where=Where(str(path)),
+        )  # fmt: skip
+    return path
+
+
+def read_screened(path: Path) -> Screened:
+    """What a table of `sfumato screen` says."""
+    aside = set(set_aside_in(path))
+    rows = read_rows(path)
+    check_columns(rows, ("annotator", "set_aside", "reasons"))
+    who: list[str] = []
+    why: list[tuple[str, ...]] = []
+    for chunk in rows.chunks:
+        who += [str(name) for name in chunk.column("annotator").to_pylist()]
+        why += [
+            tuple(each for each in str(said or "").split("; ") if each) for said in chunk.column("reasons").to_pylist()
+        ]
+    return Screened(tuple(who), tuple(name in aside for name in who), tuple(why))
+
+
+def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:
+    """Labels as published: SoftLabels, or a table with item and label."""
+    if "label" not in read_rows(path).schema.names:
+        return SoftLabels.read(path)
+    label = read_original(path)
+    return SoftLabels.one_hot(list(label), list(label.values()), classes or tuple(dict.fromkeys(label.values())))
+
+
+def _split(path: Path, inputs: Inputs | None) -> dict[str, Inputs]:
+    """The inputs of every split that a table with item and split names; items without inputs are left out."""
+    if inputs is None:
+        return {}
+    rows = read_rows(path)
+    check_columns(rows, ("item", "split"))
+    members: dict[str, list[str]] = {}
+    for chunk in rows.chunks:
+        for item, split in zip(chunk.column("item").to_pylist(), chunk.column("split").to_pylist(), strict=True):
+            members.setdefault(str(split), []).append(str(item))
+    found = {split: inputs.rows_of(items) for split, items in members.items()}
+    return {split: inputs.take(row[row >= 0]) for split, row in found.items() if (row >= 0).any()}
+
+
+def _scores(path: Path) -> Scores | RunScores:
+    if "target" in read_rows(path).schema.names:
+        return RunScores(tuple(_records(path, RunScore)))
+    return Scores.read(path)
+
+
+def _records(path: Path, kind: type) -> list[Any]:
+    """The rows of a table of ours as dataclasses of one `kind`, whose fields are text or numbers."""
+    rows = read_rows(path)
+    names = {field.name: str(field.type) for field in fields(kind)}
+    check_columns(rows, tuple(names))
+    found: list[Any] = []
+    for chunk in rows.chunks:
+        columns: dict[str, list[Any]] = {}
+        for name, what in names.items():
+            if what == "str":
+                columns[name] = [str(each or "") for each in chunk.column(name).to_pylist()]
+                continue
+            read = numbers(rows, name, chunk.column(name), len(found), optional=True)
+            if what == "int" and np.isnan(read).any():
+                row = len(found) + int(np.argmax(np.isnan(read)))
+                raise BadTable(
+                    "found nothing", expected="a whole number", fix="write the table again", code="bad-number",
+                    where=rows.where(row, name),
+                )  # fmt: skip
+            columns[name] = read.astype(np.int64).tolist() if what == "int" else read.tolist()
+        found += [kind(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return found
+
+
+def columns_in(path: Path) -> Columns:
+    """A table's columns as they stand in its file; numbers as such where a whole column can be read as numbers."""
+    rows = read_rows(path)
+    found: dict[str, list[Any]] = {name: [] for name in rows.schema.names}
+    for chunk in rows.chunks:
+        for name in found:
+            found[name] += chunk.column(name).to_pylist()
+    if not found:
+        raise BadTable(
+            f"found no columns among {listing(rows.schema.names)}" if rows.schema.names else f"found {show('')}",
+            expected="a table with columns", fix="write it again", code="bad-columns", where=Where(str(path)),
+        )  # fmt: skip
+    ids = ("item", "annotator", "item_a", "item_b")
+    return {name: tuple(values if name in ids else _numbers_of(values) or values) for name, values in found.items()}
+
+
+def _numbers_of(values: list[Any]) -> list[Any] | None:
+    """The values as numbers, None for what is empty; None for the whole where one of them is no finite number."""
+    read: list[Any] = []
+    for value in values:
+        if value is None or value == "":
+            read.append(None)
+            continue
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return None
+        read.append(number if math.isfinite(number) else None)
+    return None if all(each is None for each in read) else read

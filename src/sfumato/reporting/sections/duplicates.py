@@ -1,0 +1,184 @@
+"""Duplicates: items that occur twice, and those that leak from one split into another."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.evaluation.duplicates import Duplicates, find_duplicates
+from sfumato.reporting.blocks import Block, Prose
+from sfumato.reporting.data import Columns, as_columns
+from sfumato.reporting.estimates import share_of
+from sfumato.reporting.gallery import Exhibit, Gallery
+from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.naming import counted, shortened
+from sfumato.reporting.page import Section
+from sfumato.reporting.pictures import NOTHING, looks_of
+from sfumato.reporting.report_inputs import Evidence
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.inputs import Inputs
+
+TITLE = "Items that occur twice"
+ALL = "inputs"
+MOST_COMPARED = 1500
+"""Pictures up to which near ones are looked for here: the time grows with the square of their number."""
+N_SHOWN = 8
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two items that are the same or nearly so, each with its split."""
+
+    items: tuple[str, str]
+    splits: tuple[str, str]
+    kind: str
+    distance: float
+
+
+def repeating(evidence: Evidence) -> Section | None:
+    """Duplicates within the labelled items' inputs, and between splits where there are several; None without inputs.
+
+    Among many pictures only exact ones are looked for, and near ones taken from the file of `sfumato duplicates` where
+    it is there.
+    """
+    splits = splits_of(evidence)
+    if not splits:
+        return None
+    n_items = sum(len(each) for each in splits.values())
+    near = next(iter(splits.values())).texts is not None or n_items <= MOST_COMPARED
+    try:
+        found = find_duplicates(splits, near=near)
+    except SfumatoError as error:
+        return Section(TITLE, (Prose((f"Splits cannot be compared: {error.found}; expected {error.expected}.",)),))
+    listed = [] if near else pairs_in(evidence.columns.get("duplicates"))
+    blocks: list[Block] = [Prose(tuple(_words(found, near, listed)))]
+    if len(found):
+        blocks.append(_leaks(evidence, found))
+    pairs = listed or pairs_of(found)
+    if pairs:
+        blocks.append(pairs_seen(splits, pairs))
+    return Section(TITLE, tuple(blocks))
+
+
+def splits_of(evidence: Evidence) -> Mapping[str, Inputs]:
+    """What is compared: the splits, else the inputs of labelled items, else all inputs."""
+    if evidence.splits:
+        return evidence.splits
+    inputs, labels = evidence.inputs, evidence.main_labels
+    if inputs is None:
+        return {}
+    rows = np.arange(len(inputs)) if labels is None else np.sort(inputs.rows_of(labels.items.to_pylist()))
+    rows = rows[rows >= 0]
+    return {ALL: inputs if len(rows) in (0, len(inputs)) else inputs.take(rows)}
+
+
+def pairs_of(found: Duplicates) -> list[Pair]:
+    """All pairs, those between splits first, then by distance."""
+    table = found.chunk(0, len(found), wide=False).to_pydict()
+    return pairs_in(as_columns(table)) if len(found) else []
+
+
+def pairs_in(table: Columns | None) -> list[Pair]:
+    """The pairs of a table of `sfumato duplicates`, in the same order."""
+    names = ("item_a", "item_b", "split_a", "split_b", "kind", "distance")
+    if table is None or not set(names) <= set(table):
+        return []
+    rows = zip(*(table[name] for name in names), strict=True)
+    pairs = [
+        Pair((str(a), str(b)), (str(split_a), str(split_b)), str(kind), float(distance or 0.0))
+        for a, b, split_a, split_b, kind, distance in rows
+    ]
+    return sorted(pairs, key=lambda pair: (pair.splits[0] == pair.splits[1], pair.distance))
+
+
+def _words(found: Duplicates, near: bool, listed: Sequence[Pair]) -> list[str]:
+    n_items, doubled = len(found.items), int((found.groups() >= 0).sum())
+    share = share_of(doubled, n_items)
+    if doubled:
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(found.kind).items())
+        said = [
+            f"Of {n_items:,} items, {doubled:,} have a duplicate, {share.percent()}; pairs: {kinds}. Leaving out "
+            f"{counted(int(found.to_leave_out().sum()), 'item')} would leave one of each group."
+        ]
+    else:
+        how = "exactly or nearly the same as" if near else "exactly the same as"
+        said = [f"None of {n_items:,} items is {how} another."]
+    if listed:
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(pair.kind for pair in listed).items())
+        said.append(f"`sfumato duplicates` found these pairs: {kinds}.")
+    elif not near:
+        said.append(
+            f"Pictures that are nearly the same were not looked for, for there are more than {MOST_COMPARED:,}; "
+            "`sfumato duplicates INPUTS.npz -o pairs.csv` finds them."
+        )
+    others = found.n_of_other_labels()
+    if others:
+        said.append(f"{others:,} of the pairs came with different labels: at least one of the two is wrong.")
+    return [*said, *_leaking(found)]
+
+
+def _leaking(found: Duplicates) -> list[str]:
+    if len(found.splits) < 2:
+        return []
+    leaks = [
+        f"{counted(found.leaking(one, other), 'item')} of {shortened(one)} with a duplicate in {shortened(other)}"
+        for i, one in enumerate(found.splits)
+        for other in found.splits[:i]
+        if found.leaking(one, other)
+    ]
+    if not leaks:
+        return ["Nothing leaks from one split into another."]
+    return [
+        f"Between splits: {'; '.join(leaks)}. What was learnt from one is known in the other, and scores there are too "
+        "good."
+    ]
+
+
+def _leaks(evidence: Evidence, found: Duplicates) -> Listing:
+    """How many items of each split have a duplicate in each."""
+    sizes = [int((found.split == i).sum()) for i in range(len(found.splits))]
+    columns = [Column("split", tuple(shortened(name) for name in found.splits)), Column("items", tuple(sizes), 0)]
+    for other in found.splits:
+        counts = tuple(found.leaking(name, other) for name in found.splits)
+        columns.append(Column(f"with a duplicate in {shortened(other)}", counts, 0))
+    part = ALL if ALL in evidence.origins else f"{ALL}/{found.splits[0]}"
+    return Listing(
+        "duplicates",
+        "Items with a duplicate",
+        "How many items of each split, a row, have another item like them in each split, a column.",
+        tuple(columns),
+        evidence.source(part, command="sfumato duplicates {file} -o pairs.csv"),
+    )
+
+
+def pairs_seen(splits: Mapping[str, Inputs], pairs: Sequence[Pair]) -> Gallery:
+    """Some pairs as they look, in the order given."""
+    shown = []
+    only = next(iter(splits)) if len(splits) == 1 else None
+    for pair in pairs[:N_SHOWN]:
+        looks = [NOTHING, NOTHING]
+        for side, (item, split) in enumerate(zip(pair.items, pair.splits, strict=True)):
+            inputs = splits.get(only or split)
+            looks[side] = NOTHING if inputs is None else looks_of([item], inputs)[0]
+        named = [
+            item if only else f"{shortened(split)}: {item}" for item, split in zip(pair.items, pair.splits, strict=True)
+        ]
+        apart = f", {pair.distance:.3f} apart" if pair.distance else ""
+        shown.append(Exhibit(" = ".join(named), looks[0], (), f"{pair.kind}{apart}", looks[1]))
+    return Gallery(
+        "duplicate-pairs",
+        "The pairs" if len(pairs) <= N_SHOWN else f"{N_SHOWN} of {len(pairs):,} pairs",
+        "Side by side; pairs between splits come first, then those that are nearest.",
+        tuple(shown),
+        as_columns({
+            "item_a": [pair.items[0] for pair in pairs],
+            "item_b": [pair.items[1] for pair in pairs],
+            "split_a": [pair.splits[0] for pair in pairs],
+            "split_b": [pair.splits[1] for pair in pairs],
+            "kind": [pair.kind for pair in pairs],
+            "distance": [pair.distance for pair in pairs],
+        }),
+    )  # fmt: skip

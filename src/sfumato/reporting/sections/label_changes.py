@@ -1,0 +1,206 @@
+"""Where people's majority is another class than the original one, and where ways of aggregating differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.labeling.agreement.item_answers import TIE
+from sfumato.reporting.blocks import Block, Fact, Facts, Prose
+from sfumato.reporting.estimates import mean_of, share_of
+from sfumato.reporting.gallery import Gallery
+from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.naming import shortened
+from sfumato.reporting.page import Section
+from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.sections.item_cards import exhibits, numbers_of
+from sfumato.tables.soft_labels import SoftLabels
+
+TITLE = "Where the majority differs"
+N_SHOWN = 8
+N_LISTED = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Moved:
+    """Items of which the original class is not among the most probable ones. `rows` are those of the labels, the
+    clearest first; `margin` is by how much the most probable class leads the original one."""
+
+    rows: Int[np.ndarray, "moved"]
+    was: tuple[str, ...]
+    now: tuple[str, ...]
+    margin: Float[np.ndarray, "moved"]
+    n_items: int
+    n_tied: int
+
+
+def moved(labels: SoftLabels, original: SoftLabels) -> Moved:
+    """Where `labels` put another class first than `original`; items that only one of them has are left out.
+
+    Classes whose probabilities are equal but for rounding tie: an original class among them has not moved.
+    """
+    place = {name: i for i, name in enumerate(original.items.to_pylist())}
+    at = np.array([place.get(name, -1) for name in labels.items.to_pylist()], np.int64)
+    known = {name: k for k, name in enumerate(labels.classes)}
+    best = original.probs.argmax(axis=1)
+    class_was = np.array([known.get(original.classes[k], -1) for k in range(len(original.classes))])
+    rows = np.flatnonzero(at >= 0)
+    was = class_was[best[at[rows]]]
+    probs = labels.probs[rows]
+    own = np.where(was >= 0, probs[np.arange(len(rows)), np.maximum(was, 0)], 0.0)
+    margin = probs.max(axis=1) - own
+    is_moved = margin > TIE
+    tied = ~is_moved & ((probs >= probs.max(axis=1, keepdims=True) - TIE).sum(axis=1) > 1)
+    order = np.argsort(-margin[is_moved], kind="stable")
+    found = rows[is_moved][order]
+    return Moved(
+        found,
+        tuple(original.classes[best[at[row]]] for row in found),
+        tuple(labels.classes[k] for k in labels.probs[found].argmax(axis=1)),
+        margin[is_moved][order],
+        len(rows),
+        int(tied.sum()),
+    )
+
+
+def shifting(evidence: Evidence) -> Section | None:
+    """Mode shifts against the original labels, and differences between aggregations; None where there is neither an
+    original nor a second aggregation."""
+    labels = evidence.main_labels
+    if labels is None or not len(labels):
+        return None
+    blocks: list[Block] = []
+    if evidence.original is not None:
+        found = moved(labels, evidence.original)
+        blocks += _against_original(evidence, labels, found) if found.n_items else []
+    if len(evidence.labels) > 1:
+        blocks += _side_by_side(evidence)
+    return Section(TITLE, tuple(blocks)) if blocks else None
+
+
+def _against_original(evidence: Evidence, labels: SoftLabels, found: Moved) -> list[Block]:
+    n = len(found.rows)
+    share = share_of(n, found.n_items)
+    facts = Facts((
+        Fact(f"{n:,}", "items moved", f"of {found.n_items:,}"),
+        Fact(f"{100 * share.value:.2f}%", "of items", f"{100 * share.low:.2f}% to {100 * share.high:.2f}%"),
+        Fact(f"{found.n_tied:,}", "tied with it", "the original class is among the most probable"),
+    ))  # fmt: skip
+    words = (
+        f"On {n:,} of {found.n_items:,} items, {share.percent()}, the most probable class is not the one the item came "
+        "with. Either people err together, or the original label does: the pictures have to be looked at."
+    )
+    if not n:
+        return [facts, Prose(("On no item do people put another class first than the one it came with.",))]
+    return [facts, Prose((words,)), _pairs(evidence, found), striking(evidence, labels, found)]
+
+
+def _pairs(evidence: Evidence, found: Moved) -> Listing:
+    pairs = Counter(zip(found.was, found.now, strict=True)).most_common()
+    left = f" The {N_LISTED} most frequent of {len(pairs)} pairs." if len(pairs) > N_LISTED else ""
+    shown = pairs[:N_LISTED]
+    return Listing(
+        "moved",
+        "From which class to which",
+        f"Items by the class they came with and the one that people put first.{left}",
+        (
+            Column("came as", tuple(shortened(was) for (was, _), _ in shown)),
+            Column("people say", tuple(shortened(now) for (_, now), _ in shown)),
+            Column("items", tuple(n for _, n in shown), 0),
+            Column("of those moved", tuple(share_of(n, len(found.rows)).percent() for _, n in shown)),
+        ),
+        evidence.source("original"),
+    )
+
+
+def striking(evidence: Evidence, labels: SoftLabels, found: Moved, n: int = N_SHOWN) -> Gallery:
+    """The items that moved furthest from their original class."""
+    rows = [int(row) for row in found.rows[:n]]
+    return Gallery(
+        "striking",
+        "Where people are clearest about another class",
+        "Items by how far the class that people put first leads the one they came with, which is marked.",
+        exhibits(evidence, labels, rows, notes=[f"came as {was}" for was in found.was[:n]], marked=found.was[:n]),
+        numbers_of(labels, rows),
+        evidence.source("original"),
+    )
+
+
+def _side_by_side(evidence: Evidence) -> list[Block]:
+    """Every two aggregations: how often their first classes differ, and how far apart they are."""
+    rows, apart = [], Counter[str]()
+    for one, other in combinations(evidence.labels, 2):
+        first, second = evidence.labels[one], evidence.labels[other]
+        if set(first.classes) != set(second.classes):
+            continue
+        p, q, items = _paired(first, second)
+        if not len(p):
+            continue
+        differs = ~(_leads(p) & _leads(q)).any(axis=1)
+        rows.append((one, other, share_of(int(differs.sum()), len(p)), mean_of(np.abs(p - q).sum(axis=1) / 2)))
+        apart.update(items[i] for i in np.flatnonzero(differs))
+    if not rows:
+        return []
+    title = evidence.title_of
+    listed = Listing(
+        "aggregations",
+        "Ways of aggregating, side by side",
+        "On how many items the most probable classes differ (ties do not count), and how far apart the distributions "
+        "are: total variation, 0 for the same and 1 for nothing in common.",
+        (
+            Column("one", tuple(f"`{title(one)}`" for one, _, _, _ in rows)),
+            Column("other", tuple(f"`{title(other)}`" for _, other, _, _ in rows)),
+            Column("items", tuple(round(each.value * each.n) for _, _, each, _ in rows), 0),
+            Column("of all", tuple(each.percent() for _, _, each, _ in rows)),
+            Column("mean distance", tuple(each.figure(3) for _, _, _, each in rows)),
+        ),
+    )
+    return [listed, *_disputed_between(evidence, apart)]
+
+
+def _disputed_between(evidence: Evidence, apart: Counter[str]) -> list[Block]:
+    """The items on which most pairs of aggregations differ, with the class of each."""
+    if not apart:
+        return [Prose(("All of them put the same class first on every item they share.",))]
+    items = [item for item, _ in apart.most_common(N_LISTED)]
+    columns = [Column("item", tuple(shortened(item, 40) for item in items))]
+    for name, labels in evidence.labels.items():
+        place = {item: i for i, item in enumerate(labels.items.to_pylist())}
+        said = [_first_of(labels, place.get(item)) for item in items]
+        columns.append(Column(shortened(evidence.title_of(name)), tuple(said)))
+    return [
+        Listing(
+            "aggregations-apart",
+            "Items on which they differ",
+            f"The most probable class and its probability. {min(len(items), len(apart)):,} of {len(apart):,} items on "
+            "which at least two of them differ.",
+            tuple(columns),
+        )
+    ]
+
+
+def _first_of(labels: SoftLabels, row: int | None) -> str | None:
+    if row is None:
+        return None
+    k = int(labels.probs[row].argmax())
+    return f"{shortened(labels.classes[k])} {labels.probs[row, k]:.2f}"
+
+
+def _paired(
+    one: SoftLabels, other: SoftLabels
+) -> tuple[Float[np.ndarray, "items classes"], Float[np.ndarray, "items classes"], list[str]]:
+    """Both distributions of the items they share, over the classes of the first."""
+    place = {name: i for i, name in enumerate(other.items.to_pylist())}
+    names = one.items.to_pylist()
+    at = np.array([place.get(name, -1) for name in names], np.int64)
+    order = [other.classes.index(name) for name in one.classes]
+    kept = np.flatnonzero(at >= 0)
+    return one.probs[kept], other.probs[at[kept]][:, order], [names[i] for i in kept]
+
+
+def _leads(probs: Float[np.ndarray, "items classes"]) -> np.ndarray:
+    return np.asarray(probs >= probs.max(axis=1, keepdims=True) - TIE)

@@ -1,0 +1,164 @@
+"""Robustness: the same models on pictures that are worse, changed to mislead, or from elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from sfumato.evaluation.comparison import Difference
+from sfumato.evaluation.conditions import CLEAN, order_of
+from sfumato.reporting.blocks import Block, Prose
+from sfumato.reporting.chart import Chart
+from sfumato.reporting.charts import Field, curve
+from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.page import Section
+from sfumato.reporting.sections.targets import compared
+from sfumato.reporting.trained_models import MOST_COLOURS, Models
+from sfumato.reporting.wording import between, evaluation_source, figure, worded
+from sfumato.tables.scores import RunScore
+
+TITLE = "On pictures that are worse, or meant to mislead"
+SEVERITY = re.compile(r"(?P<kind>[\w-]+)/(?P<severity>\d+)")
+ATTACK = re.compile(r"(?P<kind>[\w-]+) eps=(?P<eps>[\d./]+) targets=(?P<of>\w+)(?: step (?P<step>\d+))?")
+MOST_KINDS = 6
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A score under a condition that has an order: how much, of what kind."""
+
+    kind: str
+    amount: float
+    score: RunScore
+    is_attack: bool = False
+
+
+def robustness(models: Models) -> Section | None:
+    """Curves over severities and over the strength of attacks, and a table of other sets; None without conditions."""
+    own = [each for each in models.conditions if each.network == models.network and each.target in models.drawn()]
+    if not own:
+        return None
+    plain = [each for each in own if each.condition == CLEAN] or list(models.scores)
+    corrupted = [each for score in own if (each := _corrupted(score)) is not None]
+    attacked = _attacked(own)
+    known = {id(each.score) for each in corrupted}
+    others = [s for s in own if s.condition != CLEAN and id(s) not in known and ATTACK.fullmatch(s.condition) is None]
+    blocks: list[Block] = [Prose(tuple(_words(models, [*corrupted, *attacked])))]
+    blocks += _curves(models, corrupted, plain, "severity", "shifted")
+    blocks += _curves(models, attacked, plain, "eps", "attacked")
+    if others:
+        blocks.append(_elsewhere(models, others, plain))
+    return Section(TITLE, tuple(blocks))
+
+
+def _corrupted(score: RunScore) -> Changed | None:
+    found = SEVERITY.fullmatch(score.condition)
+    return None if found is None else Changed(found["kind"], float(found["severity"]), score)
+
+
+def _attacked(scores: Sequence[RunScore]) -> list[Changed]:
+    """Attacks by strength; of one with several steps, the last alone: it is what the attack came to."""
+    last: dict[tuple[str, float, str, str], tuple[int, Changed]] = {}
+    for score in scores:
+        found = ATTACK.fullmatch(score.condition)
+        if found is None:
+            continue
+        eps, step = float(Fraction(found["eps"])) * 255, int(found["step"] or 0)
+        kind = f"{found['kind']}, away from the {found['of']} label"
+        key = (kind, eps, score.target, score.metric)
+        if key not in last or step >= last[key][0]:
+            last[key] = (step, Changed(kind, eps, score, is_attack=True))
+    return [each for _, each in last.values()]
+
+
+def _words(models: Models, changed: Sequence[Changed]) -> list[str]:
+    said = [
+        "The networks were trained once, on pictures as they are, and then shown changed ones. At 0 stand the pictures "
+        "as they are; bands and intervals are for another training (t over seeds)."
+    ]
+    for is_attack, what in ((False, "corruption"), (True, "attack")):
+        own = [each for each in changed if each.score.metric == "accuracy" and each.is_attack == is_attack]
+        own = [each for each in own if each.score.target == (models.control or models.targets[0])]
+        if not own:
+            continue
+        worst = min(own, key=lambda each: each.score.value).score
+        before = next(row.value for row in models.of_metric("accuracy") if row.target == worst.target)
+        said.append(
+            f"Under the {what} that costs `{worst.target}` most, {worst.condition}, its accuracy is "
+            f"{figure(worst.value)} ({between(worst.low, worst.high)}) instead of {figure(before)}."
+        )
+        apart = next((each for each in models.differences_under if _is_of(each, models, worst.condition)), None)
+        if apart is not None:
+            said[-1] += f" There, {compared(apart, models.level)}."
+    return said
+
+
+def _is_of(difference: Difference, models: Models, condition: str) -> bool:
+    own = (difference.metric, difference.target, difference.network, difference.condition)
+    return own == ("accuracy", models.treated, models.network, condition)
+
+
+def _curves(
+    models: Models, changed: Sequence[Changed], plain: Sequence[RunScore], amount: str, part: str
+) -> list[Chart]:
+    kinds = sorted(dict.fromkeys(each.kind for each in changed), key=order_of)[:MOST_KINDS]
+    targets = models.drawn(MOST_COLOURS)
+    x = Field(amount, {"severity": "severity", "eps": "strength, grey levels of 255"}[amount], ",~g")
+    charts = []
+    for metric, better in (("accuracy", "Higher is better"), ("cross_entropy", "Lower is better")):
+        rows: list[tuple[str, float, RunScore]] = []
+        for kind in kinds:
+            for target in targets:
+                own = [(0.0, each) for each in plain if (each.target, each.metric) == (target, metric)][:1]
+                here = [each for each in changed if each.kind == kind]
+                own += [(c.amount, c.score) for c in here if (c.score.target, c.score.metric) == (target, metric)]
+                rows += [(kind, at, score) for at, score in sorted(own, key=lambda pair: pair[0])]
+        if not rows:
+            continue
+        charts.append(
+            curve(
+                f"{part}-{metric.replace('_', '-')}",
+                title=f"{worded(metric)[:1].upper()}{worded(metric)[1:]} by {x.title.partition(',')[0]}",
+                caption=f"{better}. The band is the {models.level:.0%} interval for another training."
+                f"{models.only_drawn(MOST_COLOURS)}",
+                data={
+                    "kind": [kind for kind, _, _ in rows],
+                    amount: [at for _, at, _ in rows],
+                    "target": [score.target for _, _, score in rows],
+                    "value": [score.value for _, _, score in rows],
+                    "low": [score.low for _, _, score in rows],
+                    "high": [score.high for _, _, score in rows],
+                },
+                x=x,
+                y=Field("value", worded(metric), ".3~g"),
+                low="low",
+                high="high",
+                series="target",
+                panel="kind" if len(kinds) > 1 else None,
+                source=evaluation_source(models.evidence, (metric,), resamples=100, folder=part),
+            )
+        )
+    return charts
+
+
+def _elsewhere(models: Models, others: Sequence[RunScore], plain: Sequence[RunScore]) -> Listing:
+    """Other sets: a row a target and set, beside the same model on its own test items."""
+    before = {(each.target, each.metric): each.value for each in plain}
+    rows = [each for each in others if each.value == each.value]
+    return Listing(
+        "elsewhere",
+        "On items from elsewhere",
+        "Each condition beside the networks' own test items; ± half the t interval over seeds.",
+        (
+            Column("condition", tuple(each.condition for each in rows)),
+            Column("target", tuple(each.target for each in rows)),
+            Column("metric", tuple(worded(each.metric) for each in rows)),
+            Column("own items", tuple(before.get((each.target, each.metric)) for each in rows), 3),
+            Column("there", tuple(each.value for each in rows), 3),
+            Column("±", tuple(None if r.low != r.low else (r.high - r.low) / 2 for r in rows), 3),
+            Column("items", tuple(each.n_items for each in rows), 0),
+        ),
+        evaluation_source(models.evidence, ("accuracy", "cross_entropy"), resamples=100, folder="shifted"),
+    )

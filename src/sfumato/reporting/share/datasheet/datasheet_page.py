@@ -1,0 +1,74 @@
+"""A datasheet as one HTML page, for reading; the Markdown stays the one to be completed."""
+
+from __future__ import annotations
+
+from sfumato.reporting import Commands, Fact, Facts, Page, Points, Prose, Section
+from sfumato.reporting.blocks import Block
+from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.share.datasheet.questions import PARTS
+from sfumato.reporting.share.datasheet.sheet import Answered, Datasheet
+
+
+def datasheet_page(sheet: Datasheet) -> Page:
+    """The page of a datasheet."""
+    parts = [
+        Section(part.title, tuple(block for each in part.questions for block in _blocks(sheet.of(each.id))))
+        for part in PARTS
+    ]
+    n_open = len(sheet.open_points)
+    facts = Facts((
+        Fact(f"{len(sheet.answers) - n_open}", "questions answered"),
+        Fact(f"{n_open}", "open", "still need a person"),
+        Fact(f"{len(sheet.files)}", "files", "their hashes stand at the end"),
+    ))  # fmt: skip
+    return Page(
+        title=sheet.title,
+        lead="What is known of a labelled set: how it was made, what is in it, and what it should not be used for.",
+        sections=(
+            *parts,
+            Section("Open points", (_open(sheet),)),
+            Section("Where these numbers come from", _origins(sheet)),
+        ),
+        kind="sfumato · datasheet",
+        opening=(facts,),
+        made=f"Made by `{sheet.command}`. The questions follow Gebru et al. (2021), Datasheets for datasets.",
+    )
+
+
+def _blocks(answered: Answered) -> list[Block]:
+    told = answered.told
+    blocks: list[Block] = [Prose((f"▸ {answered.question.text}",))]
+    if told.points:
+        blocks.append(Points(told.points))
+    if told.quote:
+        blocks.append(Prose(tuple(line for line in told.quote.splitlines() if line.strip())))
+    if told.grid is not None:
+        columns = zip(told.grid.heads, zip(*told.grid.rows, strict=True), strict=True)
+        listed = tuple(Column(head, tuple(value.strip("`") for value in values)) for head, values in columns)
+        blocks.append(Listing(answered.question.id, answered.question.text, "", listed))
+    said = answered.words or answered.to_fill_in
+    if said:
+        blocks.append(Prose(tuple(part.strip() for part in said.split("\n\n") if part.strip())))
+    return blocks
+
+
+def _open(sheet: Datasheet) -> Block:
+    points = tuple(each.text for each in sheet.open_points)
+    return Points(points) if points else Prose(("None: every question has its answer.",))
+
+
+def _origins(sheet: Datasheet) -> tuple[Block, ...]:
+    files = sheet.files
+    listed = Listing(
+        "files",
+        "Files",
+        "Each as it was read.",
+        (
+            Column("given as", tuple(f"--{each.option}" for each in files)),
+            Column("file", tuple(each.name for each in files)),
+            Column("bytes", tuple(each.n_bytes for each in files)),
+            Column("SHA-256", tuple(each.sha256 for each in files)),
+        ),
+    )
+    commands = dict.fromkeys([sheet.command, *(each.told.command for each in sheet.answers if each.told.command)])
+    return (*([listed] if files else []), Commands(tuple(commands)))

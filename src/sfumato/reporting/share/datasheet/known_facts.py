@@ -1,0 +1,99 @@
+"""Which question the tables can say something about, and what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sfumato import __version__
+from sfumato.reporting.share.datasheet import collection_facts, composition_facts
+from sfumato.reporting.share.datasheet.sources import Sources
+from sfumato.reporting.share.datasheet.told import Grid, Told, interval
+from sfumato.reporting.share.markdown import code
+from sfumato.tables.scores import ALL
+from sfumato.tables.soft_labels import Target
+
+SHOWN_SCORES = 30
+
+
+def steps(sources: Sources) -> Told:
+    """How many answers became beliefs, and how many beliefs labels."""
+    answers, beliefs, points = sources.annotations, sources.beliefs, []
+    if answers is not None and beliefs is not None:
+        points.append(f"{len(answers):,} answers gave {len(beliefs):,} beliefs.")
+        left = len(answers.annotator.names) - len(beliefs.annotator.names)
+        if left > 0:
+            points.append(f"{left:,} annotators who answered are not among the beliefs.")
+    if beliefs is not None:
+        points.append(
+            f"{len(beliefs):,} beliefs about {len(beliefs.item.names):,} items, and {len(sources.labels):,} labels."
+        )
+        points.append(
+            "Beliefs are hard votes." if beliefs.hard is not None else "Beliefs are distributions, one an answer."
+        )
+    given = [name for name, table in (("annotations", answers), ("beliefs", beliefs)) if table is not None]
+    return Told(tuple(points), files=(*given, "labels") if points else (), settled=False)
+
+
+def raw(sources: Sources) -> Told:
+    """The file of the answers as they were given."""
+    if sources.annotations is None:
+        return Told()
+    return Told(
+        (f"Yes: {code(sources.name_of('annotations'))}, every answer exactly as given.",), files=("annotations",)
+    )
+
+
+def software(sources: Sources) -> Told:  # noqa: ARG001
+    """Ours."""
+    return Told((f"This datasheet: sfumato {__version__}.",))
+
+
+def used(sources: Sources) -> Told:
+    """What networks reached on it."""
+    scores = sources.scores
+    if scores is None or not len(scores):
+        return Told()
+    rows = [each for each in scores.rows() if each.condition == ALL] or scores.rows()
+    grid = Grid(
+        ("metric", "condition", "value", "interval", "items"),
+        tuple(
+            (code(each.metric), each.condition, f"{each.value:.4f}", interval(each.low, each.high, 4),
+             f"{each.n_items:,}")
+            for each in rows[:SHOWN_SCORES]
+        ),
+    )  # fmt: skip
+    return Told(("Predictions scored against these labels:",), grid, files=("scores",))
+
+
+def unsuited(sources: Sources) -> Told:
+    """What the target alone forbids."""
+    sentence = {
+        Target.PEOPLE: "A label is how people judge, not what is true: where they err together, it errs with them.",
+        Target.TRUTH: "A label estimates what is true: its doubt is not the share of people who judge otherwise.",
+    }
+    target = sources.labels.target
+    return Told() if target is None else Told((sentence[target],), files=("labels",))
+
+
+FACTS: Mapping[str, Callable[[Sources], Told]] = {
+    "items": composition_facts.items,
+    "classes": composition_facts.classes,
+    "labels": composition_facts.meaning,
+    "doubt": composition_facts.doubt,
+    "answers-per-item": composition_facts.behind,
+    "missing": composition_facts.missing,
+    "duplicates": composition_facts.duplicates,
+    "asked": collection_facts.asked,
+    "people": collection_facts.people,
+    "pay": collection_facts.pay,
+    "when": collection_facts.when,
+    "agreement": collection_facts.agreement,
+    "set-aside": collection_facts.set_aside,
+    "consent": collection_facts.consent,
+    "steps": steps,
+    "raw": raw,
+    "software": software,
+    "used": used,
+    "unsuited": unsuited,
+}
+"""By the id of the question; of the others tables know nothing."""

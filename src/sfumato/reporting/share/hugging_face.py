@@ -1,0 +1,171 @@
+"""`huggingface`: a folder that `datasets.load_dataset(folder)` reads without a script, card and all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from jaxtyping import Int
+
+from sfumato.reporting.share.card import Config, Part, card
+from sfumato.reporting.share.features import Feature, class_label, numbers, picture, schema_of, text, value
+from sfumato.reporting.share.folder import check_vacant, files_in, filling
+from sfumato.reporting.share.release import Release
+from sfumato.reporting.share.release_columns import labelled_columns
+from sfumato.reporting.share.sharing import Shared
+from sfumato.tables.errors import BadTable, show
+from sfumato.tables.files.png import png_bytes
+
+SHARD_BYTES = 256 * 2**20
+GROUP_BYTES = 16 * 2**20
+"""About so much lies in a file, and in a group of rows, before compression."""
+SPLIT_NAME = re.compile(r"\w+(\.\w+)*")
+RowsOf = Callable[[int, int], pa.Table]
+"""Rows from one to another, as columns."""
+
+
+@dataclass(frozen=True)
+class HuggingFace:
+    """Parquet shards a split under `data/`, pictures inside as PNG, and README.md as the card.
+
+    Beliefs and answers, where they are shared too, are configurations of their own: `beliefs`, `annotations`.
+    """
+
+    name: ClassVar[str] = "huggingface"
+    holds_answers: ClassVar[bool] = True
+
+    def check_place(self, place: Path) -> None:
+        check_vacant(place)
+
+    def write(self, release: Release, place: Path) -> Shared:
+        """Write the folder; one that stands there with other files in it is refused."""
+        for name, _ in release.parts():
+            _check_split_name(name)
+        with filling(place, self.name) as folder:
+            configs = list(_written(release, folder))
+            (folder / "README.md").write_text(card(release, configs), encoding="utf-8")
+        return Shared(place, files_in(place), f'datasets.load_dataset("{place}")')
+
+
+def _written(release: Release, folder: Path) -> Iterator[Config]:
+    """Write every configuration, the labels first."""
+    classes = release.labels.classes
+    features = [
+        text("item"), *_input_features(release), class_label("label", classes), numbers("probs", len(classes)),
+        value("n_annotators", pa.int32()), value("entropy", pa.float64()),
+    ]  # fmt: skip
+    config = _Writer(folder, "labels", "data", features, _row_bytes(release), release.labels.metadata())
+    for name, rows in release.parts():
+        config.write(name, len(rows), _labels_between(release, rows))
+    yield config.done()
+    who = [text("item"), text("annotator")]
+    if release.beliefs is not None:
+        said = [*who, class_label("label", classes), numbers("probs", len(classes))]
+        config = _Writer(folder, "beliefs", "beliefs", said, 8 * len(classes), release.beliefs.metadata())
+        for name, rows in release.parts():
+            kept = release.beliefs.take(release.rows_within(release.beliefs.item, rows))
+            config.write(name, len(kept), _beliefs_between(kept))
+        yield config.done()
+    if release.annotations is not None:
+        stamp = pa.timestamp("ms", "UTC")
+        asked = [text("kind"), text("payload"), value("trial", pa.int64()), text("purpose")]
+        times = [value(name, stamp, "timestamp[ms, tz=UTC]") for name in ("started_at", "submitted_at")]
+        columns = [*who, *asked, *times, value("seconds", pa.float64())]
+        config = _Writer(folder, "annotations", "annotations", columns, 200, release.annotations.metadata())
+        for name, rows in release.parts():
+            within = np.zeros(len(release.annotations), bool)
+            within[release.rows_within(release.annotations.item, rows)] = True
+            answers = release.annotations.take(within)
+            config.write(name, len(answers), partial(answers.chunk, wide=False))
+        yield config.done()
+
+
+@dataclass
+class _Writer:
+    """Writes the shards of one configuration and remembers what was written."""
+
+    folder: Path
+    name: str
+    below: str
+    features: list[Feature]
+    row_bytes: int
+    metadata: dict[bytes, bytes]
+
+    def __post_init__(self) -> None:
+        self.schema = schema_of(self.features, self.metadata)
+        self.parts: list[Part] = []
+        (self.folder / self.below).mkdir()
+
+    def write(self, split: str, n_rows: int, rows_of: RowsOf) -> None:
+        """The rows of a split, in shards whose number is known before the first."""
+        per_shard = max(SHARD_BYTES // self.row_bytes, 1)
+        per_group = max(GROUP_BYTES // self.row_bytes, 1)
+        n_shards = max(-(-n_rows // per_shard), 1)
+        n_bytes = 0
+        for shard in range(n_shards):
+            path = self.folder / self.below / f"{split}-{shard:05d}-of-{n_shards:05d}.parquet"
+            with pq.ParquetWriter(path, self.schema, compression="zstd", write_page_checksum=True) as writer:
+                for start in range(shard * per_shard, min((shard + 1) * per_shard, n_rows), per_group):
+                    rows = rows_of(start, min(start + per_group, (shard + 1) * per_shard, n_rows))
+                    rows = rows.select(self.schema.names).cast(self.schema)
+                    n_bytes += rows.nbytes
+                    writer.write_table(rows)
+        self.parts.append(Part(split, n_rows, n_bytes))
+
+    def done(self) -> Config:
+        download = sum(path.stat().st_size for path in (self.folder / self.below).iterdir())
+        return Config(self.name, self.below, tuple(self.features), tuple(self.parts), download)
+
+
+def _labels_between(release: Release, rows: Int[np.ndarray, "rows"]) -> RowsOf:
+    def between(start: int, stop: int) -> pa.Table:
+        columns = labelled_columns(release, rows[start:stop], wide=False)
+        if release.inputs is not None and release.inputs.images is not None:
+            pictures = [png_bytes(image) for image in release.inputs.images[rows[start:stop]]]
+            parts = [pa.array(pictures, pa.binary()), pa.nulls(stop - start, pa.string())]
+            columns["image"] = pa.StructArray.from_arrays(parts, ["bytes", "path"])
+        return pa.table(columns)
+
+    return between
+
+
+def _beliefs_between(beliefs: Any) -> RowsOf:
+    def between(start: int, stop: int) -> pa.Table:
+        rows = beliefs.chunk(start, stop, wide=False)
+        probs = rows.column("probs").combine_chunks().flatten().to_numpy().reshape(stop - start, -1)
+        return rows.append_column("label", pa.array(probs.argmax(axis=1), pa.int64()))
+
+    return between
+
+
+def _input_features(release: Release) -> list[Feature]:
+    if release.inputs is None:
+        return []
+    return [picture("image")] if release.inputs.images is not None else [text("text")]
+
+
+def _row_bytes(release: Release) -> int:
+    """About how large a row is, before compression."""
+    size = 8 * len(release.labels.classes) + 64
+    if release.inputs is not None and release.inputs.images is not None:
+        return size + int(release.inputs.images[0].nbytes)
+    if release.inputs is not None and release.inputs.texts is not None:
+        return size + sum(map(len, release.inputs.texts)) // len(release.inputs)
+    return size
+
+
+def _check_split_name(name: str) -> None:
+    if not SPLIT_NAME.fullmatch(name) or name == "all":
+        raise BadTable(
+            f"found a split called {show(name)}",
+            expected="letters, digits and underscores, and not 'all', which means every split to the datasets library",
+            fix="rename the split",
+            code="bad-split",
+        )

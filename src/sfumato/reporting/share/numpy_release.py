@@ -1,0 +1,108 @@
+"""`numpy`: everything in one npz, plain arrays, no pickle."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.reporting.share.release import Release
+from sfumato.reporting.share.sharing import Shared
+from sfumato.tables.errors import BadFile, BadTable, Where
+from sfumato.tables.files.replacing import check_place, replacing
+
+AT_ONCE = 2**14
+MOST_TEXT_BYTES = 2**34
+NO_COUNT = -1
+
+
+@dataclass(frozen=True)
+class NumpyArchive:
+    """One `.npz`: items, classes, probs, n_annotators (-1 where nobody said), target, split where there are splits, and
+    images or texts where they are given. The same file is what `--inputs` reads.
+
+    An array of texts gives each as many characters as the longest has; they are compressed, so that the file stays
+    small, but whoever reads it needs the memory.
+    """
+
+    name: ClassVar[str] = "numpy"
+    holds_answers: ClassVar[bool] = False
+
+    def check_place(self, place: Path) -> None:
+        if not place.name.lower().endswith(".npz"):
+            raise BadFile(
+                f"found a file named {place.name!r}",
+                expected="a name ending in .npz",
+                fix="choose such a name with -o",
+                code="file-kind",
+                where=Where(str(place)),
+            )
+        check_place(place)
+
+    def write(self, release: Release, place: Path) -> Shared:
+        """Write the file; one that stood there is replaced once the new one is whole."""
+        self.check_place(place)
+        labels, inputs = release.labels, release.inputs
+        counts = np.full(len(labels), NO_COUNT, np.int32) if labels.n_annotators is None else labels.n_annotators
+        # allowZip64 is the default: arrays beyond 4 GB are fine.
+        with replacing(place) as part, zipfile.ZipFile(part, "w") as archive:
+            _write_texts(archive, "items", labels.items.to_pylist())
+            _write_texts(archive, "classes", labels.classes)
+            _write_array(archive, "probs", labels.probs)
+            _write_array(archive, "n_annotators", counts)
+            _write_texts(archive, "target", ["" if labels.target is None else labels.target.value])
+            if release.split is not None:
+                _write_texts(archive, "split", release.split.text().to_pylist())
+            if inputs is not None and inputs.images is not None:
+                _write_array(archive, "images", inputs.images)
+            if inputs is not None and inputs.texts is not None:
+                _write_texts(archive, "texts", inputs.texts)
+        return Shared(place, (place.name,), f'numpy.load("{place}")')
+
+
+def _write_array(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None:
+    with archive.open(_member(name, zipfile.ZIP_STORED), "w", force_zip64=True) as member:
+        np.lib.format.write_array(member, np.ascontiguousarray(values), allow_pickle=False)
+
+
+def _write_texts(archive: zipfile.ZipFile, name: str, texts: Sequence[str]) -> None:
+    """An array of texts, some at a time: as one array they may be many times as large as they are."""
+    longest = max(map(len, ["-", *texts]))
+    if 4 * longest * len(texts) > MOST_TEXT_BYTES:
+        raise BadTable(
+            f"found {name} of up to {longest:,} characters, {len(texts):,} of them",
+            expected=f"texts that fit an array of {MOST_TEXT_BYTES:,} bytes, each as wide as the longest",
+            fix="share them as huggingface, which holds texts of any length",
+            code="too-large",
+        )
+    kind = np.dtype(f"<U{longest}")
+    with archive.open(_member(name, zipfile.ZIP_DEFLATED), "w", force_zip64=True) as member:
+        header = {"descr": kind.str, "fortran_order": False, "shape": (len(texts),)}
+        np.lib.format.write_array_header_1_0(member, header)
+        for start in range(0, len(texts), AT_ONCE):
+            part = np.array(texts[start : start + AT_ONCE], kind)
+            _check_kept(name, texts[start : start + AT_ONCE], part)
+            member.write(part.tobytes())
+
+
+def _member(name: str, compression: int) -> zipfile.ZipInfo:
+    """An array's place in the archive, without the time: the same labels give the same file."""
+    info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+    info.compress_type = compression
+    return info
+
+
+def _check_kept(name: str, texts: Sequence[str], part: np.ndarray) -> None:
+    """NumPy drops NUL characters at the end of a text without a word."""
+    for text, kept in zip(texts, part.tolist(), strict=True):
+        if text != kept:
+            raise BadTable(
+                f"found a text that ends in a NUL character among the {name}",
+                expected="texts that an array can hold",
+                fix="take the character off, or share them as huggingface",
+                code="nul-byte",
+            )

@@ -1,0 +1,66 @@
+"""`pytorch`: a safetensors file beside a JSON, which `SoftLabelDataset.read` takes up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sfumato.reporting.share.folder import check_vacant, files_in, filling
+from sfumato.reporting.share.release import Release
+from sfumato.reporting.share.sharing import Shared
+from sfumato.tables.errors import MissingExtra
+
+TENSORS, WORDS = "data.safetensors", "data.json"
+
+
+@dataclass(frozen=True)
+class PyTorch:
+    """A folder: numbers (probs as float64, n_annotators, split by number, images as uint8) in data.safetensors, words
+    (items, classes, splits, texts) in data.json. Writing needs safetensors, reading torch."""
+
+    name: ClassVar[str] = "pytorch"
+    holds_answers: ClassVar[bool] = False
+
+    def check_place(self, place: Path) -> None:
+        if find_spec("safetensors") is None:
+            raise MissingExtra(
+                "found no safetensors",
+                expected="safetensors, to share as pytorch",
+                fix='pip install "sfumato[learn]"',
+                code="missing-extra",
+            )
+        check_vacant(place)
+
+    def write(self, release: Release, place: Path) -> Shared:
+        """Write the folder; one that stands there with other files in it is refused."""
+        self.check_place(place)
+        from safetensors.numpy import save_file
+
+        labels, inputs = release.labels, release.inputs
+        words: dict[str, Any] = {
+            "title": release.title,
+            "licence": release.licence,
+            "target": labels.target,
+            "classes": labels.classes,
+            "items": labels.items.to_pylist(),
+        }
+        tensors = {"probs": np.ascontiguousarray(labels.probs)}
+        if labels.n_annotators is not None:
+            tensors["n_annotators"] = np.ascontiguousarray(labels.n_annotators)
+        if release.split is not None:
+            words["splits"] = release.split.names.to_pylist()
+            tensors["split"] = release.split.codes.astype(np.int32)
+        if inputs is not None and inputs.images is not None:
+            tensors["images"] = np.ascontiguousarray(inputs.images)
+        if inputs is not None and inputs.texts is not None:
+            words["texts"] = inputs.texts
+        with filling(place, self.name) as folder:
+            save_file(tensors, folder / TENSORS)
+            with (folder / WORDS).open("w", encoding="utf-8") as file:
+                json.dump(words, file, ensure_ascii=False)
+        return Shared(place, files_in(place), f'sfumato.reporting.share.SoftLabelDataset.read("{place}")')

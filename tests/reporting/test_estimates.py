@@ -1,0 +1,43 @@
+"""Estimates against SciPy and against published tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+
+from sfumato.reporting.estimates import Estimate, mean_of, median_of, share_of
+
+
+@pytest.mark.parametrize(("n", "of"), [(0, 10), (1, 3), (5, 10), (77, 10_000), (10, 10)])
+def test_shares_have_wilsons_interval(n: int, of: int) -> None:
+    expected = binomtest(n, of).proportion_ci(0.95, method="wilson")
+    found = share_of(n, of)
+    assert (found.value, found.n) == (n / of, of)
+    assert [found.low, found.high] == pytest.approx([expected.low, expected.high], abs=1e-12)
+
+
+def test_means_have_the_normal_interval() -> None:
+    values = np.random.default_rng(0).gamma(2, 1, 400)
+    low, high = norm.interval(0.95, values.mean(), values.std(ddof=1) / 20)
+    found = mean_of(values)
+    assert [found.value, found.low, found.high] == pytest.approx([values.mean(), low, high])
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(6, 1, 6), (10, 2, 9), (20, 6, 15), (100, 40, 61)])
+def test_medians_lie_between_the_order_statistics_of_the_tables(n: int, low: int, high: int) -> None:
+    found = median_of(np.arange(n, 0, -1.0))
+    assert (found.low, found.high, found.value) == (low, high, (n + 1) / 2)
+
+
+def test_of_few_there_is_no_interval() -> None:
+    assert np.isnan(median_of(np.arange(5.0)).low)
+    assert mean_of(np.array([3.0])).figure() == "3.00"
+    assert share_of(0, 0).percent() == median_of(np.empty(0)).figure() == "unknown"
+
+
+def test_numbers_are_said_as_exactly_as_they_are_known() -> None:
+    assert share_of(77, 10_000).percent() == "0.77% (0.62% to 0.96%)"
+    assert share_of(5, 10).percent() == "50% (24% to 76%)"
+    assert Estimate(1234.5, 1200.0, 1290.0, 9).figure(unit="s") == "1,234 s (1,200 to 1,290)"
+    assert Estimate(0.5, 0.5, 0.5, 9).figure(1, "s") == "0.5 s (0.5 to 0.5)"

@@ -1,0 +1,404 @@
+"""Sections about models show what `sfumato evaluate` says, and what can be reckoned by hand."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import learning
+import numpy as np
+import pytest
+import reported
+import trained
+from click.testing import CliRunner
+
+from sfumato.cli import evaluating, mapping
+from sfumato.cli import learning as learning_command
+from sfumato.evaluation import Trained, compare
+from sfumato.planning.plan_file import Plan
+from sfumato.reporting import Chart, Listing, Points, Prose, Section
+from sfumato.reporting.measuring_models import models_of
+from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.sections.calibration import calibration, risk_at
+from sfumato.reporting.sections.cross_label import cross_labels
+from sfumato.reporting.sections.data_maps import data_maps
+from sfumato.reporting.sections.model_uncertainty import doubt_of_models
+from sfumato.reporting.sections.plan import planning
+from sfumato.reporting.sections.robustness import robustness
+from sfumato.reporting.sections.single_scores import single_scores
+from sfumato.reporting.sections.stability import stability
+from sfumato.reporting.sections.targets import targets
+from sfumato.reporting.trained_models import Models
+from sfumato.reporting.wording import worded
+from sfumato.tables.scores import Score, Scores
+from sfumato.tables.soft_labels import SoftLabels
+
+FEW = "ignore:people agree. found:sfumato.tables.errors.SfumatoWarning"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return reported.write_study(tmp_path_factory.mktemp("reported"))
+
+
+@pytest.fixture(scope="module")
+def models(folder: Path) -> Models:
+    found = models_of(Evidence.read(folder))
+    assert found is not None
+    return found
+
+
+def made(section: Section | None) -> Section:
+    assert section is not None
+    return section
+
+
+def chart(section: Section | None, name: str) -> Chart:
+    return next(each for each in made(section).blocks if isinstance(each, Chart) and each.name == name)
+
+
+def table(section: Section | None, name: str) -> Listing:
+    return next(each for each in made(section).blocks if isinstance(each, Listing) and each.name == name)
+
+
+def words(section: Section | None) -> str:
+    prose = [" ".join(each.paragraphs) for each in made(section).blocks if isinstance(each, Prose)]
+    points = [" ".join(each.points) for each in made(section).blocks if isinstance(each, Points)]
+    return " ".join([*prose, *points]).replace("\u00a0", " ")
+
+
+def evaluated(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[dict], list[dict]]:
+    """What the command below a figure writes: its scores and its differences."""
+    monkeypatch.chdir(folder)
+    name, verb, *arguments = shlex.split(command)
+    assert (name, verb) == ("sfumato", "evaluate")
+    done = CliRunner().invoke(evaluating.command, arguments, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    tables = []
+    for path in ("scores.csv", "differences.csv"):
+        with Path(path).open(newline="") as file:
+            tables.append(list(csv.DictReader(file)))
+        Path(path).unlink()
+    return tables[0], tables[1]
+
+
+def test_figures_are_those_of_the_command_below_them(
+    models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    section = targets(models)
+    drawn = [chart(section, name) for name in ("right", "near")]
+    assert drawn[0].source is not None
+    scores, differences = evaluated(drawn[0].source.command, folder, monkeypatch)
+    said = {(row["target"], worded(row["metric"])): row for row in scores}
+    shown = 0
+    for figure in drawn:
+        c = figure.columns
+        for i, target in enumerate(c["target"]):
+            row = said[(target, c["metric"][i])]
+            for column in ("value", "low", "high", "items_low", "items_high"):
+                expected = pytest.approx(float(row[column]), abs=1e-12) if row[column] else None
+                assert c[column][i] == expected, (target, c["metric"][i], column)
+                shown += expected is not None
+    assert shown > 3 * 6 * 4
+    tests = table(section, "tests").data
+    for i, row in enumerate(r for r in differences if r["metric"] != "entropy_pearson"):
+        assert (tests["metric"][i], tests["target"][i]) in {(worded(r["metric"]), r["target"]) for r in differences}
+        own = next(
+            r for r in differences if (worded(r["metric"]), r["target"]) == (tests["metric"][i], tests["target"][i])
+        )
+        assert float(tests["difference"][i].replace("−", "-")) == pytest.approx(float(own["difference"]), abs=5.1e-4)
+        holds_0 = float(own["both_low"] or own["low"]) <= 0 <= float(own["both_high"] or own["high"])
+        shown = f"{own['verdict']}, on these items" if own["verdict"] and holds_0 else own["verdict"]
+        assert tests["told apart"][i] == (shown or "no")
+        assert row["baseline"] == "hard"
+    apart = chart(section, "differences").columns
+    for i, target in enumerate(apart["target"]):
+        own = next(r for r in differences if (worded(r["metric"]), r["target"]) == (apart["metric"][i], target))
+        for ours, theirs in (("difference", "difference"), ("p_corrected", "p_corrected")):
+            assert apart[ours][i] == pytest.approx(float(own[theirs]), abs=1e-12)
+        ends = ("both_low", "both_high") if own["both_low"] else ("low", "high")
+        assert apart["low"][i] == pytest.approx(float(own[ends[0]]), abs=1e-12)
+
+
+def test_the_table_says_the_same_with_half_the_interval(models: Models) -> None:
+    listed = table(targets(models), "scores").data
+    row = next(each for each in models.scores if (each.target, each.metric) == ("soft", "cross_entropy"))
+    cell = listed["soft"][listed["metric"].index("cross-entropy")].replace("\u00a0", " ")
+    assert cell == f"{row.value:.3f} ± {(row.high - row.low) / 2:.3f}"
+    assert list(listed)[1] == "hard"
+
+
+@pytest.mark.filterwarnings(FEW)
+def test_strata_are_those_of_the_command_below_them(
+    models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = chart(targets(models), "strata")
+    assert figure.source is not None
+    scores, _ = evaluated(figure.source.command, folder, monkeypatch)
+    said = {(row["target"], f"{worded(row['metric'])}: {row['condition']}"): row for row in scores}
+    assert set(figure.columns["n_items"]) == {10, 30}
+    for i, target in enumerate(figure.columns["target"]):
+        row = said[(target, figure.columns["panel"][i])]
+        assert figure.columns["value"][i] == pytest.approx(float(row["value"]), abs=1e-12)
+        if row["items_high"]:
+            assert figure.columns["items_high"][i] == pytest.approx(float(row["items_high"]), abs=1e-12)
+    assert "people disagree about 30 items" in figure.caption
+    assert any("too few" in note for note in models.notes)
+
+
+def test_reliability_is_the_mean_over_seeds_of_what_bins_hold(models: Models) -> None:
+    columns = chart(calibration(models), "reliability").columns
+    people = trained.people()
+    confidence, right = [], []
+    for seed in range(4):
+        probs = trained.trained("soft", seed).predictions.probs
+        confidence.append(probs.max(axis=1))
+        right.append(probs.argmax(axis=1) == people.probs.argmax(axis=1))
+    sure, hits = np.concatenate(confidence), np.concatenate(right)
+    inside = (sure > 0.6) & (sure <= 0.7)
+    rows = [i for i, target in enumerate(columns["target"]) if target == "soft"]
+    row = next(i for i in rows if 0.6 < columns["confidence"][i] <= 0.7)
+    assert columns["n_items"][row] == pytest.approx(inside.sum() / 4)
+    assert columns["accuracy"][row] == pytest.approx(hits[inside].mean())
+    assert columns["confidence"][row] == pytest.approx(sure[inside].mean())
+
+
+def test_risk_at_a_coverage_is_the_share_wrong_of_the_surest() -> None:
+    people, run = trained.people(), trained.trained("soft", 0)
+    compared = compare(predicted=run.predictions, people=people)
+    order = np.argsort(-compared.confidence)
+    for n_kept in (8, 20, 40):
+        by_hand = 1 - compared.right[order[:n_kept]].mean()
+        assert risk_at(compared, np.array([n_kept / 40]))[0] == pytest.approx(by_hand)
+
+
+def test_doubt_is_entropy_against_entropy(models: Models) -> None:
+    section = doubt_of_models(models)
+    people = trained.people().probs
+
+    def entropy(p: np.ndarray) -> np.ndarray:
+        return -(p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
+
+    by_seed = [entropy(trained.trained("soft", seed).predictions.probs) for seed in range(4)]
+    r = np.mean([np.corrcoef(own, entropy(people))[0, 1] for own in by_seed])
+    assert f"`soft` r = {r:.3f}" in words(section)
+    columns = chart(section, "doubts").columns
+    soft = [i for i, target in enumerate(columns["target"]) if target == "soft"]
+    place = {item: k for k, item in enumerate(trained.ITEMS)}
+    mean = np.mean(by_seed, axis=0)
+    assert len(soft) == 40
+    for i in soft:
+        assert columns["model"][i] == pytest.approx(mean[place[columns["item"][i]]], abs=1e-4)
+        assert columns["people"][i] == pytest.approx(entropy(people)[place[columns["item"][i]]], abs=1e-4)
+
+
+def accuracy_of(target: str, worse: float) -> float:
+    people = trained.people()
+    runs = [trained.shifted(trained.trained(target, seed), "x", worse) for seed in range(4)]
+    found = [compare(predicted=run.predictions, people=people).right.mean() for run in runs]
+    return float(np.mean(found))
+
+
+def cross_entropy_of(run: Trained) -> float:
+    q, p = trained.people().probs, run.predictions.probs
+    return float(-(q * np.log(p)).sum(axis=1).mean())
+
+
+def test_curves_over_severities_begin_with_pictures_as_they_are(models: Models) -> None:
+    section = robustness(models)
+    columns = chart(section, "shifted-cross-entropy").columns
+    own = [
+        (columns["severity"][i], columns["value"][i])
+        for i in range(len(columns["kind"]))
+        if (columns["kind"][i], columns["target"][i]) == ("gaussian-noise", "soft")
+    ]
+    assert [at for at, _ in own] == [0, 1, 3]
+    for at, value in own:
+        worse = {0: 0.0, 1: 0.2, 3: 0.5}[at]
+        runs = [trained.shifted(trained.trained("soft", seed), "x", worse) for seed in range(4)]
+        assert value == pytest.approx(np.mean([cross_entropy_of(run) for run in runs]))
+    assert set(columns["kind"]) == {"gaussian-blur", "gaussian-noise"}
+
+
+def test_of_an_attack_with_steps_the_last_is_drawn(models: Models) -> None:
+    columns = chart(robustness(models), "attacked-cross-entropy").columns
+    rows = [i for i, kind in enumerate(columns["kind"]) if kind.startswith("pgd") and columns["target"][i] == "hard"]
+    assert [columns["eps"][i] for i in rows] == [0, 4]
+    runs = [trained.shifted(trained.trained("hard", seed), "x", 0.6) for seed in range(4)]
+    assert columns["value"][rows[1]] == pytest.approx(np.mean([cross_entropy_of(run) for run in runs]))
+    assert "Under the attack that costs `hard` most" in words(robustness(models))
+
+
+def test_items_that_nobody_judged_are_left_out_and_said(folder: Path, tmp_path: Path) -> None:
+    elsewhere = [SoftLabels.from_numpy([f"x{i}" for i in range(9)], np.full((9, 3), 1 / 3), trained.CLASSES, 0)]
+    for seed in range(2):
+        run = replace(trained.trained("soft", seed), predictions=elsewhere[0], condition="cinic")
+        trained.write_run(tmp_path, run)
+        trained.write_run(tmp_path, trained.shifted(trained.trained("soft", seed), "own-photos", 0.1))
+    found = models_of(replace(Evidence.read(folder), shifted=tmp_path, attacked=None))
+    assert found is not None
+    assert "cinic: left out, for people judged none of its items" in found.notes
+    listed = table(robustness(found), "elsewhere").data
+    assert set(listed["condition"]) == {"own-photos"}
+    assert listed["there"][listed["metric"].index("accuracy")] == pytest.approx(
+        np.mean(
+            [
+                compare(predicted=trained.trained("soft", s).predictions, people=trained.people()).right.mean()
+                for s in range(2)
+            ]
+        )
+    )
+
+
+def test_labels_across_and_the_parts_of_a_gain(models: Models) -> None:
+    section = cross_labels(models)
+    columns = chart(section, "across-accuracy").columns
+    cell = next(
+        columns["value"][i]
+        for i in range(len(columns["learnt"]))
+        if (columns["learnt"][i], columns["against"][i]) == ("soft", "original")
+    )
+    original = trained.original().probs.argmax(axis=1)
+    by_hand = [(trained.trained("soft", seed).predictions.probs.argmax(axis=1) == original).mean() for seed in range(4)]
+    assert cell == pytest.approx(np.mean(by_hand))
+    gains = table(section, "mode-shift").data
+    own = {
+        part: float(gain.replace("−", "-"))
+        for metric, against, part, gain in zip(
+            gains["metric"], gains["scored against"], gains["part"], gains["gain"], strict=True
+        )
+        if (metric, against) == ("cross-entropy", "how people judge")
+    }
+    assert own["other classes"] + own["doubt"] == pytest.approx(own["both"], abs=2e-3)
+    means = {t: np.mean([cross_entropy_of(trained.trained(t, s)) for s in range(4)]) for t in ("hard", "soft")}
+    assert own["both"] == pytest.approx(means["soft"] - means["hard"], abs=1e-3)
+
+
+def test_more_targets_than_can_be_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    near = {f"smoothing-{k:02}": 0.1 + 0.05 * k for k in range(10)} | {"hard": 0.3, "soft": 0.05}
+    monkeypatch.setattr(trained, "NEARNESS", near)
+    trained.people().write(tmp_path / "labels.parquet")
+    for run in trained.grid(list(near), range(2)):
+        trained.write_run(tmp_path / "runs", run)
+    found = models_of(Evidence.read(tmp_path), resamples=100)
+    assert found is not None
+    drawn = found.drawn()
+    assert len(drawn) == 8
+    # The control first; `soft` though it is the worst; of the others those nearest to people, the nearest first.
+    assert drawn == ["hard", *(f"smoothing-{k:02}" for k in (9, 8, 7, 6, 5, 4)), "soft"]
+    assert len(found.drawn(6)) == 6
+    section = targets(found)
+    assert set(chart(section, "near").columns["target"]) == set(drawn)
+    assert "Of 12 targets, 8 are drawn" in chart(section, "near").caption
+    assert len(table(section, "scores").data["target"]) == 12
+    assert len(set(table(section, "tests").data["metric"])) == 3
+
+
+def test_tables_of_scores_do_where_there_are_no_runs(
+    models: Models, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = chart(targets(models), "near").source
+    assert source is not None
+    monkeypatch.chdir(folder)
+    arguments = [*shlex.split(source.command)[2:]]
+    arguments[arguments.index("scores.csv")] = str(tmp_path / "scores.csv")
+    arguments[arguments.index("differences.csv")] = str(tmp_path / "differences.csv")
+    CliRunner().invoke(evaluating.command, arguments, catch_exceptions=False)
+    read = models_of(Evidence.read(tmp_path))
+    assert read is not None
+    assert table(targets(read), "scores").data == table(targets(models), "scores").data
+    assert table(targets(read), "tests").data == table(targets(models), "tests").data
+    assert [each.name for each in made(calibration(read)).blocks if isinstance(each, Chart)] == ["calibration"]
+    assert cross_labels(read) is None
+    assert stability(read) is None
+
+
+def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
+    reported.write_study(tmp_path, ("hard", "soft"), range(1))
+    found = models_of(Evidence.read(tmp_path))
+    assert found is not None
+    columns = chart(targets(found), "near").columns
+    assert set(columns["low"]) == {None}
+    assert None not in columns["items_low"]
+    assert "One seed says nothing of another training" in words(targets(found))
+    assert "over 40 items, one training each" in words(targets(found))
+
+
+def test_no_labels_no_models(folder: Path) -> None:
+    assert models_of(replace(Evidence.read(folder), labels={})) is None
+
+
+def test_scores_of_one_table_are_listed(folder: Path) -> None:
+    scores = Scores.of([Score("accuracy", "all", 0.75, 0.6, 0.9, 40, np.nan, "x")])
+    evidence = replace(Evidence.read(folder), scores={"scores": scores})
+    listed = table(single_scores(evidence), "scores-of-scores")
+    assert listed.rows()[0][:3] == ("accuracy", "all", "0.750")
+    assert single_scores(Evidence.read(folder)) is None
+
+
+def test_the_plan_is_told_with_what_money_buys(folder: Path, plan_with: Callable[..., Plan]) -> None:
+    assert planning(Evidence.read(folder)) is None
+    section = planning(replace(Evidence.read(folder), plan=plan_with()))
+    columns = chart(section, "plan-cost").columns
+    assert columns["money"] == tuple(10.3 * m for m in (1, 2, 3, 5, 7, 10, 20))
+    # By hand: the first dearer point is 10 answers, for 103 and an error of .015.
+    assert "USD 30.69 more would change it by -0.0063" in chart(section, "plan-cost").caption
+    assert {"plan-curve", "plan-alternatives"} <= {
+        each.name for each in made(section).blocks if isinstance(each, Chart)
+    }
+
+
+@pytest.fixture(scope="module")
+def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seeds of two targets, trained for three epochs, with all they can note."""
+    place = tmp_path_factory.mktemp("learnt")
+    learning.write_files(place)
+    arguments = ["--inputs", place / "x.npz", "--labels", place / "labels.parquet", "--network", "simple-ffn"]
+    arguments += ["--epochs", 3, "--batch-size", 16, "--processes", 1, "--seeds", 2, "--dynamics", "end"]
+    arguments += ["--predictions-each-epoch", "-o", place / "runs"]
+    done = CliRunner().invoke(learning_command.command, list(map(str, arguments)), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return place
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.tables.errors.SfumatoWarning")
+def test_maps_and_stability_are_those_of_sfumato_map(learnt: Path, tmp_path: Path) -> None:
+    found = models_of(Evidence.read(runs=learnt / "runs", labels=learnt / "labels.parquet"), resamples=100)
+    assert found is not None
+    arguments = [learnt / "runs", "--target", "soft", "-o", tmp_path / "map.csv", "--shifts", tmp_path / "shifts.csv"]
+    CliRunner().invoke(mapping.command, list(map(str, arguments)), catch_exceptions=False)
+    with (tmp_path / "map.csv").open(newline="") as file:
+        mapped = {row["item"]: row for row in csv.DictReader(file)}
+    section = data_maps(found)
+    columns = chart(section, "data-maps").columns
+    own = [i for i, target in enumerate(columns["target"]) if target == "soft"]
+    assert len(own) == len(mapped)
+    for i in own:
+        row = mapped[columns["item"][i]]
+        assert columns["confidence"][i] == pytest.approx(float(row["confidence"]), abs=1e-4)
+        assert columns["variability"][i] == pytest.approx(float(row["variability"]), abs=1e-4)
+        assert columns["doubt"][i] == pytest.approx(-0.8 * np.log(0.8) - 0.2 * np.log(0.2), abs=1e-4)
+    regions = table(section, "regions").data
+    for target, region, n in zip(regions["target"], regions["region"], regions["items"], strict=True):
+        if target == "soft":
+            assert n == sum(row["region"] == region for row in mapped.values())
+    with (tmp_path / "shifts.csv").open(newline="") as file:
+        shifts = [float(row["jsd"]) for row in csv.DictReader(file)]
+    moved = chart(stability(found), "stability").columns
+    shown = [moved["jsd"][i] for i, target in enumerate(moved["target"]) if target == "soft"]
+    assert shown == pytest.approx(shifts)
+
+
+def test_a_table_a_target_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    trained.people().write(tmp_path / "labels.parquet")
+    for run in trained.grid(("hard", "soft"), range(2)):
+        run.predictions.write(tmp_path / "runs" / f"{run.target}.seed-{run.seed}.parquet")
+    found = models_of(Evidence.read(tmp_path), resamples=100)
+    assert found is not None
+    assert found.targets == ["hard", "soft"]
+    assert data_maps(found) is None
+    assert stability(found) is None

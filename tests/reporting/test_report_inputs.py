@@ -1,0 +1,132 @@
+"""Evidence: found by name in a folder, read as what it is, refused in words."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from people_evidence import evidence_of
+
+from sfumato import SoftLabels
+from sfumato.reporting.report_inputs import Evidence
+from sfumato.tables.errors import BadFile, BadTable, SfumatoError
+from sfumato.tables.scores import RunScores, Scores
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """What commands write, under their usual names."""
+    made = evidence_of()
+    assert made.annotations is not None
+    assert made.beliefs is not None
+    assert made.original is not None
+    assert made.inputs is not None
+    made.annotations.write(tmp_path / "annotations.parquet")
+    made.beliefs.write(tmp_path / "beliefs.parquet")
+    (tmp_path / "labels").mkdir()
+    for name, labels in made.labels.items():
+        labels.write(tmp_path / "labels" / f"{name}.parquet")
+    made.original.write(tmp_path / "original.csv")
+    np.savez(tmp_path / "inputs.npz", images=made.inputs.images, items=np.array(made.inputs.items))
+    rows = ["annotator,n_answers,set_aside,reasons,pay", "person 0,45,true,checks_passed; too_fast,true"]
+    (tmp_path / "screening.csv").write_text("\n".join([*rows, "person 1,45,false,,true", ""]))
+    (tmp_path / "scores.csv").write_text("metric,condition,value,low,high,n_items\naccuracy,all,0.5,0.4,0.6,40\n")
+    (tmp_path / "map.csv").write_text("item,confidence\n007,0.5\n008,\n")
+    (tmp_path / "runs").mkdir()
+    return tmp_path
+
+
+def test_a_folder_is_read_by_its_names(folder: Path) -> None:
+    found = Evidence.read(folder)
+    assert list(found.labels) == ["mean", "sharp"]
+    assert found.main_name == "mean"
+    assert found.beliefs is not None
+    assert len(found.beliefs) == 405
+    assert found.screening is not None
+    assert found.screening.names_set_aside == ("person 0",)
+    assert found.screening.reasons == (("checks_passed", "too_fast"), ())
+    assert isinstance(found.scores["scores"], Scores)
+    assert found.columns["map"] == {"item": ("007", "008"), "confidence": (0.5, None)}
+    assert found.runs == folder / "runs"
+    assert found.study is found.plan is None
+    assert len(found.judged or ()) == 360
+
+
+def test_where_a_part_comes_from_is_known(folder: Path) -> None:
+    found = Evidence.read(folder)
+    digest = hashlib.sha256((folder / "labels" / "mean.parquet").read_bytes()).hexdigest()
+    assert found.origins["labels/mean"].sha256 == digest
+    source = found.source(found.main_part, command="sfumato doubt {file}")
+    assert source.command == "sfumato doubt labels/mean.parquet"
+    assert digest in source.note
+    assert str(folder) not in repr(found.origins)
+
+
+def test_named_files_go_before_those_of_the_folder(folder: Path) -> None:
+    other = folder / "other.parquet"
+    SoftLabels.from_numpy(["x"], [[0.5, 0.5]], ["a", "b"]).write(other)
+    found = Evidence.read(folder, labels={"mine": other}, titles={"mine": "Ours"})
+    assert list(found.labels) == ["mine"]
+    assert found.title_of("mine") == "Ours"
+    assert len(Evidence.read(labels=other).labels["labels"]) == 1
+
+
+def test_labels_may_come_as_item_and_label(folder: Path) -> None:
+    (folder / "original.csv").write_text("item,label\nitem 0,dog\nitem 1,emu\n")
+    original = Evidence.read(folder).original
+    assert original is not None
+    assert original.probs.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+def test_labels_that_inputs_came_with_are_the_original_ones(folder: Path) -> None:
+    (folder / "original.csv").unlink()
+    labels = np.array(["cat", "dog"])
+    np.savez(folder / "inputs.npz", texts=np.array(["a", "b"]), items=np.array(["item 0", "item 1"]), labels=labels)
+    original = Evidence.read(folder).original
+    assert original is not None
+    assert original.probs.argmax(axis=1).tolist() == [0, 1]
+
+
+def test_splits_share_out_the_inputs(folder: Path) -> None:
+    (folder / "splits.csv").write_text("item,split\nitem 3,train\nitem 1,test\nitem 2,train\nnowhere,test\n")
+    found = Evidence.read(folder).splits
+    assert {name: each.items for name, each in found.items()} == {"train": ("item 3", "item 2"), "test": ("item 1",)}
+
+
+def test_scores_of_runs_are_told_from_scores_of_one(folder: Path) -> None:
+    head = (
+        "target,network,n_seeds,metric,condition,value,low,high,n_items,floor,covers,items_low,items_high,items_covers"
+    )
+    (folder / "scores.csv").write_text(f"{head}\nsoft,lenet,3,accuracy,all,0.5,0.4,,40,,seeds,,,none\n")
+    found = Evidence.read(folder).scores["scores"]
+    assert isinstance(found, RunScores)
+    assert (found.scores[0].target, found.scores[0].n_seeds, found.scores[0].value) == ("soft", 3, 0.5)
+    assert np.isnan(found.scores[0].high)
+
+
+def test_nothing_found_says_what_is_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"nothing to report on; expected .*study\.toml.*beliefs\.parquet.*labels/"):
+        Evidence.read(tmp_path)
+    with pytest.raises(BadFile, match="no-evidence"):
+        Evidence.read()
+    with pytest.raises(BadFile, match="no folder there"):
+        Evidence.read(tmp_path / "nowhere")
+
+
+def test_what_cannot_be_read_says_why(folder: Path) -> None:
+    (folder / "beliefs.parquet").write_bytes(b"no parquet")
+    with pytest.raises(SfumatoError, match=r"beliefs\.parquet"):
+        Evidence.read(folder)
+    with pytest.raises(BadTable, match="reasons"):
+        _with(folder, "screening.csv", "annotator,set_aside\na,true\n")
+    with pytest.raises(SfumatoError, match=r"none\.parquet"):
+        Evidence.read(annotations=folder / "none.parquet")
+    with pytest.raises(BadFile, match="a folder of runs"):
+        Evidence.read(runs=folder / "map.csv")
+
+
+def _with(folder: Path, name: str, text: str) -> Evidence:
+    (folder / name).write_text(text)
+    return Evidence.read(screening=folder / name)

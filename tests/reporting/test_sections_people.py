@@ -1,0 +1,238 @@
+"""Sections about people: their numbers are those that can be reckoned from the answers by other means."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import krippendorff
+import numpy as np
+import pytest
+from people_evidence import evidence_of
+from scipy.stats import entropy as scipy_entropy
+
+from sfumato import Beliefs
+from sfumato.reporting import Chart, Facts, Listing, Prose, Section
+from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.sections import PEOPLE_SECTIONS, agreeing, asking, doubting, people_sections, setting_aside
+
+
+def words(section: Section | None) -> str:
+    """All that a section says outside of charts and tables."""
+    assert section is not None
+    said: list[str] = []
+    for block in section.blocks:
+        if isinstance(block, Prose):
+            said += block.paragraphs
+        elif isinstance(block, Facts):
+            said += [f"{fact.label}: {fact.value} {fact.note}" for fact in block.facts]
+        elif isinstance(block, Chart | Listing):
+            said.append(block.caption)
+    return "\n".join(said)
+
+
+def block(section: Section | None, name: str) -> Chart | Listing:
+    assert section is not None
+    return next(each for each in section.blocks if isinstance(each, Chart | Listing) and each.name == name)
+
+
+def first_answers(beliefs: Beliefs, *, without: tuple[str, ...] = ()) -> dict[str, dict[str, int]]:
+    """The class everybody put first about every item, first answers only, by loops."""
+    found: dict[str, dict[str, int]] = {}
+    items, people = beliefs.item.names.to_pylist(), beliefs.annotator.names.to_pylist()
+    for i, j, probs in zip(beliefs.item.codes, beliefs.annotator.codes, beliefs.probs, strict=True):
+        if people[j] not in without:
+            found.setdefault(items[i], {}).setdefault(people[j], int(np.argmax(probs)))
+    return found
+
+
+def test_without_data_there_is_no_section() -> None:
+    assert [section(Evidence()) for section in PEOPLE_SECTIONS] == [None] * len(PEOPLE_SECTIONS)
+    assert people_sections(Evidence()) == ()
+
+
+def test_asking_counts_and_times() -> None:
+    evidence = evidence_of()
+    assert evidence.annotations is not None
+    section = asking(evidence)
+    said, seconds = words(section), evidence.annotations.seconds.tolist()
+    assert "items: 40" in said
+    assert "people: 9 45 answers each" in said
+    assert "answers: 405" in said
+    assert f"an answer: {statistics.median(seconds):.1f} s" in said
+    assert "“What is in the <b>picture</b>?” in the form `choice`, for their own view" in said
+    drawn = block(section, "seconds")
+    assert isinstance(drawn, Chart)
+    assert sum(drawn.columns["n"]) == sum(each <= np.quantile(seconds, 0.99) for each in seconds)
+    forms = block(section, "forms")
+    assert isinstance(forms, Listing)
+    assert forms.columns[2].values == (360, 45)
+
+
+def test_asking_says_what_it_cost() -> None:
+    evidence = evidence_of()
+    assert evidence.annotations is not None
+    said = words(asking(evidence))
+    # 405 answers are 16.2 batches of 25, at 1.50 each; 10 minutes were announced for one.
+    assert "estimated cost: EUR 24.30 16.2 batches" in said
+    assert "EUR 9.00 an hour" in said
+    wage = 3600 * 1.5 / (25 * statistics.mean(evidence.annotations.seconds.tolist()))
+    assert f"EUR {wage:,.2f} (" in said
+    assert evidence.study is not None
+    assert "cost" not in words(asking(replace(evidence, study=replace(evidence.study, pay=None))))
+
+
+def test_the_session_is_drawn_by_the_place_of_answers() -> None:
+    evidence = evidence_of()
+    drawn = block(asking(evidence), "session")
+    assert isinstance(drawn, Chart)
+    assert evidence.annotations is not None
+    trial, seconds = evidence.annotations.trial.to_numpy(), evidence.annotations.seconds
+    assert sum(drawn.columns["answers"]) == 405
+    n_first = drawn.columns["answers"][0]
+    first = sorted(zip(trial, seconds, strict=True), key=lambda row: row[0])[:n_first]
+    assert drawn.columns["seconds"][0] == pytest.approx(statistics.median(each for _, each in first))
+
+
+def test_setting_aside_counts_a_rule() -> None:
+    evidence = evidence_of()
+    section = setting_aside(evidence)
+    rules = block(section, "rules")
+    assert isinstance(rules, Listing)
+    assert [column.values for column in rules.columns[1:2]] == [(2, 1)]
+    assert rules.columns[3].values == ("`checks_passed`", "`median_seconds`")
+    assert "1 offended against more than one" in rules.caption
+    assert "set aside: 2" in words(section)
+    assert "answers of theirs: 90" in words(section)
+
+
+def test_setting_aside_says_what_would_change() -> None:
+    evidence = evidence_of(n_people=5, sure=0.1)
+    assert evidence.beliefs is not None
+    kept = first_answers(evidence.beliefs, without=("person 0", "person 1"))
+    everybody = first_answers(evidence.beliefs)
+    n_changed = 0
+    for item in everybody:
+        one, other = (Counter(each[item].values()) for each in (everybody, kept))
+        n_changed += not {k for k in one if one[k] == max(one.values())} & {
+            k for k in other if other[k] == max(other.values())
+        }
+    assert n_changed > 0
+    listed = block(setting_aside(evidence), "kept")
+    assert isinstance(listed, Listing)
+    assert f"would be another on {n_changed} of 40 items" in listed.caption
+    row = listed.columns[4].values.index("`alpha-nominal`")
+    for column, people in ((1, kept), (2, everybody)):
+        assert listed.columns[column].values[row].startswith(f"{alpha(people):.3f} (")
+
+
+def test_nobody_set_aside_is_said() -> None:
+    evidence = evidence_of()
+    assert evidence.screening is not None
+    nobody = replace(evidence.screening, set_aside=(False,) * 9, reasons=((),) * 9)
+    assert "all 9 people's answers are used" in words(setting_aside(replace(evidence, screening=nobody)))
+
+
+def alpha(answers: dict[str, dict[str, int]]) -> float:
+    people = sorted({who for each in answers.values() for who in each})
+    table = [[answers[item].get(who, np.nan) for item in answers] for who in people]
+    return float(krippendorff.alpha(np.array(table), level_of_measurement="nominal"))
+
+
+def test_agreement_is_that_of_pairs_of_people() -> None:
+    evidence = replace(evidence_of(), screening=None)
+    assert evidence.beliefs is not None
+    answers = first_answers(evidence.beliefs)
+    pairs = [np.mean([a == b for a, b in combinations(each.values(), 2)]) for each in answers.values()]
+    section = agreeing(evidence)
+    said = re.search(r"put the same class first in (\d+)% \(", words(section))
+    assert said
+    assert int(said[1]) == round(100 * np.mean(pairs))
+    assert f"Krippendorff's alpha of {alpha(answers):.3f} (" in words(section)
+    drawn = block(section, "agreement-by-class")
+    assert isinstance(drawn, Chart)
+    majority = [Counter(each.values()).most_common() for each in answers.values()]
+    # The first of tied classes, as in the labels.
+    first = [min(k for k, n in each if n == each[0][1]) for each in majority]
+    for name, value in zip(drawn.columns["class"], drawn.columns["agreement"], strict=True):
+        own = [pair for pair, k in zip(pairs, first, strict=True) if evidence.beliefs.classes[k] == name]
+        assert value == pytest.approx(np.mean(own))
+
+
+def test_retest_compares_people_with_themselves() -> None:
+    evidence = replace(evidence_of(), screening=None)
+    assert evidence.beliefs is not None
+    chosen: dict[tuple[int, int], list[int]] = {}
+    for i, j, probs in zip(
+        evidence.beliefs.item.codes, evidence.beliefs.annotator.codes, evidence.beliefs.probs, strict=True
+    ):
+        chosen.setdefault((int(i), int(j)), []).append(int(np.argmax(probs)))
+    same = [each[0] == each[1] for each in chosen.values() if len(each) == 2]
+    assert len(same) == 45
+    assert re.search(
+        rf"kept their class in {100 * np.mean(same):.1f}% \(.*\) of 45 repeated", words(agreeing(evidence))
+    )
+    once = evidence.beliefs.take(np.arange(360))
+    assert "Nobody answered about the same item twice" in words(agreeing(Evidence(beliefs=once)))
+
+
+def test_who_answers_alone_agrees_with_nobody() -> None:
+    alone = Beliefs.from_votes(item=["a", "b"], annotator=["x", "y"], label=["cat", "dog"])
+    assert agreeing(Evidence(beliefs=alone)) is None
+
+
+def test_where_all_say_the_same_nothing_is_expected_by_chance() -> None:
+    alike = Beliefs.from_votes(item=list("aabb"), annotator=list("xyxy"), label=["cat"] * 4, classes=["cat", "dog"])
+    section = agreeing(Evidence(beliefs=alike))
+    assert "every answer names the same class" in words(section)
+    listed = block(section, "agreement")
+    assert isinstance(listed, Listing)
+    assert listed.columns[1].values[0] is None
+    assert "nan" not in words(doubting(Evidence(beliefs=alike)))
+
+
+def test_doubt_has_two_parts() -> None:
+    evidence = replace(evidence_of(), screening=None)
+    assert evidence.beliefs is not None
+    by_item: dict[int, list[np.ndarray]] = {}
+    for i, probs in zip(evidence.beliefs.item.codes, evidence.beliefs.probs, strict=True):
+        by_item.setdefault(int(i), []).append(probs)
+    total = np.array([scipy_entropy(np.mean(each, axis=0)) for each in by_item.values()])
+    within = np.array([np.mean([scipy_entropy(p) for p in each]) for each in by_item.values()])
+    section = doubting(evidence)
+    said = words(section)
+    assert f"mean doubt, nats: {total.mean():.3f}" in said
+    assert f"within people: {within.mean():.3f}" in said
+    assert f"between people: {(total - within).mean():.3f}" in said
+    assert f"On {int((within > total - within).sum())} of 40 items the doubt within people is the larger part" in said
+    drawn = block(section, "doubt-parts")
+    assert isinstance(drawn, Chart)
+    assert drawn.columns["within"] == pytest.approx(within, abs=1e-5)
+    parts = block(section, "doubt-by-class")
+    assert isinstance(parts, Chart)
+    weighted = np.array(parts.columns["nats"]) @ np.array(parts.columns["items"])
+    assert weighted == pytest.approx(total.sum())
+
+
+def test_hard_votes_cannot_say_who_was_unsure() -> None:
+    section = doubting(evidence_of(soft=False))
+    assert "named one class without saying how sure" in words(section)
+    assert section is not None
+    assert [each.name for each in section.blocks if isinstance(each, Chart)] == ["doubt-by-class"]
+
+
+def test_many_items_are_drawn_by_lot() -> None:
+    rng = np.random.default_rng(0)
+    beliefs = Beliefs.from_numpy(
+        [str(i) for i in range(2000) for _ in range(2)],
+        ["a", "b"] * 2000,
+        rng.dirichlet([1, 1, 1], 4000),
+        ["x", "y", "z"],
+    )
+    drawn = block(doubting(Evidence(beliefs=beliefs)), "doubt-parts")
+    assert isinstance(drawn, Chart)
+    assert drawn.n_rows == 1500
+    assert "1,500 of 2,000 items are drawn, by lot" in drawn.caption
