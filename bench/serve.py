@@ -45,7 +45,7 @@ from open_loop import People, Waits  # noqa: E402
 from postgres_cluster import cluster  # noqa: E402
 from study_server import StudyServer, write_texts_study  # noqa: E402
 
-from sfumato.web.client import Visitor  # noqa: E402
+from sfumato.server.browser_client import Visitor  # noqa: E402
 
 N_CLIENTS, SECONDS = 32, 12
 N_PEOPLE, EVERY_SECONDS, CROWD_SECONDS = 500, 2.0, 30

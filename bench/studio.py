@@ -31,8 +31,8 @@ from study_server import StudyServer, write_texts_study  # noqa: E402
 
 from peer import Measured  # noqa: E402
 from serve import closed_loop  # noqa: E402
+from sfumato.server.server import opened  # noqa: E402
 from sfumato.study import read_study  # noqa: E402
-from sfumato.web.serving import opened  # noqa: E402
 
 N_CLIENTS, SECONDS, ROUNDS = 32, 20.0, 3
 

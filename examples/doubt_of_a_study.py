@@ -13,11 +13,11 @@ from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
 from sfumato.labeling import Tokens
+from sfumato.server.server import running
+from sfumato.server.simulated_visits import simulate, stimuli_in
 from sfumato.store.exporting import export
 from sfumato.store.location import StorePlace, store_beside
 from sfumato.study import read_study
-from sfumato.web.serving import running
-from sfumato.web.simulation import simulate, stimuli_in
 
 with tempfile.TemporaryDirectory() as name:
     study = read_study(begin_study(Path(name) / "birds", "tokens", demo=True))

@@ -24,7 +24,7 @@ LAYERS = (
     {"planning"},
     {"recruitment"},
     {"reporting"},
-    {"web", "demo", "cli"},
+    {"server", "demo", "cli"},
 )  # fmt: skip
 HOME = {
     "torch": {"learn", "training"},

@@ -20,12 +20,12 @@ import sqlalchemy as sa
 from playwright.sync_api import Page, expect
 
 from browser import DRIVERS, Person, write_study
+from sfumato.server import request_guard
+from sfumato.server.pace import Limits, Pace
+from sfumato.server.server import LOOPBACK, listening, opened, server_of
+from sfumato.server.site import Site
 from sfumato.store.schema import METADATA
 from sfumato.study import read_study
-from sfumato.web import guarding
-from sfumato.web.pace import Limits, Pace
-from sfumato.web.serving import LOOPBACK, listening, opened, server_of
-from sfumato.web.site import Site
 
 Visitor = Callable[..., Page]
 ALERT = "alert(1)"
@@ -246,7 +246,7 @@ def test_the_payloads_would_run_where_text_is_not_kept_apart(visitor: Visitor) -
 
     assert any(each.startswith("dialog") for each in opened(""))
     # Where text escapes all the same, the policy keeps it from running, and it is seen that it tried.
-    policy = dict(guarding.HEADERS)[b"content-security-policy"].decode()
+    policy = dict(request_guard.HEADERS)[b"content-security-policy"].decode()
     tried = opened(policy)
     assert not any(each.startswith("dialog") for each in tried)
     assert any(each.startswith("violation") for each in tried)
@@ -343,7 +343,7 @@ def test_no_other_site_acts_for_the_researcher(tmp_path: Path, visitor: Visitor,
 def test_without_the_guard_another_site_lets_people_in(
     tmp_path: Path, visitor: Visitor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guarding, "_is_from_elsewhere", lambda *_: False)
+    monkeypatch.setattr(request_guard, "_is_from_elsewhere", lambda *_: False)
     with served_here(write_study(tmp_path / "study", "choice", n_each=1)) as (site, url):
         before = rows(site, "happenings")
         with another_site(tmp_path / "evil", url) as port:

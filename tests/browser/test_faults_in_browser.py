@@ -16,8 +16,8 @@ from sitting import ANSWERS, KINDS, SEEDS, Sits, maker_of_sittings
 from study_server import StudyServer
 
 from browser import Person
+from sfumato.server.server import new_links
 from sfumato.study import read_study
-from sfumato.web.serving import new_links
 
 pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
 of_each_kind = pytest.mark.parametrize("kind", KINDS)

@@ -19,9 +19,9 @@ from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer
 from sfumato.elicitation.kinds import KINDS, kind_of
+from sfumato.server.translations import texts_in
 from sfumato.study import read_study
 from sfumato.study.study import LANGUAGES
-from sfumato.web.language import texts_in
 
 Visitor = Callable[..., Page]
 Served = Callable[..., StudyServer]

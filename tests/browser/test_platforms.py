@@ -12,8 +12,8 @@ from study_server import StudyServer
 
 from browser import Person, rows
 from sfumato.recruitment.pay import Brier
+from sfumato.server.entering import entry_address
 from sfumato.study import read_study
-from sfumato.web.entering import entry_address
 
 Served = Callable[..., StudyServer]
 CODES = 'completed = "DONE-1"\nscreened_out = "OUT-2"\nno_consent = "NO-3"\n'

@@ -23,12 +23,12 @@ from sfumato import Annotations
 from sfumato.elicitation.kind import Kind, folder_of, label_of
 from sfumato.elicitation.kinds import KINDS, Choice, Mixture, Tokens, TopTwo, kind_named, kind_of
 from sfumato.labeling import LABELERS, ClassSimilarity
+from sfumato.server.translations import texts_in
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, ItemSource, Question, Study, StudyClass
 from sfumato.tables import payloads
 from sfumato.tables.errors import BadSetting, InvalidAnswer, UnknownName
 from sfumato.tables.payloads import PAYLOAD_KINDS, payload_kind
-from sfumato.web.language import texts_in
 
 CLASSES = ("cat", "dog", "fox", "owl", "eel")
 SIMILARITY = ClassSimilarity(CLASSES, np.random.default_rng(1).random((5, 5)))

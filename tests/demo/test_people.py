@@ -64,7 +64,7 @@ def test_a_stopped_study_leaves_no_store(tmp_path: Path, monkeypatch: pytest.Mon
         assert (folder / PART / "answers.sqlite").exists()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("sfumato.web.simulation.simulate", stopped)
+    monkeypatch.setattr("sfumato.server.simulated_visits.simulate", stopped)
     with pytest.raises(KeyboardInterrupt):
         answer_study(folder, N_PEOPLE)
     assert sorted(folder.rglob("*")) == before

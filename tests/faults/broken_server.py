@@ -18,9 +18,9 @@ from sfumato.cli import main
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.leases import Leases
 from sfumato.elicitation.participant import Person, Trial
+from sfumato.server import http_protocol, pages, server
 from sfumato.store import database, writer
 from sfumato.tables.errors import SfumatoError
-from sfumato.web import pages, serving, wire
 
 LATE_SECONDS = 0.1
 MORE_A_REQUEST_SECONDS = 0.0003
@@ -126,7 +126,7 @@ def lease_by_wall_clock() -> None:
 
 def lock_nothing() -> None:
     """A second server may open the same file."""
-    serving.only_server = lambda _place: contextlib.nullcontext()
+    server.only_server = lambda _place: contextlib.nullcontext()
 
 
 def keep_every_request() -> None:
@@ -182,7 +182,7 @@ def pictures_by_the_writer() -> None:
 
 def endless_patience() -> None:
     """Whoever does not finish a request is waited for."""
-    wire.PATIENCE_SECONDS = float("inf")
+    http_protocol.PATIENCE_SECONDS = float("inf")
 
 
 FAULTS: dict[str, Callable[[], Any]] = {

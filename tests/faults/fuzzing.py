@@ -80,9 +80,9 @@ def _picture(folder: Path) -> Target:
 
 def _answer(_folder: Path) -> Target:
     from sfumato.elicitation.kinds import KINDS
+    from sfumato.server.answer_api import SUBMISSION, decoded
     from sfumato.study.stimulus import Stimulus
     from sfumato.study.study import ItemSource, Question, Study, StudyClass
-    from sfumato.web.answering import SUBMISSION, decoded
 
     classes = tuple(map(StudyClass, ("cat", "dog", "ship")))
     asked = [(kind(), Study("s", "S", classes, ItemSource(), Question(kind.name))) for kind in KINDS]

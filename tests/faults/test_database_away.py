@@ -11,7 +11,7 @@ import pytest
 from postgres_cluster import Cluster, cluster
 from study_server import StudyServer, write_texts_study
 
-from sfumato.web.client import Visitor
+from sfumato.server.browser_client import Visitor
 
 
 @pytest.fixture(scope="module")

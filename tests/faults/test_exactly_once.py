@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from crowd import SentAnswer, impatient, new_answer, write_crowd_study
 from study_server import StudyServer
 
+from sfumato.server.browser_client import Visitor
+from sfumato.server.http_connection import Reply
 from sfumato.store.location import StorePlace
-from sfumato.web.client import Visitor
-from sfumato.web.connection import Reply
 
 N_ANSWERS = 20
 """More than the receipts kept in memory for one person."""

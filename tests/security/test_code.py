@@ -21,7 +21,7 @@ WORTH_READING = re.compile(
 )
 """Without any of these words a file can break no rule that is for all of them; reading them all takes long."""
 FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if WORTH_READING.search(path.read_text("utf-8"))]
-SERVER = sorted(p for part in ("web", "elicitation", "store", "recruitment") for p in (PACKAGE / part).rglob("*.py"))
+SERVER = sorted(p for part in ("server", "elicitation", "store", "recruitment") for p in (PACKAGE / part).rglob("*.py"))
 RAW_SQL = ("text", "exec_driver_sql", "DDL", "executescript")
 SQL_OF_OURS = {
     "store/database.py": {"check_durable", "_prepare_sqlite"},
@@ -32,7 +32,7 @@ SQL_OF_OURS = {
 """Where a statement is put together, of names that stand in our own code; every value is a parameter of it."""
 UNSAFE = ("pickle", "cPickle", "dill", "shelve", "marshal", "joblib", "cloudpickle", "yaml", "jsonpickle")
 NETWORK = ("urllib.request", "http.client", "requests", "httpx", "aiohttp", "ftplib", "smtplib")
-MAY_CALL = ("recruitment/platform_api.py", "web/client.py")
+MAY_CALL = ("recruitment/platform_api.py", "server/browser_client.py")
 """Who asks another machine: the platform named in the study file, by an address of our own; and simulated people."""
 
 Nodes = Sequence[ast.AST]

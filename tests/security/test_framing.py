@@ -14,8 +14,8 @@ import uvicorn
 from picture_study import write_picture_study
 from site_client import AskedSite, asked_site
 
-from sfumato.web import wire
-from sfumato.web.serving import LOOPBACK, listening, server_of
+from sfumato.server import http_protocol
+from sfumato.server.server import LOOPBACK, listening, server_of
 
 HOST = b"Host: localhost\r\n"
 JOIN = b"POST /join HTTP/1.1\r\n"
@@ -165,8 +165,8 @@ def test_a_head_in_many_pieces_has_the_same_limit(port: int) -> None:
     "begun", [b"", b"GET / HT", b"POST /s/x/api/state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"]
 )
 def test_who_does_not_finish_is_hung_up_on(asked: AskedSite, monkeypatch: pytest.MonkeyPatch, begun: bytes) -> None:
-    monkeypatch.setattr(wire, "PATIENCE_SECONDS", 0.2)
-    monkeypatch.setattr(wire, "LOOKS_EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(http_protocol, "PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr(http_protocol, "LOOKS_EVERY_SECONDS", 0.05)
     with listened(asked) as port, socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(begun)
         # Ends instead of timing out.

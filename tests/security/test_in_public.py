@@ -13,11 +13,11 @@ from site_client import AskedSite, SiteClient, asked_site
 
 from sfumato.cli.serving import check_https, command
 from sfumato.elicitation.items import read_items
+from sfumato.server.app import application
+from sfumato.server.server import opened
 from sfumato.study import read_study
 from sfumato.study.study import ItemSource
 from sfumato.tables.errors import BadSetting, SfumatoError
-from sfumato.web.app import application
-from sfumato.web.serving import opened
 
 URLS = (
     "https://example.org/cat.png",

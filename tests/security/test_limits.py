@@ -12,11 +12,11 @@ from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, SiteClient, Visit, asked_site
 from study_server import StudyServer, write_texts_study
 
-from sfumato.web.app import application
-from sfumato.web.client import Visitor
-from sfumato.web.pace import ARRIVALS_A_MINUTE, BURST, Limits, Pace
-from sfumato.web.rates import Rate
-from sfumato.web.serving import LOOPBACK, server_of
+from sfumato.server.app import application
+from sfumato.server.browser_client import Visitor
+from sfumato.server.pace import ARRIVALS_A_MINUTE, BURST, Limits, Pace
+from sfumato.server.rates import Rate
+from sfumato.server.server import LOOPBACK, server_of
 
 
 class Clock:

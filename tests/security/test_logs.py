@@ -17,10 +17,10 @@ from site_client import AskedSite, asked_site
 
 from sfumato.elicitation.steering import password_set
 from sfumato.recruitment.arriving import entry_key
+from sfumato.server.app import DENIALS_NOTED
+from sfumato.server.passwords import hashed
+from sfumato.server.rates import Rate
 from sfumato.store.schema import METADATA
-from sfumato.web.app import DENIALS_NOTED
-from sfumato.web.passwords import hashed
-from sfumato.web.rates import Rate
 
 PASSWORD = "four geese on a lake"
 PID, STUDY, VISIT = "7e117a1e7e117a1e7e117a1e", "66aa66aa66aa66aa66aa66aa", "5e551005e551005e551005e5"
@@ -134,7 +134,7 @@ def test_a_fault_has_an_id_in_the_reply_and_in_the_log(
 
     person = asked.ready()
     body = person.body({"class": "cat"})
-    monkeypatch.setattr("sfumato.web.site.Site.state", broken)
+    monkeypatch.setattr("sfumato.server.site.Site.state", broken)
     for reply in (person.step("state"), person.submit(body)):
         assert reply.status == 500
         assert re.fullmatch(r"[0-9a-f]{8}", reply.json["id"])

@@ -15,8 +15,8 @@ from researcher import Researcher
 from site_client import AskedSite, Reply, Visit, asked_site
 
 from sfumato.recruitment.arriving import entry_key
+from sfumato.server.rates import Rate
 from sfumato.store.exporting import export
-from sfumato.web.rates import Rate
 
 EXTRA = ("worker_id", "annotator", "created_at", "role", "payment", "id", "study", "passed", "__proto__", "state")
 SQL = (
@@ -143,12 +143,12 @@ def test_more_fields_than_asked_for_are_refused(asked: AskedSite, name: str) -> 
 def test_a_decoder_that_lets_fields_by_is_found_out(asked: AskedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     import msgspec
 
-    from sfumato.web import answering
+    from sfumato.server import answer_api
 
     class Lenient(msgspec.Struct):
         pass
 
-    monkeypatch.setattr(answering, "NOTHING", msgspec.json.Decoder(Lenient))
+    monkeypatch.setattr(answer_api, "NOTHING", msgspec.json.Decoder(Lenient))
     assert asked.ready().step("state", {"role": "researcher"}).status == 200
 
 

@@ -16,7 +16,7 @@ from site_client import JSON, AskedSite, Reply, Visit, asked_site
 
 from sfumato.elicitation.answer_intake import Intake
 from sfumato.elicitation.steering import extended
-from sfumato.web.serving import new_links
+from sfumato.server.server import new_links
 
 AT_ONCE = 50
 

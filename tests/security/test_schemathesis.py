@@ -32,9 +32,9 @@ from site_client import AskedSite, asked_site
 
 from sfumato.elicitation.steering import paused
 from sfumato.recruitment.arriving import entry_key
-from sfumato.web import openapi, studio_access
-from sfumato.web.rates import Rate
-from sfumato.web.serving import LOOPBACK, listening, server_of
+from sfumato.server import dashboard_login, openapi
+from sfumato.server.rates import Rate
+from sfumato.server.server import LOOPBACK, listening, server_of
 
 N_CASES = int(os.environ.get("SFUMATO_CASES", "100"))
 CHECKS = [
@@ -160,11 +160,11 @@ def run(fuzzed: Fuzzed, line: str, n_cases: int, checks: list[Any]) -> None:
 @pytest.mark.parametrize("line", LINES)
 def test_operation(fuzzed: Fuzzed, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # Guessing would be slow by design.
-    monkeypatch.setattr(studio_access, "is_password", lambda *_: False)
+    monkeypatch.setattr(dashboard_login, "is_password", lambda *_: False)
     run(fuzzed, line, N_CASES // 2, CHECKS)
 
 
-# A stream does not end; tests/web/test_access.py asks for its head.
+# A stream does not end; tests/server/test_access.py asks for its head.
 BEHIND = [f"{method} {path}" for (method, path), each in openapi.OPERATIONS.items() if each.session]
 BEHIND.remove("GET /studio/events")
 
@@ -182,14 +182,14 @@ def test_nothing_of_the_researchers_without_a_session(fuzzed: Fuzzed, line: str)
 
 
 def test_a_server_that_accepts_anything_is_found_out(fuzzed: Fuzzed, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.web import answering
+    from sfumato.server import answer_api
 
-    monkeypatch.setattr(answering, "decoded", lambda *_: answering.Choices(["yes", "2"]))
+    monkeypatch.setattr(answer_api, "decoded", lambda *_: answer_api.Choices(["yes", "2"]))
     with pytest.raises((Exception, BaseExceptionGroup), match=r"[Aa]ccepted|[Nn]egative|schema"):
         run(fuzzed, "POST /s/{token}/api/comprehension", 30, [negative_data_rejection])
 
 
 def test_a_server_that_fails_is_found_out(fuzzed: Fuzzed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.web.pages._whole", lambda text: 1 // (len(text) - len(text)))
+    monkeypatch.setattr("sfumato.server.pages._whole", lambda text: 1 // (len(text) - len(text)))
     with pytest.raises((Exception, BaseExceptionGroup), match=r"[Ss]erver error"):
         run(fuzzed, "GET /s/{token}/examples/{index}", 5, [not_a_server_error])

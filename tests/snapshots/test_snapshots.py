@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import sfumato
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.cli import group
+from sfumato.server.openapi import document
 from sfumato.study.study_file import draft_of
-from sfumato.web.openapi import document
 
 HERE = Path(__file__).parent
 TABLES = (

@@ -14,7 +14,7 @@ import msgspec
 from study_server import write_texts_study
 
 from sfumato.elicitation.session import hash_of
-from sfumato.web.client import NoReply, Refused, State, Visitor
+from sfumato.server.browser_client import NoReply, Refused, State, Visitor
 
 STORED = (200, 201)
 LONGEST_WAIT_SECONDS = 0.15

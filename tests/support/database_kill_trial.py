@@ -21,8 +21,8 @@ from postgres_cluster import Cluster
 from store_check import check_store
 from study_server import StudyServer
 
+from sfumato.server.browser_client import Visitor
 from sfumato.store.location import StorePlace
-from sfumato.web.client import Visitor
 
 BACKENDS = sa.text(
     "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()"

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
+from sfumato.server.server import opened
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StorePlace, store_beside
 from sfumato.store.queries import IDS_PER_STUDY
 from sfumato.store.schema import ANSWERED, annotators, answers, items, studies, trials
 from sfumato.study import read_study
-from sfumato.web.serving import opened
 
 TOKENS = 10
 EVERY_MS = 60

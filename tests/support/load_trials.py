@@ -19,7 +19,7 @@ from PIL import Image
 from store_check import Findings, check_store
 from study_server import StudyServer
 
-from sfumato.web.client import Visitor
+from sfumato.server.browser_client import Visitor
 
 NORMAL = 100
 """Answers a second: five hundred people, one every five seconds each."""

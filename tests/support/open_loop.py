@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from crowd import SentAnswer, new_answer
 
-from sfumato.web.client import State, Visitor
-from sfumato.web.connection import Reply
+from sfumato.server.browser_client import State, Visitor
+from sfumato.server.http_connection import Reply
 
 ARRIVING_AT_ONCE = 64
 

@@ -15,9 +15,9 @@ from crowd import STORED, impatient, new_answer
 from study_server import StudyServer, write_texts_study
 
 from sfumato.elicitation.session import hash_of
+from sfumato.server.browser_client import State, Visitor
 from sfumato.store.database import reading_engine
 from sfumato.store.location import StorePlace
-from sfumato.web.client import State, Visitor
 
 LEASE_SECONDS = 2.0
 MEAN_THOUGHT_SECONDS = 0.15

@@ -66,7 +66,7 @@ def sources() -> list[Source]:
     found = [
         Source(path.name, path.read_text("utf-8"), "")
         for folder, ending in (("templates", "html"), ("static", "js"))
-        for path in sorted((PACKAGE / "web" / folder).glob(f"*.{ending}"))
+        for path in sorted((PACKAGE / "server" / folder).glob(f"*.{ending}"))
         if not path.name.startswith("studio") and path.name != "texts.js"
     ]
     for kind in KINDS:

@@ -18,12 +18,12 @@ from urllib.parse import unquote
 
 import sqlalchemy as sa
 
+from sfumato.server.app import application
+from sfumato.server.server import LOOPBACK, opened
+from sfumato.server.site import Site
 from sfumato.store.schema import METADATA
 from sfumato.study import read_study
 from sfumato.study.study import Study
-from sfumato.web.app import application
-from sfumato.web.serving import LOOPBACK, opened
-from sfumato.web.site import Site
 
 JSON = {"content-type": "application/json"}
 RECORD = {"elapsed_ms": 1500}

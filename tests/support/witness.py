@@ -12,7 +12,7 @@ from typing import Any
 
 from crowd import SentAnswer, new_answer
 
-from sfumato.web.client import Visitor
+from sfumato.server.browser_client import Visitor
 
 JSON = {"Content-Type": "application/json"}
 

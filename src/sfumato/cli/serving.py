@@ -16,8 +16,8 @@ from sfumato.cli.study_options import asked_as_planned, checked_study
 from sfumato.tables.errors import MissingExtra
 
 if TYPE_CHECKING:
+    from sfumato.server.site import Site
     from sfumato.study.study import Study
-    from sfumato.web.site import Site
 
 STORE_HELP = "Where answers are kept: a file, or postgresql://... (default: store/answers.sqlite beside the study)."
 
@@ -57,8 +57,8 @@ def command(
     again where it was.
     """
     try:
-        from sfumato.web.pace import Limits
-        from sfumato.web.serving import LOOPBACK, listening, opened, serve
+        from sfumato.server.pace import Limits
+        from sfumato.server.server import LOOPBACK, listening, opened, serve
     except ImportError as error:
         raise missing_extra(error) from error
     check_public(host, public, LOOPBACK)
@@ -87,7 +87,7 @@ def hashed_password(study: Study, ask: bool, file: Path | None) -> str | None:
     """The researcher's password as it is kept, typed twice or read from a file; None where none is to be set."""
     if not ask and file is None:
         return None
-    from sfumato.web.passwords import ADVISED, check_password, hashed
+    from sfumato.server.passwords import ADVISED, check_password, hashed
 
     given = click.prompt("Password", hide_input=True, confirmation_prompt=True) if file is None else read_line(file)
     check_password(given, study)

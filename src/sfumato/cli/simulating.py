@@ -18,9 +18,9 @@ from sfumato.tables.errors import BadSetting, Where
 if TYPE_CHECKING:
     from sfumato.elicitation.simulated_annotator import Truth
     from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+    from sfumato.server.simulated_visits import Summary
     from sfumato.study.stimulus import Item
     from sfumato.study.study import Study
-    from sfumato.web.simulation import Summary
 
 SHOWN_EVERY_SECONDS = 0.1
 ITEMS_LOOKED_AT = 2_000
@@ -74,9 +74,9 @@ def command(
 
     from sfumato.cli.study_options import asked_as_planned, checked_study
     from sfumato.elicitation.simulated_annotator import drawn_annotators
+    from sfumato.server.browser_client import Visitor
+    from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
     from sfumato.store.location import StorePlace
-    from sfumato.web.client import Visitor
-    from sfumato.web.simulation import check_visit, simulate, stimuli_in
 
     check_not_negative("annotators", annotators)
     check_not_negative("seed", seed)
@@ -143,7 +143,7 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
 
     if study.people.entry is not Entry.LINKS:
         return []
-    from sfumato.web.serving import new_links
+    from sfumato.server.server import new_links
 
     return new_links(study, number, store)
 
@@ -160,7 +160,7 @@ def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) ->
     if url is not None:
         yield url
         return
-    from sfumato.web.serving import running
+    from sfumato.server.server import running
 
     with running(study, store, items) as base_url:
         yield base_url

@@ -22,7 +22,7 @@ def entry(study: Path, address: str, store: str | None) -> None:
     are reconciled with the platform's list.
     """
     try:
-        from sfumato.web.entering import entry_address
+        from sfumato.server.entering import entry_address
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.study import read_study
@@ -44,7 +44,7 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
     """
     try:
         from sfumato.elicitation.erasing import erased
-        from sfumato.web.serving import opened
+        from sfumato.server.server import opened
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.study import read_study

@@ -127,7 +127,7 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
     """
     check_not_negative("number", number)
     try:
-        from sfumato.web.serving import new_links
+        from sfumato.server.server import new_links
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.study import read_study

@@ -28,8 +28,8 @@ from sfumato.tables.files import read_arrays
 from sfumato.tables.settings import at_least
 
 if TYPE_CHECKING:
+    from sfumato.server.simulated_visits import Summary
     from sfumato.study.study import Study
-    from sfumato.web.simulation import Summary
 
 SECONDS = {"choice": 2.0, "tokens": 10.0, "top_two": 25.0}
 """About how long an answer without doubt takes in each form: 2 s as in CIFAR-10H, the others by what there is to do."""
@@ -87,9 +87,9 @@ def answer_study(folder: Path, n_people: int) -> Summary:
 
     The store takes its place when all have answered; before, and if this is stopped, there is none.
     """
+    from sfumato.server.simulated_visits import simulate, stimuli_in
     from sfumato.store.location import store_beside
     from sfumato.study import read_study
-    from sfumato.web.simulation import simulate, stimuli_in
 
     at_least("people", n_people, 1)
     study = read_study(folder)
@@ -115,7 +115,7 @@ def answer_study(folder: Path, n_people: int) -> Summary:
 @contextlib.contextmanager
 def _serving(study: Study, store: Path) -> Iterator[str]:
     """The study served on a free port of the loopback, all of its chance from a seed; yields its address."""
-    from sfumato.web.serving import answering, opened
+    from sfumato.server.server import answering, opened
 
     store.parent.mkdir(parents=True)
     rng, chance = SeededChance(SEED), SeededChance(SEED + 1)

@@ -1,0 +1,213 @@
+"""The API: small JSON requests by which a page moves through the study and hands in answers.
+
+A person is who has the token in the path. Every reply says where they stand; none says anything of anybody else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sfumato.elicitation.participant_state import Sent, Standing
+from sfumato.elicitation.session import Fieldwork, hash_of
+from sfumato.server.responses import ENCODE, Fault, Json, refusal
+from sfumato.server.site import Site
+from sfumato.store.interaction_record import Record
+from sfumato.tables.errors import InvalidAnswer, SfumatoError
+
+MAX_DEPTH = 20
+"""Of an answer: how far lists and objects may lie in each other."""
+LONGEST_AGE_MS = 60 * 24 * 3600 * 1000
+Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[!-~]*$")]
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An empty object."""
+
+
+class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Answers to the questions about the instructions."""
+
+    answers: Annotated[list[Annotated[str, msgspec.Meta(max_length=2000)]], msgspec.Meta(max_length=100)]
+
+
+class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer to a trial under a key of its own, and how it came about."""
+
+    key: Text
+    trial: Text
+    answer: dict[str, Any]
+    record: Record
+
+
+PATH = re.compile(r"/s/([^/]+)/api/answers")
+HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+NOTHING = msgspec.json.Decoder(Nothing)
+CHOICES = msgspec.json.Decoder(Choices)
+SUBMISSION = msgspec.json.Decoder(Submission)
+STEPS: dict[str, Callable[[Fieldwork, str], Standing]] = {
+    "state": Fieldwork.standing,
+    "consent": Fieldwork.consent,
+    "instructions": Fieldwork.instructed,
+    "trials": Fieldwork.standing,
+    "pulse": Fieldwork.pulse,
+    "withdraw": Fieldwork.withdraw,
+}
+"""What each path under `/api` does that needs nothing but to know who asks."""
+
+
+def step(name: str) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of one of `STEPS`."""
+    take = STEPS[name]
+
+    async def handler(request: Request) -> Response:
+        token, site = request.path_params["token"], _site(request)
+        decoded(NOTHING, await body_of(request))
+        standing = await site.writer.ask(lambda work: take(work, hash_of(token)))
+        return Json(site.state(token, standing))
+
+    return handler
+
+
+async def comprehension(request: Request) -> Response:
+    token, site = request.path_params["token"], _site(request)
+    choices = decoded(CHOICES, await body_of(request))
+    standing = await site.writer.ask(lambda work: work.comprehension(hash_of(token), choices.answers))
+    return Json(site.state(token, standing))
+
+
+async def taken_before(_request: Request) -> Response:
+    """In the place of `Answers` in the table of routes, which no answer reaches."""
+    raise AssertionError("an answer that Answers let by")
+
+
+class Answers:
+    """Takes an answer. 201 only after it is on disk; 200 if it was there before; 409 if it came too late.
+
+    An ASGI application in front of `rest`, which gets every other request: answers are what comes in numbers, and
+    routes, wrappers and request objects would cost as much as storing them.
+    """
+
+    def __init__(self, site: Site, rest: ASGIApp) -> None:
+        self._site = site
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        path = PATH.fullmatch(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if path is None:
+            await self._rest(scope, receive, send)
+            return
+        try:
+            status, body = await self._taken(path[1], dict(scope["headers"]), receive)
+        except ClientLeft:
+            return
+        except SfumatoError as error:
+            await refusal(error)(scope, receive, send)
+            return
+        except Exception as error:
+            await refusal(Fault(error))(scope, receive, send)
+            raise
+        length = (b"content-length", str(len(body)).encode())
+        await send({"type": "http.response.start", "status": status, "headers": [*HEADERS, length]})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _taken(self, token: str, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, bytes]:
+        """Status and body of the reply."""
+        self._site.writer.check_room()
+        _check_json(headers.get(b"content-type", b"").decode("latin-1"))
+        body = await _whole(receive)
+        submission = decoded(SUBMISSION, body)
+        if _is_deeper(submission.answer, MAX_DEPTH) or _is_deeper(submission.record.first, MAX_DEPTH):
+            raise InvalidAnswer(
+                f"found lists and objects more than {MAX_DEPTH} deep in the answer",
+                expected="an answer as the page sends it",
+                fix="reload the page and answer again",
+                code="too-deep",
+            )
+        sent = Sent(
+            submission.key,
+            submission.trial,
+            submission.answer,
+            submission.record,
+            body.decode(),
+            hashlib.sha256(body).hexdigest(),
+            _age(headers.get(b"x-sfumato-age", b"0").decode("latin-1")),
+        )
+        token_hash = hash_of(token)
+        outcome = await self._site.writer.ask(lambda work: work.submit(token_hash, sent))
+        state = self._site.state(token, outcome.standing)
+        if outcome.code:
+            return 409, ENCODE({"code": outcome.code, "state": state})
+        told = {} if outcome.passed is None else {"passed": outcome.passed}
+        return 200 if outcome.again else 201, ENCODE({"answer": outcome.answer, "state": state, **told})
+
+
+class ClientLeft(Exception):
+    """The connection ended before the body was whole."""
+
+
+async def _whole(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientLeft
+        parts.append(message.get("body", b""))
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+def _site(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
+
+
+async def body_of(request: Request) -> bytes:
+    """The body of a request that says it is JSON."""
+    _check_json(request.headers.get("content-type", ""))
+    return await request.body()
+
+
+def _check_json(content_type: str) -> None:
+    media_type = content_type.partition(";")[0].strip()
+    if media_type != "application/json":
+        raise InvalidAnswer(
+            f"found the content type {media_type[:60]!r}",
+            expected="application/json",
+            fix="send JSON, and say so in Content-Type",
+            code="not-json",
+        )
+
+
+def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """The body read; raises `InvalidAnswer` saying what is wrong with it, and where."""
+    try:
+        return decoder.decode(body)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        reason, _, at = str(error).partition(" - at `$")
+        raise InvalidAnswer(
+            f"found {reason[:1].lower() + reason[1:]}" + (f" at {at.rstrip('`').lstrip('.')}" if at else ""),
+            expected=f"a body as the page sends it ({decoder.type.__name__.lower()})",
+            fix="reload the page and answer again",
+            code="bad-body",
+        ) from None
+
+
+def _is_deeper(value: Any, limit: int) -> bool:
+    """Whether lists and objects lie more than `limit` deep in each other."""
+    if not isinstance(value, (dict, list)):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return limit == 0 or any(_is_deeper(each, limit - 1) for each in inside)
+
+
+def _age(text: str) -> int:
+    """Milliseconds since the person pressed submit, as their browser's clock counted; nonsense counts as none."""
+    return min(int(text), LONGEST_AGE_MS) if text.isascii() and text.isdigit() and len(text) < 16 else 0

@@ -1,0 +1,188 @@
+"""The API in the words of OpenAPI 3.1: every route of `app.py` with what it takes and which replies it may give.
+
+For programs that speak to a study, and for the tests that send it whatever the document allows and forbids:
+`document()`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from starlette.routing import Mount, Route
+
+from sfumato.server.answer_api import STEPS, Choices, Nothing, Submission
+from sfumato.server.app import routes
+from sfumato.server.dashboard_login import Login
+from sfumato.server.dashboard_routes import Extension, Wanted
+
+JSON, HTML, FILE = "application/json", "text/html", "application/octet-stream"
+REFS = "#/components/schemas/{name}"
+TEXT = {"type": "string"}
+ERROR = {
+    "type": "object",
+    "required": ["code", "found", "expected", "fix"],
+    "properties": {"code": TEXT, "found": TEXT, "expected": TEXT, "fix": TEXT, "field": TEXT, "id": TEXT},
+    "additionalProperties": False,
+}
+STATE = {
+    "type": "object",
+    "required": ["stage", "answered", "wanted", "batch_size"],
+    "properties": {
+        "stage": TEXT,
+        "answered": {"type": "integer"},
+        "wanted": {"type": "integer"},
+        "batch_size": {"type": "integer"},
+        "trials": {"type": "array", "items": {"type": "object", "required": ["trial", "pictures", "texts"]}},
+    },
+}
+TAKEN = {
+    "type": "object",
+    "properties": {"answer": TEXT, "code": TEXT, "state": {"$ref": REFS.format(name="State")}},
+    "required": ["state"],
+}
+WHY = {
+    200: "done",
+    201: "stored, and safe on disk",
+    303: "on to another address",
+    304: "as you have it",
+    400: "a host that is not ours",
+    401: "not the researcher",
+    403: "from another site, or by links only",
+    404: "no such link, trial, picture or file, or somebody else's",
+    405: "not by this method",
+    409: "set aside: too late, or answered already; or a step that cannot be taken now",
+    410: "a link whose time is over",
+    413: "too much",
+    416: "no such range of the file",
+    422: "no body of this kind; nothing was changed",
+    429: "too fast: wait as Retry-After says",
+    503: "the store cannot be reached: try again, nothing is lost",
+}
+ALWAYS = (400, 503)
+WITH_BODY = (403, 413, 422, 429)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """What one route takes and gives; `replies` beside those that every route may give."""
+
+    summary: str
+    replies: Sequence[int]
+    body: type[msgspec.Struct] | None = None
+    gives: str = JSON
+    schema: Mapping[str, Any] | None = None
+    session: bool = False
+
+
+def _step(summary: str, body: type[msgspec.Struct] = Nothing) -> Operation:
+    return Operation(summary, (200, 404, 409, 410), body, schema={"$ref": REFS.format(name="State")})
+
+
+PERSON = "/s/{token}"
+OPERATIONS: dict[tuple[str, str], Operation] = {
+    ("POST", f"{PERSON}/api/answers"): Operation(
+        "Hand in an answer, under a key of its own", (200, 201, 404, 409), Submission, schema=TAKEN
+    ),
+    **{("POST", f"{PERSON}/api/{name}"): _step(f"Where the person stands, after: {name}") for name in STEPS},
+    ("POST", f"{PERSON}/api/comprehension"): _step("Answer the questions about the instructions", Choices),
+    ("GET", f"{PERSON}/pictures/{{trial}}/{{n}}"): Operation("A picture of a trial", (200, 404), gives="image/*"),
+    ("GET", f"{PERSON}/examples/{{index}}"): Operation("The example of a class", (200, 404, 410), gives="image/*"),
+    ("GET", PERSON): Operation("The page on which the study is taken", (200, 404, 410), gives=HTML),
+    ("GET", "/studio"): Operation("The researcher's page, or its door", (200, 401), gives=HTML, session=True),
+    ("GET", "/studio/enter/{key}"): Operation("Come in by the link that works once", (200, 303, 404, 429), gives=HTML),
+    ("POST", "/studio/login"): Operation("Come in by the password", (200, 401), Login, schema={"type": "object"}),
+    ("POST", "/studio/logout"): Operation("Go", (200, 401), Nothing, schema={"type": "object"}, session=True),
+    ("GET", "/studio/state"): Operation("The figures now", (200, 401), schema={"type": "object"}, session=True),
+    ("GET", "/studio/events"): Operation("The figures as they change", (200, 401), gives=FILE, session=True),
+    ("GET", "/studio/pictures/{number}"): Operation("An item", (200, 401, 404), gives="image/*", session=True),
+    ("POST", "/studio/pause"): Operation("Pause", (200, 401), Nothing, schema={"type": "object"}, session=True),
+    ("POST", "/studio/resume"): Operation("Go on", (200, 401), Nothing, schema={"type": "object"}, session=True),
+    ("POST", "/studio/extend"): Operation(
+        "More answers an item", (200, 401, 409), Extension, schema={"type": "object"}, session=True
+    ),
+    ("POST", "/studio/downloads"): Operation(
+        "Make a file of the answers", (201, 401, 409), Wanted, schema={"type": "object"}, session=True
+    ),
+    ("GET", "/studio/downloads/{handle}"): Operation(
+        "A file that was made", (200, 206, 401, 404, 416), gives=FILE, session=True
+    ),
+    ("GET", "/"): Operation("The door of the study", (200,), gives=HTML),
+    ("POST", "/join"): Operation("Take part", (303, 403, 413, 429), gives=HTML),
+    ("GET", "/from/{platform}/{key}"): Operation("The door for a platform", (200, 303, 404, 429), gives=HTML),
+    ("GET", "/health"): Operation("Whether the store can be read", (200,), schema={"type": "object"}),
+    ("GET", "/static/kinds/{kind}/{file}"): Operation("A form's file", (200, 206, 304, 404, 416), gives="*/*"),
+    ("GET", "/static/{path}"): Operation("A file of ours", (200, 206, 304, 404, 416), gives="*/*"),
+}
+"""Every route there is; a test holds it against `routes()`."""
+
+
+def document(known: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """The document. `known` lists values a parameter of a path may take, where whoever asks knows them: tokens,
+    handles."""
+    bodies = [each.body for each in OPERATIONS.values() if each.body is not None]
+    schemas, components = msgspec.json.schema_components(list(dict.fromkeys(bodies)), ref_template=REFS)
+    refs = dict(zip(dict.fromkeys(bodies), schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for (method, path), operation in OPERATIONS.items():
+        body = refs[operation.body] if operation.body is not None else None
+        paths.setdefault(path, {})[method.lower()] = _operation(path, operation, body, known or {})
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "A study served by sfumato", "version": "1"},
+        "paths": paths,
+        "components": {
+            "schemas": {**components, "Error": ERROR, "State": STATE},
+            "securitySchemes": {"session": {"type": "apiKey", "in": "cookie", "name": "sfumato"}},
+        },
+    }
+
+
+def listed_routes() -> set[tuple[str, str]]:
+    """Method and path of every route of the application, as the document writes them."""
+    found = set()
+    for route in routes():
+        path = re.sub(r":\w+\}", "}", route.path)
+        if isinstance(route, Mount):
+            found.add(("GET", f"{path}/{{path}}"))
+        elif isinstance(route, Route):
+            found |= {(method, path) for method in (route.methods or set()) - {"HEAD"}}
+    return found
+
+
+def _operation(path: str, operation: Operation, body: Any, known: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    statuses = sorted({*operation.replies, *ALWAYS, *(WITH_BODY if body is not None else ())})
+    said: dict[str, Any] = {
+        "summary": operation.summary,
+        "parameters": [
+            {"name": name, "in": "path", "required": True, "schema": _parameter(known.get(name))}
+            for name in re.findall(r"\{(\w+)\}", path)
+        ],
+        "responses": {str(status): _reply(status, operation) for status in statuses},
+    }
+    if body is not None:
+        said["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
+    if operation.session:
+        said["security"] = [{"session": []}]
+    return said
+
+
+def _parameter(values: Sequence[str] | None) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)} if values else {"type": "string", "minLength": 1}
+
+
+def _reply(status: int, operation: Operation) -> dict[str, Any]:
+    is_good = status < 400 or (status == 409 and operation.schema is TAKEN)
+    if status in (303, 304):
+        return {"description": WHY[status]}
+    if is_good and operation.gives == JSON:
+        content: dict[str, Any] = {JSON: {"schema": operation.schema or {}}}
+    elif is_good:
+        content = {operation.gives: {}}
+    else:
+        # A page where a browser asks, and JSON where a program does.
+        content = {JSON: {"schema": {"$ref": REFS.format(name="Error")}}, HTML: {}}
+    return {"description": WHY.get(status, "a part of it"), "content": content}

@@ -1,0 +1,152 @@
+"""What a running study says of each person's checks, repeats and pace: live, by its own rules, nothing deleted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+from study_at_work import AtWork, Someone, items_named, plain_study, sent
+
+from sfumato.cli import group
+from sfumato.labeling.check_judge import RegionJudge
+from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
+from sfumato.server.dashboard_agreement import Opinions, opinions_of
+from sfumato.store.location import StorePlace
+from sfumato.store.queries import stimuli
+from sfumato.store.researcher_queries import what_was_said
+from sfumato.study import read_study
+from sfumato.study.study import Check, People, Quality, Region
+from sfumato.tables.errors import BadStudy
+
+CHECKS = (Check("i0", Region(("cat",), 0.9), 2), Check("i1", Region(none_on=("dog",)), 5))
+
+
+def at_work(store: str, **quality: object) -> AtWork:
+    people = People(answers_per_item=50, batch_size=20, repeats=4, repeat_distance=8)
+    study = replace(plain_study(people=people), checks=CHECKS, quality=Quality(**quality))  # type: ignore[arg-type]
+    at = AtWork(store, study, items_named(30))
+    at.work.judge = RegionJudge(study)
+    return at.start()
+
+
+def seen_live(at: AtWork) -> Opinions:
+    """As the researcher's page has it, read beside the writer."""
+    engine = sa.create_engine(StorePlace.of(at.store).url, poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        rows = what_was_said(connection, at.work.number)
+        known = {stimulus.item: number for number, (stimulus, _) in stimuli(connection, at.work.number).items()}
+    regions = {known[check.item]: check.region for check in at.study.checks}
+    return opinions_of(rows, at.study, regions)
+
+
+def answers(person: Someone, *, always: str = "", ms: float = 3000) -> None:
+    """Everything, as the item's number has it, or always the same."""
+    n = 0
+    while (standing := person.standing()).stage == "trials":
+        item = standing.trials[0].stimulus.item
+        chosen = always or ("cat" if int(item[1:]) % 3 < 2 else "dog")
+        assert person.submit(sent(standing.trials[0].handle, chosen, elapsed_ms=ms + n)).code is None
+        n += 1
+
+
+def test_checks_repeats_and_pace_of_each_person_and_of_the_study(store: str) -> None:
+    at = at_work(store, rules="standard")
+    steady, careless = at.new(), at.new()
+    answers(steady)
+    early = seen_live(at)
+    assert early.people[steady.pseudonym]["repeats"] == {"n": 4, "same": 4, "moved": 0.0}
+    answers(careless, always="dog", ms=200)
+    for _ in range(3):
+        answers(at.new())
+    found = seen_live(at)
+    assert found.people[steady.pseudonym]["checks"] == {"passed": 2, "failed": 0}
+    assert found.people[careless.pseudonym]["checks"] == {"passed": 0, "failed": 2}
+    assert "flags" not in found.people[steady.pseudonym]
+    assert "median_seconds" in found.people[careless.pseudonym]["flags"]
+    figures = {each["measure"]: each for each in found.all["agreement"]}
+    assert figures["retest-same-class"]["value"] == 1.0
+    assert figures["retest-same-class"]["n_answers"] == 5 * 4
+    assert figures["retest-total-variation"]["value"] == 0.0
+    # Nothing is deleted, and nobody stopped: what follows from a flag is decided later.
+    assert at.one("SELECT count(*) FROM answers") == 5 * (20 + 4 + 2)
+    assert at.one("SELECT count(*) FROM annotators WHERE excluded_at IS NOT NULL") == 0
+    at.stop()
+
+
+def test_a_person_who_wavers_is_seen_to(store: str) -> None:
+    at = at_work(store)
+    person = at.new()
+    n = 0
+    while (standing := person.standing()).stage == "trials":
+        # Another class every time the item is seen again.
+        again = at.one(
+            "SELECT count(*) FROM answers JOIN items ON items.id = answers.item"
+            f" WHERE items.item = '{standing.trials[0].stimulus.item}'"
+        )
+        person.submit(sent(standing.trials[0].handle, "dog" if again else "cat"))
+        n += 1
+    assert n == 26
+    found = seen_live(at)
+    assert found.people[person.pseudonym]["repeats"] == {"n": 4, "same": 0, "moved": 1.0}
+    at.stop()
+
+
+@pytest.mark.parametrize("command", [("study", "check"), ("serve",)])
+def test_rules_that_there_are_not_are_a_mistake_in_the_file(tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "items.csv").write_text("item,text\na,one\nb,two\n")
+    text = 'title = "Pets"\nclasses = ["cat", "dog"]\nitems = { csv = "items.csv" }\n[quality]\nrules = "strict"\n'
+    (tmp_path / "study.toml").write_text(text)
+    with pytest.raises(BadStudy, match=r"study.toml:5:quality.rules .*one of standard") as caught:
+        CliRunner().invoke(group, [*command, str(tmp_path)], catch_exceptions=False)
+    assert caught.value.mistakes[0].code == "unknown-rule-set"
+
+
+OWN_RULES = """title = "Pets"
+classes = ["cat", "dog"]
+items = { csv = "items.csv" }
+[quality.rules]
+median_seconds = { crowd = 0.01, own = 0 }
+longest_run = { at_most = 19 }
+"""
+
+
+def written(folder: Path, text: str = OWN_RULES) -> Path:
+    (folder / "items.csv").write_text("item,text\na,one\nb,two\n")
+    (folder / "study.toml").write_text(text)
+    return folder
+
+
+def test_a_study_has_rules_with_numbers_of_its_own(tmp_path: Path) -> None:
+    quality = read_study(written(tmp_path)).quality
+    assert rules_of(quality.rules) == (TooFast(crowd=0.01, own=0.0), IdenticalRuns(at_most=19))
+    # In half a second what takes others two is too fast by the usual rule, and not by this one.
+    found = {}
+    for name, rules in (("usual", "standard"), ("own", quality.rules)):
+        at = at_work(str(tmp_path / f"{name}.sqlite"), rules=rules)
+        people = [at.new() for _ in range(3)]
+        for person, ms in zip(people, (2000, 2000, 500), strict=True):
+            answers(person, ms=ms)
+        found[name] = seen_live(at).people[people[-1].pseudonym].get("flags")
+        at.stop()
+    assert found == {"usual": ["median_seconds"], "own": None}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "said"),
+    [
+        ("median_seconds", "median_second", 5, r"quality.rules.median_second .*did you mean 'median_seconds'"),
+        ("crowd", "crowds", 5, r"quality.rules.median_seconds .*the setting crowds"),
+        ("own = 0", "own = 2", 5, r"quality.rules.median_seconds .*own = 2"),
+        ("= 19", '= "many"', 6, r"quality.rules.longest_run.at_most .*a number"),
+        ("{ at_most = 19 }", "19", 6, r"quality.rules.longest_run .*a table"),
+    ],
+)
+def test_a_mistake_in_a_rule_has_its_line(tmp_path: Path, old: str, new: str, line: int, said: str) -> None:
+    assert OWN_RULES.count(old) == 1
+    with pytest.raises(BadStudy, match=rf"study.toml:{line}:{said}"):
+        CliRunner().invoke(
+            group, ["study", "check", str(written(tmp_path, OWN_RULES.replace(old, new)))], catch_exceptions=False
+        )
