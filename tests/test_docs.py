@@ -73,8 +73,8 @@ def test_the_readme_example_works(tmp_path: Path) -> None:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the first steps of the demo leave behind, with few images and few people."""
     folder = tmp_path_factory.mktemp("demo")
-    run("python -m sfumato.demo.digits demo-out --images 30 --people 6 --answers 3", folder)
-    run("python -m sfumato.demo.people demo-out --people 6", folder)
+    run("python -m sfumato.cli.demo.demo_digits demo-out --images 30 --people 6 --answers 3", folder)
+    run("python -m sfumato.cli.demo.demo_people demo-out --people 6", folder)
     run("sfumato export demo-out -o demo-out/annotations.parquet", folder)
     return folder / "demo-out"
 

@@ -24,7 +24,7 @@ LAYERS = (
     {"planning"},
     {"recruitment"},
     {"reporting"},
-    {"server", "demo", "cli"},
+    {"server", "cli"},
 )  # fmt: skip
 HOME = {
     "torch": {"learn", "training"},

@@ -13,7 +13,7 @@ import pytest
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.aggregation import AGGREGATORS, Beside, DawidSkene, Mean, Target, calibrate
-from sfumato.cli.aggregating import AGGREGATOR_LINES
+from sfumato.cli.aggregate import AGGREGATOR_LINES
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
 CLASSES = ("cat", "dog")

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato import Annotations, SoftLabels
-from sfumato.cli.planning import command
+from sfumato.cli.plan import command
 from sfumato.tables.errors import SfumatoError
 
 N = 40

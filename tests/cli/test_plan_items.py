@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato import Beliefs, Plan, SoftLabels
-from sfumato.cli.planning import command
+from sfumato.cli.plan import command
 from sfumato.tables.errors import SfumatoError, SfumatoWarning
 
 CLASSES = ["cat", "dog", "emu"]

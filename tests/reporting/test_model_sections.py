@@ -15,8 +15,9 @@ import reported
 import trained
 from click.testing import CliRunner
 
-from sfumato.cli import evaluating, mapping
-from sfumato.cli import learning as learning_command
+from sfumato.cli import evaluate
+from sfumato.cli import map as map_command
+from sfumato.cli import train as learning_command
 from sfumato.evaluation import Trained, compare
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Listing, Points, Prose, Section
@@ -75,7 +76,7 @@ def evaluated(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tu
     monkeypatch.chdir(folder)
     name, verb, *arguments = shlex.split(command)
     assert (name, verb) == ("sfumato", "evaluate")
-    done = CliRunner().invoke(evaluating.command, arguments, catch_exceptions=False)
+    done = CliRunner().invoke(evaluate.command, arguments, catch_exceptions=False)
     assert done.exit_code == 0, done.output
     tables = []
     for path in ("scores.csv", "differences.csv"):
@@ -306,7 +307,7 @@ def test_tables_of_scores_do_where_there_are_no_runs(
     arguments = [*shlex.split(source.command)[2:]]
     arguments[arguments.index("scores.csv")] = str(tmp_path / "scores.csv")
     arguments[arguments.index("differences.csv")] = str(tmp_path / "differences.csv")
-    CliRunner().invoke(evaluating.command, arguments, catch_exceptions=False)
+    CliRunner().invoke(evaluate.command, arguments, catch_exceptions=False)
     read = models_of(Evidence.read(tmp_path))
     assert read is not None
     assert table(targets(read), "scores").data == table(targets(models), "scores").data
@@ -369,7 +370,7 @@ def test_maps_and_stability_are_those_of_sfumato_map(learnt: Path, tmp_path: Pat
     found = models_of(Evidence.read(runs=learnt / "runs", labels=learnt / "labels.parquet"), resamples=100)
     assert found is not None
     arguments = [learnt / "runs", "--target", "soft", "-o", tmp_path / "map.csv", "--shifts", tmp_path / "shifts.csv"]
-    CliRunner().invoke(mapping.command, list(map(str, arguments)), catch_exceptions=False)
+    CliRunner().invoke(map_command.command, list(map(str, arguments)), catch_exceptions=False)
     with (tmp_path / "map.csv").open(newline="") as file:
         mapped = {row["item"]: row for row in csv.DictReader(file)}
     section = data_maps(found)

@@ -11,7 +11,7 @@ from picture_study import write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, SiteClient, asked_site
 
-from sfumato.cli.serving import check_https, command
+from sfumato.cli.serve import check_https, command
 from sfumato.elicitation.items import read_items
 from sfumato.server.app import application
 from sfumato.server.server import opened

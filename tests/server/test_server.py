@@ -168,7 +168,7 @@ def test_an_address_that_is_none_is_said(host: str) -> None:
 def test_other_machines_are_let_in_only_when_told_so(study: Path, host: str) -> None:
     from click.testing import CliRunner
 
-    from sfumato.cli.serving import command
+    from sfumato.cli.serve import command
 
     done = CliRunner().invoke(command, [str(study), "--host", host, "--port", "0"])
     assert isinstance(done.exception, BadSetting)
@@ -210,7 +210,7 @@ def test_serving_loads_no_tables(study: Path, tmp_path: Path) -> None:
     code = f"""
 import sys
 from pathlib import Path
-from sfumato.cli.serving import command
+from sfumato.cli.serve import command
 from sfumato.elicitation.participant_state import Welcome
 from sfumato.study import read_study
 from sfumato.server.server import LOOPBACK, opened, server_of

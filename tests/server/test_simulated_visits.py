@@ -235,7 +235,7 @@ def folder(tmp_path: Path) -> Path:
 
 def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) -> str:
     """What `sfumato simulate` prints, with the stub in place of our own server and its store."""
-    from sfumato.cli.simulating import command
+    from sfumato.cli.simulate import command
 
     served: list[tuple[str, str]] = []
 
@@ -305,7 +305,7 @@ def test_a_study_entered_by_links_is_entered_by_links(
 def test_the_real_server_keeps_what_the_summary_says(folder: Path) -> None:
     import sqlite3
 
-    from sfumato.cli.simulating import command
+    from sfumato.cli.simulate import command
 
     done = CliRunner().invoke(command, [str(folder), "--annotators", "6", "--seed", "4"], catch_exceptions=False)
     assert done.exit_code == 0, done.output

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from postgres_cluster import Cluster
 from study_at_work import at_work
 
-from sfumato.cli import backing_up as backup_command
-from sfumato.cli import restoring as restore_command
+from sfumato.cli import backup as backup_command
+from sfumato.cli import restore as restore_command
 from sfumato.store.backup import backup, restore
 from sfumato.store.database import reading_engine, writing_engine
 from sfumato.store.location import StorePlace

@@ -160,7 +160,7 @@ def test_what_cannot_be_begun(tmp_path: Path) -> None:
 
 
 def test_checking_loads_neither_numpy_nor_arrow() -> None:
-    code = "import sys, sfumato.elicitation.study_check, sfumato.elicitation.beginning, sfumato.cli.studying\n"
+    code = "import sys, sfumato.elicitation.study_check, sfumato.elicitation.beginning, sfumato.cli.study\n"
     code += "print(*[name for name in ('numpy', 'pyarrow', 'polars', 'scipy', 'PIL', 'json') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["json"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, check_folder, check_learn_installed
-from sfumato.cli.showing import drawing, printable, say_written
+from sfumato.cli.output import drawing, printable, say_written
 
 if TYPE_CHECKING:
     from sfumato_papers.outcome import Outcome

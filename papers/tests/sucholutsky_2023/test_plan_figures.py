@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from sfumato.cli.planning import command
+from sfumato.cli.plan import command
 from sfumato.planning.informativeness.simulation import Grid
 from sfumato.tables.errors import SfumatoError
 from sfumato_papers.sucholutsky_2023 import geometry_runs

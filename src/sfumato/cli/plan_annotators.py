@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
-from sfumato.cli.showing import bar, progress_bar, say_written
+from sfumato.cli.output import bar, progress_bar, say_written
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, refuse_empty
-from sfumato.cli.showing import drawing, say_written
+from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
     from sfumato.planning.costs import CostModel
@@ -81,7 +81,7 @@ def command(
     """
     import numpy as np
 
-    from sfumato.cli.plan_compare_tables import show_comparison, show_evidence, show_map
+    from sfumato.cli.plan_compare_output import show_comparison, show_evidence, show_map
     from sfumato.planning.comparing import check_size, compare
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.exchange_runs import exchange_from_runs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, output_option
-from sfumato.cli.plan_inputs import bad, costs_of, pairs, pilot_of
-from sfumato.cli.showing import bar, printable, say_written
+from sfumato.cli.output import bar, printable, say_written
+from sfumato.cli.plan_options import bad, costs_of, pairs, pilot_of
 
 if TYPE_CHECKING:
     from sfumato.evaluation.regions import Region

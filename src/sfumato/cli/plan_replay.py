@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH, NameList, check_not_negative, check_outputs, output_option
-from sfumato.cli.showing import drawing, say_written
+from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
     from sfumato.planning.modal_label import ModalStop

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import NameList, check_outputs, output_option
-from sfumato.cli.showing import drawing, say_written
+from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
     from sfumato.planning.informativeness.simulation import Cell, Cells

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from sfumato.cli.options import PATH
-from sfumato.cli.serving import STORE_HELP, missing_extra
-from sfumato.cli.showing import printable, say_written
+from sfumato.cli.output import printable, say_written
+from sfumato.cli.serve import STORE_HELP, missing_extra
 from sfumato.tables.errors import BadSetting, CannotWrite, Where
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from sfumato.cli.options import PATH
-from sfumato.cli.serving import STORE_HELP, missing_extra
-from sfumato.cli.showing import printable, say_written
+from sfumato.cli.output import printable, say_written
+from sfumato.cli.serve import STORE_HELP, missing_extra
 
 NAME = 24
 MOST_CLASSES = 20

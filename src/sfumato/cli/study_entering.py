@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from sfumato.cli.options import PATH
-from sfumato.cli.serving import STORE_HELP, missing_extra
-from sfumato.cli.showing import printable
+from sfumato.cli.output import printable
+from sfumato.cli.serve import STORE_HELP, missing_extra
 
 
 @click.command("entry")

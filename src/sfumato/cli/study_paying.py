@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from sfumato.cli.options import PATH, check_outputs
-from sfumato.cli.serving import STORE_HELP, missing_extra
-from sfumato.cli.showing import printable, say_written
+from sfumato.cli.output import printable, say_written
+from sfumato.cli.serve import STORE_HELP, missing_extra
 
 if TYPE_CHECKING:
     from sfumato.recruitment.asking import Sources

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sfumato.cli.options import PATH, check_not_negative, output_option
-from sfumato.cli.showing import drawing, say_written
+from sfumato.cli.output import drawing, say_written
 
 
 @click.command("figures", short_help="What labels say about which items are alike, as figures.")

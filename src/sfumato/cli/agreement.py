@@ -1,0 +1,75 @@
+"""`sfumato agreement`: how far people agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
+from sfumato.cli.output import say_written
+
+if TYPE_CHECKING:
+    from sfumato.labeling.agreement import Agreement
+
+MEASURE_LINES = """\b
+  alpha-nominal           agreement beyond chance on the most probable class
+  alpha-ordinal           the same for classes in an order; only when asked for
+  alpha-distributions     the same for whole beliefs
+  total-variation         how far apart two people are on an item
+  retest-same-class       share of people's repeated answers that keep the class
+  retest-total-variation  how far people's repeated answers move"""
+
+
+@click.command(
+    "agreement",
+    help=(
+        "Show how far people agree in BELIEFS, each figure with a bootstrap interval over items.\n\n"
+        f"Measures, those that apply if none is named:\n\n{MEASURE_LINES}"
+    ),
+)
+@click.argument("beliefs", type=PATH)
+@click.option("--measure", "names", multiple=True, metavar="NAME", help="A measure; may be given several times.")
+@click.option("--level", default=0.95, show_default=True, help="Share of resamples an interval covers.")
+@click.option("--resamples", default=1000, show_default=True, help="How often the items are drawn anew.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
+@click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
+def command(
+    beliefs: Path, names: tuple[str, ...], level: float, resamples: int, seed: int, output: Path | None
+) -> None:
+    import numpy as np
+
+    from sfumato.labeling.agreement import agreement, measure_named
+    from sfumato.tables.beliefs import Beliefs
+
+    check_not_negative("seed", seed)
+    check_outputs(beliefs, output=output)
+    measures = [measure_named(name) for name in dict.fromkeys(names)]
+    table = Beliefs.read(beliefs)
+    refuse_empty(table, beliefs)
+    result = agreement(table, measures=measures, level=level, resamples=resamples, rng=np.random.default_rng(seed))
+    if output:
+        result.write(output)
+        say_written(output, f"Agreement, {len(result):,} measures")
+    _show(result)
+
+
+def _show(result: Agreement) -> None:
+    """The table, aligned, and below it how the intervals were found."""
+    if not len(result):
+        return
+    width = max(len(name) for name in result.measure)
+    click.echo(f"{'measure':{width}}  {'value':>7}  {'interval':^17}  {'items':>9}  {'answers':>9}")
+    for i, name in enumerate(result.measure):
+        between = f"{_number(result.low[i]):>7} to {_number(result.high[i]):>6}"
+        counts = f"{result.n_items[i]:>9,}  {result.n_answers[i]:>9,}"
+        click.echo(f"{name:{width}}  {_number(result.value[i]):>7}  {between:17}  {counts}")
+    for kind in dict.fromkeys(result.interval):
+        of = [name for name, its in zip(result.measure, result.interval, strict=True) if its == kind]
+        whose = "" if len(of) == len(result) else f" of {', '.join(of)}"
+        click.echo(f"interval{whose}: {kind}")
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:.3f}"

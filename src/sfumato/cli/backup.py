@@ -1,0 +1,36 @@
+"""`sfumato backup`: a store as one file, while it is being served."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import output_option
+from sfumato.cli.output import say_written
+from sfumato.store.location import store_named
+
+
+@click.command("backup")
+@click.argument("store")
+@output_option("The copy, an SQLite file that only you can read.")
+def command(store: str, output: Path) -> None:
+    """Copy STORE (its file, a study's folder, or postgresql://...) into one file, also while the study is being served.
+
+    The copy holds every answer that was acknowledged before the command was begun, and is looked through before it
+    takes its name. Serve it with --store, or make a store of it with sfumato restore. Exit code 1 where answers in it
+    are not as they were stored; sfumato verify names them.
+    """
+    from sfumato.cli.serve import missing_extra
+
+    try:
+        from sfumato.store.backup import backup
+        from sfumato.store.location import StorePlace
+    except ImportError as error:
+        raise missing_extra(error) from error
+    copied = backup(StorePlace.of(store_named(store)), output)
+    say_written(output, f"{copied.n_answers:,} answers, {copied.n_bytes / 1e6:,.1f} MB")
+    if copied.n_faults:
+        click.echo(f"warning: {copied.n_faults:,} answers are not as they were stored", err=True)
+        sys.exit(1)

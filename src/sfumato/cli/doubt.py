@@ -1,0 +1,37 @@
+"""`sfumato doubt`: what the doubt about each item is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_empty
+from sfumato.cli.output import bar, printable, say_written
+
+
+@click.command("doubt")
+@click.argument("beliefs", type=PATH)
+@click.option("-o", "--output", type=PATH, help="Write the table: .csv or .parquet.")
+@click.option("--top", default=10, show_default=True, help="How many of the most doubtful items to show.")
+def command(beliefs: Path, output: Path | None, top: int) -> None:
+    """Split the doubt about every item in BELIEFS: total = within people (█) + between people (░), in nats."""
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.doubt import most_doubtful
+
+    check_not_negative("top", top)
+    check_outputs(beliefs, output=output)
+    table = Beliefs.read(beliefs)
+    refuse_empty(table, beliefs)
+    doubt = table.doubt()
+    if output:
+        doubt.write(output)
+        say_written(output, f"Doubt, {len(doubt):,} items")
+    click.echo(
+        f"{len(doubt):,} items: mean doubt {doubt.total.mean():.3f} nats"
+        f" = {doubt.within.mean():.3f} within people + {doubt.between.mean():.3f} between them"
+    )
+    largest = max(float(doubt.total.max()), 1e-12)
+    for row in most_doubtful(doubt, top):
+        drawn = bar([(doubt.within[row] / largest, "█"), (doubt.between[row] / largest, "░")])
+        click.echo(f"  {printable(doubt.items[row].as_py(), 48):48} {drawn} {doubt.total[row]:.3f}")

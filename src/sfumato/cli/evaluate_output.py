@@ -1,0 +1,185 @@
+"""Scores and comparisons as `sfumato evaluate` prints them: one table, a grid of runs, or a curve over conditions."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.output import printable
+from sfumato.tables.errors import one_line
+
+if TYPE_CHECKING:
+    from sfumato.evaluation.comparison import Difference, Differences
+    from sfumato.evaluation.run_scores import Figures, Measured
+    from sfumato.tables.scores import RunScore, RunScores, Scores
+
+WIDTH = 100
+NAME_WIDTH = 19
+CONDITION_WIDTH = 40
+
+
+def show_scores(scores: Scores, level: float) -> None:
+    """One block a condition, aligned, and below them how the intervals were found."""
+    rows = scores.rows()
+    width = max(*(len(row.metric) for row in rows), *(min(len(row.condition), 30) for row in rows), len("all items"))
+    for condition in dict.fromkeys(row.condition for row in rows):
+        own = [row for row in rows if row.condition == condition]
+        name = "all items" if condition == "all" else printable(condition, width)
+        head = f"{100 * level:g}% interval"
+        click.echo(f"{name:{width}}  {'value':>8}  {head:>20}  {'floor':>8}  {'items':>9}")
+        for row in own:
+            between = "-" if row.low != row.low else f"{_number(row.low)} to {_number(row.high)}"
+            counts = f"{_number(row.floor)}  {row.n_items:>9,}"
+            click.echo(f"{row.metric:{width}}  {_number(row.value)}  {between:>20}  {counts}")
+        click.echo()
+    for kind in dict.fromkeys(row.covers for row in rows):
+        of = list(dict.fromkeys(row.metric for row in rows if row.covers == kind))
+        whose = "of the others" if len(of) > len(rows) / 2 else f"of {', '.join(of)}"
+        _note(f"interval {whose}: {kind}")
+    _note(
+        "floor: the best that any predictions could score on these items. Intervals are about other items, not about "
+        "another training; for that give the runs of several seeds (--runs)"
+    )
+
+
+def _note(text: str) -> None:
+    """A sentence below a table, in lines that fit a terminal."""
+    click.echo(textwrap.fill(one_line(text), WIDTH, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def show_runs(measured: Measured, scores: RunScores, differences: Differences | None, shown: Sequence[str]) -> None:
+    """One block a metric, condition and network; what an interval covers stands below."""
+    better = {figures.metric.name: figures.metric.better for figures in measured.figures}
+    rows = [row for row in scores.scores if row.metric in shown]
+    width = _width_of([row.target for row in rows])
+    apart = _by_cell(differences)
+    baseline = _baseline(differences)
+    for metric in shown:
+        for condition, network in dict.fromkeys((row.condition, row.network) for row in rows):
+            own = [row for row in rows if (row.metric, row.condition, row.network) == (metric, condition, network)]
+            own.sort(key=lambda row: row.target != baseline)
+            click.echo(_headed(metric, network, condition, better[metric], [row.n_items for row in own]))
+            head = f"{'target':{width}}  {'value':>7}  ±seeds  ±items  {'floor':>7}"
+            click.echo(f"{head}  {'difference':>10}  ±seeds   ±both  {'p':>6}" if baseline else head)
+            for row in own:
+                click.echo(_line(row, apart.get((row.target, network, metric, condition)), width).rstrip())
+            click.echo()
+    _explain(measured, rows, differences)
+
+
+def show_curves(measured: Measured, differences: Differences | None, shown: Sequence[str]) -> None:
+    """One block a metric, stratum and network: conditions down, targets across, so that one reads a curve downwards."""
+    apart, baseline = _by_cell(differences), _baseline(differences)
+    targets = sorted(measured.targets, key=lambda target: target != baseline)
+    first = min(CONDITION_WIDTH, max(len("condition"), *(len(printable(shift)) for shift in measured.shifts)))
+    width = max(8, _width_of(targets))
+    at_once = (WIDTH - first) // (width + 3)
+    blocks: dict[tuple[str, str, str], list[Figures]] = {}
+    for figures in measured.figures:
+        blocks.setdefault((figures.metric.name, figures.stratum, figures.network), []).append(figures)
+    for metric in shown:
+        for (name, stratum, network), own in blocks.items():
+            if name != metric:
+                continue
+            click.echo(_headed(metric, network, stratum, own[0].metric.better, [each.n_items for each in own]))
+            cells = {(each.shift, each.target): each for each in own}
+            for start in range(0, len(targets), at_once):
+                across = targets[start : start + at_once]
+                names = "".join(f"  {printable(target, width):>{width}} " for target in across)
+                click.echo(f"{'condition':{first}}{names}".rstrip())
+                for shift in dict.fromkeys(each.shift for each in own):
+                    values = [_on_curve(cells.get((shift, target)), apart) for target in across]
+                    line = "".join(f"  {value:>{width + 1}}" for value in values)
+                    click.echo(f"{printable(shift or 'all', first):{first}}{line}".rstrip())
+                click.echo()
+    click.echo("mean over seeds; intervals, floors and numbers of items stand in the file")
+    if differences is not None and len(differences):
+        _note(f"*: differs from {printable(baseline)} under that condition; {_tested(differences)}")
+
+
+def _on_curve(figures: Figures | None, apart: dict[tuple[str, str, str, str], Difference]) -> str:
+    if figures is None:
+        return "- "
+    less = apart.get((figures.target, figures.network, figures.metric.name, figures.condition))
+    return f"{_number(float(figures.values.mean()))}{'*' if less is not None and less.verdict else ' '}"
+
+
+def _headed(metric: str, network: str, condition: str, better: str, n_items: Sequence[int]) -> str:
+    """What a block is about."""
+    named = ", ".join(printable(part, 40) for part in (metric, network, condition) if part and part != "all")
+    fewest, most = min(n_items), max(n_items)
+    return f"{named}: {better}; {_items(most) if fewest == most else f'{fewest:,} to {_items(most)}'}"
+
+
+def _by_cell(differences: Differences | None) -> dict[tuple[str, str, str, str], Difference]:
+    return {
+        (each.target, each.network, each.metric, each.condition): each
+        for each in (differences.differences if differences else ())
+    }
+
+
+def _baseline(differences: Differences | None) -> str:
+    return differences.differences[0].baseline if differences and len(differences) else ""
+
+
+def _width_of(targets: Sequence[str]) -> int:
+    return min(NAME_WIDTH, max(len("target"), *(len(printable(target)) for target in targets)))
+
+
+def _line(row: RunScore, less: Difference | None, width: int) -> str:
+    halves = f"{_half(row.low, row.high)}  {_half(row.items_low, row.items_high)}"
+    line = f"{printable(row.target, width):{width}}  {_number(row.value)}  {halves}  {_number(row.floor)}"
+    if less is None:
+        return line
+    halves = f"{_half(less.low, less.high)}  {_half(less.both_low, less.both_high)}"
+    return f"{line}  {_number(less.difference, '+'):>10}  {halves}  {_p(less.p_corrected):>6}  {less.verdict}"
+
+
+def _explain(measured: Measured, rows: Sequence[RunScore], differences: Differences | None) -> None:
+    level = f"{100 * measured.level:g}%"
+    n_seeds = sorted({row.n_seeds for row in rows})
+    if n_seeds == [1]:
+        click.echo("±seeds: none; one seed says nothing of another training")
+    else:
+        counts = " to ".join(str(n) for n in dict.fromkeys((n_seeds[0], n_seeds[-1])))
+        click.echo(f"±seeds: another training ({level} t interval over {counts} seeds)")
+    click.echo(f"±items: other items, these trainings ({level} bootstrap over {measured.over})")
+    click.echo("floor:  the best that any predictions could score on these items")
+    if differences is None or not len(differences):
+        return
+    first = differences.differences[0]
+    click.echo(f"difference: from {printable(first.baseline)}, paired by seed; ±both: another training on other items")
+    click.echo(f"p:      {_tested(differences)}")
+    notes = [each.wilcoxon for each in differences.differences]
+    if all(notes):
+        _note(f"Wilcoxon's test would say nothing here: {notes[0]}")
+
+
+def _tested(differences: Differences) -> str:
+    first = differences.differences[0]
+    what = "not corrected" if first.correction == "none" else f"{first.correction} comparisons"
+    return f"paired t over seeds, {what}"
+
+
+def _number(value: float, sign: str = "") -> str:
+    if value != value:
+        return f"{'-':>7}"
+    return f"{value:>{sign}7.4f}" if abs(value) < 100 else f"{value:>{sign}7.1f}"
+
+
+def _half(low: float, high: float) -> str:
+    half = (high - low) / 2
+    return f"{'-':>6}" if half != half else f"{half:>6.4f}" if half < 10 else f"{half:>6.1f}"
+
+
+def _p(value: float) -> str:
+    if value != value:
+        return "-"
+    return "<.001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+
+
+def _items(n: int) -> str:
+    return f"{n:,} item{'s' * (n != 1)}"

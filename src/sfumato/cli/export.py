@@ -1,0 +1,49 @@
+"""`sfumato export`: the answers of a study as Annotations, with a codebook."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import PATH, check_outputs, output_option
+from sfumato.cli.output import say_written
+from sfumato.cli.serve import STORE_HELP, missing_extra
+
+
+@click.command("export")
+@click.argument("study", type=PATH)
+@output_option("Annotations as Parquet or CSV.")
+@click.option("--records", type=PATH, help="How each answer came about: every input, times, what was shown where.")
+@click.option("--store", help=STORE_HELP)
+def command(study: Path, output: Path, records: Path | None, store: str | None) -> None:
+    """Write the answers of STUDY (study.toml, or its folder), one consistent snapshot, also while it is being served.
+
+    People are pseudonyms. A codebook that says what every field means is written beside the output.
+    """
+    try:
+        from sfumato.store.exporting import export
+        from sfumato.store.location import StorePlace, store_beside
+    except ImportError as error:
+        raise missing_extra(error) from error
+    from sfumato.elicitation.codebook import codebook
+    from sfumato.elicitation.kinds import kinds_of
+    from sfumato.study import read_study
+    from sfumato.study.study import ABOUT_ONE_ITEM
+    from sfumato.tables.files.replacing import replacing
+
+    asked = read_study(study)
+    # The items' own file is the study's, whatever it is called.
+    check_outputs(asked.items.csv or study, output=output, records=records)
+    written = export(StorePlace.of(store or store_beside(asked)), asked.name, output, records)
+    say_written(output, f"{written.n_answers:,} answers ({written.kind})")
+    if records is not None:
+        say_written(records, "how each answer came about")
+    book = output.with_name(output.name.split(".")[0] + ".codebook.md")
+    with replacing(book) as part:
+        part.write_text(codebook(asked, kinds_of(asked)), "utf-8")
+    say_written(book, "what every field means")
+    if asked.question.kind in ABOUT_ONE_ITEM:
+        table, beside = shlex.quote(str(output)), shlex.quote(str(output.with_name("screening.csv")))
+        click.echo(f"See who should be set aside: sfumato screen {table} --study {shlex.quote(str(study))} -o {beside}")

@@ -1,0 +1,77 @@
+"""`sfumato import`: published and foreign data in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.cli.options import PATH, NameList, check_outputs, given, output_option
+from sfumato.cli.output import say_written
+
+FORMAT_LINES = """\b
+  cifar-10h        votes per class; single answers with --annotator-level
+  cifar-10s        top-two answers: first pass, --repeats, or --as-released
+  fashion-mnist-h  votes per class
+  hmix             mixture judgments; --part soft-labels for beliefs
+  soft-digits      soft labels and doubt measures; --column picks the label
+  crowd            one row an answer (crowd-kit's task, worker, label too)
+  label-studio     JSON export: Choices, Rating, Number
+  wide             items down, annotators across
+  counts           items down, classes across
+  annotations      our own Annotations, checked and written anew"""
+
+
+@click.command(
+    "import",
+    help="Read SOURCE (a file, or the folder of a published set) as FORMAT and write our table.\n\n"
+    f"Formats:\n\n{FORMAT_LINES}",
+)
+@click.argument("format_name", metavar="FORMAT")
+@click.argument("source", type=PATH)
+@output_option("Where the table goes: .parquet or .csv.")
+@click.option("--item", help="The column (crowd, wide, counts) or data field (label-studio) of item ids.")
+@click.option("--annotator", help="The column of annotator ids (crowd).")
+@click.option("--label", help="The column of labels (crowd), or the Choices control to read (label-studio).")
+@click.option("--truth", help="A column of known classes, kept for --original (crowd).")
+@click.option("--classes", type=NameList(), help="The classes allowed, in order: cat,dog.")
+@click.option("--repeats", is_flag=True, help="Keep second answers of a person to an item, marked as repeats.")
+@click.option("--as-released", is_flag=True, help="All rows behind the released labels (cifar-10s).")
+@click.option("--annotator-level", is_flag=True, help="Single answers instead of votes per class (cifar-10h).")
+@click.option("--part", help="mixing or soft-labels (hmix).")
+@click.option("--column", help="soft_label, soft_label_yes_unc_equal or soft_label_argmax (soft-digits).")
+@click.option("--split", help="Only this split (soft-digits).")
+@click.option("--source-set", "set_name", help="Only this source, mnist or mukhoti (soft-digits).")
+@click.option("--scale", type=float, help="The top of a Rating or Number (label-studio).")
+@click.option("--original", type=PATH, help="Also write the data set's own labels here, as one-hot SoftLabels.")
+@click.option("--doubt", type=PATH, help="Also write published doubt measures here (soft-digits).")
+def command(
+    format_name: str,
+    source: Path,
+    output: Path,
+    original: Path | None,
+    doubt: Path | None,
+    set_name: str | None,
+    **settings: Any,
+) -> None:
+    from sfumato.importers import format_named
+    from sfumato.tables.errors import BadSetting
+
+    check_outputs(source, output=output, original=original, doubt=doubt)
+    imported = format_named(format_name, given({**settings, "source": set_name})).read(source)
+    extras = (("--original", original, imported.original), ("--doubt", doubt, imported.doubt))
+    for option, path, table in extras:
+        if path is not None and table is None:
+            raise BadSetting(
+                f"found {option}, but this source holds nothing for it",
+                expected="a source with such data",
+                fix=f"leave out {option}",
+                code="bad-setting",
+            )
+    imported.table.write(output)
+    say_written(output, type(imported.table).__name__, imported.notes)
+    for _, path, table in extras:
+        if path is not None and table is not None:
+            table.write(path)
+            say_written(path, f"{type(table).__name__}, {len(table):,} rows")

@@ -1,0 +1,163 @@
+"""`sfumato map`: where every training item lies, by how it was learnt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, check_outputs, output_option
+from sfumato.cli.output import bar, say_written
+
+if TYPE_CHECKING:
+    from sfumato.evaluation.cartography import DataMap
+    from sfumato.evaluation.epoch_shifts import EpochShifts
+    from sfumato.evaluation.regions import Regions
+    from sfumato.tables.scores import Scores
+
+SHADES = " .:-=+*#%@"
+WIDE, HIGH = 50, 10
+MOST_EPOCHS = 8
+
+
+@click.command("map")
+@click.argument("runs", type=PATH, nargs=-1, required=True)
+@output_option("Where the map goes: .csv or .parquet.")
+@click.option("--people", type=PATH, help="SoftLabels: how people judge, for the entropy of their labels.")
+@click.option("--doubt", type=PATH, help="People's doubt, as sfumato doubt and sfumato label --doubt write it.")
+@click.option("--target", metavar="NAME", help="The target whose runs are mapped, where there are several.")
+@click.option("--network", metavar="NAME", help="The network whose runs are mapped, where there are several.")
+@click.option("--last", type=int, help="Only the last so many epochs of every run.  [default: all]")
+@click.option("--when", type=click.Choice(["end", "online"]), help="When items were predicted.  [default: end]")
+@click.option("--soft", is_flag=True, help="Agreement with people's label (sum q p) in place of the gold class.")
+@click.option("--easy", type=float, help="Easy: confidence from here up.  [default: 0.75]")
+@click.option("--hard", type=float, help="Hard: confidence from here down.  [default: 0.25]")
+@click.option("--ambiguous", type=float, help="Ambiguous: variability from here up.  [default: 0.2]")
+@click.option("--share", type=float, help="Cut regions by shares of all items instead, 0.33 as Swayamdipta 2020.")
+@click.option("--level", default=0.95, show_default=True, help="How sure the intervals are.")
+@click.option("--scores", "scores_path", type=PATH, help="Also write the correlations with people's doubt.")
+@click.option("--shifts", "shifts_path", type=PATH, help="Also write how far predictions move between epochs.")
+def command(
+    runs: tuple[Path, ...], output: Path, people: Path | None, doubt: Path | None, target: str | None,
+    network: str | None, last: int | None, when: str | None, soft: bool, easy: float | None, hard: float | None,
+    ambiguous: float | None, share: float | None, level: float, scores_path: Path | None, shifts_path: Path | None,
+) -> None:  # fmt: skip
+    """Map the items that RUNS learnt from: how sure of each, how steadily, how often right.
+
+    RUNS are folders of sfumato learn --dynamics, or tables with item, epoch, gold and correct. All runs of a target are
+    pooled. With --people or --doubt: does the network waver where people do?
+    """
+    from sfumato.evaluation.cartography import data_map
+    from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
+    from sfumato.evaluation.epoch_shifts import epoch_shifts
+    from sfumato.evaluation.training_dynamics import (
+        AGREEMENT,
+        BY_EPOCH,
+        GOLD,
+        TrainingDynamics,
+        find_runs,
+        runs_that_learnt,
+    )
+    from sfumato.tables.soft_labels import SoftLabels
+
+    check_outputs(runs[0], output=output, scores=scores_path, shifts=shifts_path)
+    regions = _regions(easy, hard, ambiguous, share)
+    doubts = [HumanDoubt.of_labels(SoftLabels.read(people))] if people else []
+    doubts += [HumanDoubt.read(doubt)] if doubt else []
+    if scores_path and not doubts:
+        _refuse("--scores without people's doubt", "--people or --doubt beside it")
+    chosen = runs_that_learnt(find_runs(runs), target, network)
+    dynamics = [TrainingDynamics.read(run.path, when=when, by=AGREEMENT if soft else GOLD) for run in chosen]
+    drawn = data_map(dynamics, last=last, regions=regions)
+    scores = doubt_correlations(drawn, doubts, level=level) if doubts else None
+    kept = [run.path for run in chosen if (run.path / BY_EPOCH).is_file()]
+    shifts = epoch_shifts(kept or [chosen[0].path]) if kept or shifts_path else None
+    drawn.write(output)
+    say_written(output, f"DataMap, {len(drawn):,} items of {len(chosen)} run{'s' * (len(chosen) != 1)}")
+    if scores is not None and scores_path:
+        scores.write(scores_path)
+        say_written(scores_path, f"Scores, {len(scores)} correlations")
+    if shifts is not None and shifts_path:
+        shifts.write(shifts_path)
+        say_written(shifts_path, f"EpochShifts, {len(shifts)} epochs")
+    epochs = [len(each.epochs) if last is None else min(last, len(each.epochs)) for each in dynamics]
+    _show(drawn, f"{dynamics[0].when}, {max(epochs)} epochs a run")
+    if scores is not None:
+        _show_scores(scores)
+    if shifts is not None:
+        _show_shifts(shifts)
+
+
+def _regions(easy: float | None, hard: float | None, ambiguous: float | None, share: float | None) -> Regions:
+    from sfumato.cli.options import given
+    from sfumato.evaluation.regions import Shares, Thresholds
+
+    fixed = given({"easy": easy, "hard": hard, "variability": ambiguous})
+    if share is None:
+        return Thresholds(**fixed)
+    if fixed:
+        _refuse("--share beside a threshold", "shares of all items, or thresholds")
+    return Shares(share)
+
+
+def _refuse(found: str, expected: str) -> None:
+    from sfumato.tables.errors import BadSetting
+
+    raise BadSetting(f"found {found}", expected=expected, fix="see sfumato map --help", code="bad-setting")
+
+
+def _show(drawn: DataMap, how: str) -> None:
+    """The picture, the darker the more items, and the regions."""
+    import numpy as np
+
+    from sfumato.evaluation.regions import REGIONS
+
+    span = max(float(drawn.variability.max()), 0.1)
+    column = np.minimum((drawn.variability / span * WIDE).astype(np.int64), WIDE - 1)
+    row = np.minimum((drawn.confidence * HIGH).astype(np.int64), HIGH - 1)
+    counts = np.bincount(row * WIDE + column, minlength=HIGH * WIDE).reshape(HIGH, WIDE)
+    depth = np.ceil(np.log1p(counts) / np.log1p(counts.max()) * (len(SHADES) - 1)).astype(np.int64)
+    click.echo(f"confidence ({how})")
+    for level in reversed(range(HIGH)):
+        edge = f"{(level + 1) / HIGH:3.1f}" if level % 3 == 0 else ""
+        click.echo(f"{edge:>4} |{''.join(SHADES[d] for d in depth[level]).rstrip()}")
+    click.echo(f"{'0.0':>4} +{'-' * WIDE}\n      0{f'variability {span:.2f}':>{WIDE - 1}}")
+    click.echo(
+        f"{'region':<10} {'items':>8} {'share':>6}  {'':24}  {'confidence':>10} {'variability':>11} {'correct':>8}"
+    )
+    for k, region in enumerate(REGIONS):
+        here = drawn.region == k
+        share = float(here.mean())
+        figures = f"{'-':>10} {'-':>11} {'-':>8}"
+        if here.any():
+            right = drawn.correctness[here].sum() / drawn.n_moments[here].sum()
+            figures = f"{drawn.confidence[here].mean():10.3f} {drawn.variability[here].mean():11.3f} {right:8.1%}"
+        click.echo(f"{region:<10} {int(here.sum()):>8,} {share:>6.1%}  {bar([(share, '█')])}  {figures}")
+    whole = float((drawn.variability**2).sum())
+    if drawn.between_runs.any() and whole > 0:
+        part = float((drawn.between_runs**2).sum()) / whole
+        click.echo(f"{part:.0%} of the variance lies between runs, the rest between epochs of a run")
+
+
+def _show_scores(scores: Scores) -> None:
+    width = max(len(name) for name in scores.metric)
+    click.echo(f"{'rank correlation with people':{width}}  {'rho':>6}  {'interval':^16}  {'items':>8}")
+    for score in scores.rows():
+        between = f"{_number(score.low):>6} to {_number(score.high):>6}"
+        click.echo(f"{score.metric:{width}}  {_number(score.value):>6}  {between:16}  {score.n_items:>8,}")
+    for kind in dict.fromkeys(scores.covers):
+        click.echo(f"interval: {kind}")
+
+
+def _show_shifts(shifts: EpochShifts) -> None:
+    """A few epochs, the first and the last among them."""
+    import numpy as np
+
+    rows = np.unique(np.linspace(0, len(shifts) - 1, min(len(shifts), MOST_EPOCHS)).round().astype(np.int64))
+    shown = "  ".join(f"{shifts.epoch[row]}: {shifts.jsd[row]:.4f}" for row in rows)
+    click.echo(f"mean JSD from the epoch before (nats)\n  {shown}")
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:.3f}"

@@ -1,0 +1,248 @@
+"""`sfumato plan` with options: decide, write the plan, and say what was decided and why."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sfumato.cli.options import check_not_negative
+from sfumato.cli.output import bar, printable, progress_bar, say_written
+from sfumato.cli.plan_options import bad, budget_of, costs_of, deepened_of, pairs, read_source
+
+if TYPE_CHECKING:
+    from sfumato.planning.answers_per_item import Enough
+    from sfumato.planning.plan_file import Plan
+
+WIDE = 100
+BAR = 24
+
+
+def run(
+    context: click.Context,
+    *,
+    pilot: Path | None,
+    study: Path | None,
+    store: str | None,
+    prior: str | None,
+    classes: tuple[str, ...] | None,
+    n_items: int | None,
+    goal: str,
+    budget: str | None,
+    target: float | None,
+    share: float | None,
+    probability: float,
+    kinds: tuple[str, ...] | None,
+    seconds: tuple[str, ...],
+    votes: tuple[str, ...],
+    rates: Path | None,
+    wage: float | None,
+    fee: float | None,
+    overhead: float | None,
+    currency: str | None,
+    most: int,
+    adaptive: bool,
+    items_file: Path | None,
+    seed: int,
+    output: Path | None,
+    page: Path | None,
+) -> None:
+    """Read, decide, show."""
+    import msgspec
+    import numpy as np
+
+    from sfumato.planning.deciding import decide, made_now
+    from sfumato.planning.exchange_rates import ExchangeRates
+    from sfumato.planning.goals import goal_named
+
+    wanted = goal_named(goal)
+    check_not_negative("seed", seed)
+    _check_places(output, page)
+    enough = _enough(target, share, probability)
+    checked = _checked(study)
+    source = read_source(pilot, prior, classes, checked, store)
+    costs, notes = costs_of(source, checked, seconds=seconds, wage=wage, fee=fee, overhead=overhead, currency=currency)
+    items = _items(n_items, checked, source.items)
+    if kinds is None and checked is not None:
+        kinds = (checked.study.question.kind,)
+    with progress_bar() as progress:
+        plan = decide(
+            source.of,
+            goal=wanted,
+            costs=costs,
+            classes=source.classes if checked is None else checked.study.class_names,
+            n_items=len(items) if items is not None else _number(n_items),
+            items=items,
+            budget=budget_of(budget, costs.currency),
+            enough=enough,
+            kinds=kinds,
+            votes=pairs("votes", votes),
+            measured=None if rates is None else ExchangeRates.read(rates).by_kind(),
+            adaptive=adaptive,
+            deepened=deepened_of(items_file),
+            most=most,
+            made=msgspec.structs.replace(made_now(_typed(context), seed), pilot=source.file),
+            progress=progress,
+            rng=np.random.default_rng(seed),
+        )
+    if output is not None:
+        plan.write(output)
+        say_written(output, "the plan")
+    if page is not None:
+        from sfumato.reporting.plan_page import write_plan_page
+
+        write_plan_page(plan, page, file=str(output or "plan.json"), study=str(study or "STUDY"))
+        say_written(page, "the plan as a page")
+    show(plan, notes)
+
+
+def show(plan: Plan, notes: list[str]) -> None:
+    """The decision, the curve it was read from, what came close, what would change it, and what it rests on.
+
+    What is known of forms that were not chosen stands in the file alone.
+    """
+    from sfumato.planning.worth import USUAL
+
+    click.echo(f"from {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
+    for note in notes:
+        _say(note, "  - ")
+    click.echo()
+    _say(decision(plan))
+    if plan.deeper_items and plan.question.deeper:
+        _say(f"{len(plan.deeper_items):,} items are asked about once with {plan.question.deeper.kind} first.")
+    _show_curve(plan)
+    if plan.alternatives:
+        click.echo("\nwhat came close:")
+        for each in plan.alternatives:
+            _say(f"{each.what}: {each.value:.4g} for {each.money:,.2f} {plan.cost.currency}; {each.why_not}", "  - ")
+    click.echo("\nwhat would change it:")
+    for sentence in plan.would_change:
+        _say(sentence, "  - ")
+    click.echo("\nwhat it rests on:")
+    others = {each for kind in USUAL for each in (f"seconds of a {kind}", f"votes of a {kind}")}
+    others -= {f"seconds of a {plan.question.kind}", f"votes of a {plan.question.kind}"}
+    for fact in plan.assumptions:
+        if fact.what in others:
+            continue
+        _say(f"{fact.what}: {fact.value} ({fact.source})", "  - ")
+
+
+def decision(plan: Plan) -> str:
+    """The decision in a sentence."""
+    answers, cost, expected = plan.answers, plan.cost, plan.expected
+    each = f"{answers.on_average:.3g}"
+    n_items, n_answers = counted(plan.n_items, "item"), counted(cost.answers, "answer")
+    how = f"{each} {plan.question.kind} answer{'s' * (answers.on_average != 1)} about each of {n_items}"
+    if answers.assignment == "adaptive":
+        rule = f"until one class is {answers.lead} ahead" if answers.lead else f"where {answers.index} says"  # type: ignore[union-attr]
+        how = (
+            f"{each} {plan.question.kind} answers an item on average about {n_items}, {rule}, "
+            f"{answers.fewest} to {answers.most} each"  # type: ignore[union-attr]
+        )
+    between = "" if expected.low is None else f" (95%: {expected.low:.3g} to {expected.high:.3g})"
+    return (
+        f"Ask for {how}: {_title(expected.measure)} of {expected.value:.3g}{between}, for {cost.money:,.2f} "
+        f"{cost.currency}: {n_answers}, {cost.hours:,.1f} paid hours, about {cost.people:,} "
+        f"{'people' if cost.people != 1 else 'person'}."
+    )
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 item`, `2 items`."""
+    return f"{n:,} {noun}{'s' * (n != 1)}"
+
+
+def _title(measure: str) -> str:
+    titles = {
+        "kl": "a mean KL divergence",
+        "l2": "a mean squared distance",
+        "wrong_class": "a share of wrong classes",
+    }
+    return titles.get(measure, f"a {measure.replace('_', ' ')}")
+
+
+def _show_curve(plan: Plan) -> None:
+    if not plan.curve:
+        return
+    has_interval = plan.curve[0].low is not None
+    click.echo(
+        f"\n{'answers':>7}  {'error':>8}" + (f"  {'95% interval':^20}" if has_interval else "") + f"  {'cost':>12}"
+    )
+    scale = max(point.value for point in plan.curve) or 1.0
+    for point in plan.curve:
+        between = f"  {point.low or 0:>8.4f} to {point.high or 0:<8.4f}" if has_interval else ""
+        is_chosen = abs(point.answers - plan.answers.on_average) < 0.005
+        line = f"{point.answers:>7.3g}  {point.value:>8.4f}{between}  {point.money:>12,.2f}"
+        click.echo(f"{line}  {bar([(point.value / scale, '█')], BAR)} {'<- the plan' if is_chosen else ''}".rstrip())
+
+
+def _say(text: str, indent: str = "") -> None:
+    click.echo(
+        "\n".join(
+            textwrap.wrap(printable(text, 10_000), WIDE, initial_indent=indent, subsequent_indent=" " * len(indent))
+        )
+    )
+
+
+def _enough(target: float | None, share: float | None, probability: float) -> Enough | None:
+    from sfumato.planning.answers_per_item import Enough
+
+    if target is None and share is not None:
+        raise bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
+    return None if target is None else Enough(target, share, probability)
+
+
+def _checked(study: Path | None) -> Any:
+    if study is None:
+        return None
+    from sfumato.cli.study_options import checked_study
+
+    return checked_study(study)
+
+
+def _items(n_items: int | None, checked: Any, of_pilot: tuple[str, ...]) -> list[str] | None:
+    """The ids of the items to be labelled, where they are known: the study's, or without any number the pilot's."""
+    if checked is not None:
+        ids = list(dict.fromkeys(stimulus.item for stimulus in checked.stimuli))
+        if n_items is not None and n_items > len(ids):
+            raise bad(f"found --items {n_items:,}", f"at most the study's {len(ids):,}", "leave it out")
+        return ids if n_items is None else ids[:n_items]
+    return list(of_pilot) if n_items is None and of_pilot else None
+
+
+def _number(n_items: int | None) -> int:
+    if n_items is None:
+        raise bad("found no number of items", "how many are to be labelled", "add --items")
+    return n_items
+
+
+def _check_places(output: Path | None, page: Path | None) -> None:
+    from sfumato.tables.files import JSON, check_place, kind_of
+
+    if output is not None:
+        kind_of(output, (JSON,))
+        check_place(output)
+    if page is not None:
+        if page.suffix.lower() not in (".html", ".htm"):
+            raise bad(f"found --page {page.name!r}", "a name that ends in .html", "choose another name")
+        check_place(page)
+
+
+def _typed(context: click.Context) -> str:
+    """The command as it was typed, in one order."""
+    words = ["sfumato", "plan"]
+    for parameter in context.command.params:
+        if context.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[parameter.name or ""]
+        option = parameter.opts[-1]
+        if isinstance(value, bool):
+            words.append(option if value else parameter.secondary_opts[-1])
+        elif parameter.multiple:
+            words += [word for each in value for word in (option, str(each))]
+        else:
+            words += [option, ",".join(value) if isinstance(value, tuple) else str(value)]
+    return shlex.join(words)

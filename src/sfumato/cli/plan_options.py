@@ -1,0 +1,244 @@
+"""What a plan is made from, as options say it: a pilot, a study, a prior; prices; budgets."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.tables.errors import BadSetting, SfumatoError
+
+if TYPE_CHECKING:
+    from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+    from sfumato.elicitation.study_check import Checked
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.deciding import Deepened
+    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.plan_parts import Budget, PilotFile
+    from sfumato.tables.annotations import Annotations
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """What a plan rests on: a pilot or a prior, the classes, the pilot's items, and its answers where there are any."""
+
+    of: Pilot | DirichletMixture
+    classes: tuple[str, ...]
+    items: tuple[str, ...] = ()
+    answers: Annotations | None = None
+    file: PilotFile | None = None
+
+
+def read_source(
+    pilot: Path | None, prior: str | None, classes: Sequence[str] | None, checked: Checked | None, store: str | None
+) -> Source:
+    """The pilot, the study's own answers, or the prior: one of them, and an error where there is none, or two."""
+    names = checked.study.class_names if checked is not None else ()
+    if pilot is not None and prior is not None:
+        raise bad("found both --pilot and --prior", "one of them", "give the pilot alone: it says much more")
+    if pilot is not None:
+        source = pilot_of(pilot, names or tuple(classes or ()))
+    elif prior is not None:
+        source = _assumed(prior, classes, names)
+    else:
+        answers = _answers_so_far(checked, store) if checked is not None else None
+        if answers is None:
+            found = "a study without answers, and neither --pilot nor --prior" if checked else "nothing to plan from"
+            raise bad(
+                f"found {found}",
+                "a pilot, or a prior to assume",
+                "add --pilot FILE, or --prior dirichlet:0.1 with --classes",
+            )
+        source = _of_table(answers)
+    if names and sorted(source.classes) != sorted(names):
+        from sfumato.tables.errors import listing
+
+        raise bad(
+            f"found a pilot over the classes {listing(source.classes)}",
+            f"those of the study: {listing(names)}",
+            "give answers to the same question",
+        )
+    return source
+
+
+def pilot_of(path: Path, classes: Sequence[str] = ()) -> Source:
+    """The pilot in a file; the kind of table is told by its columns. Answers may need to be told their `classes`."""
+    from sfumato.cli.options import refuse_empty
+    from sfumato.planning.plan_parts import PilotFile
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.files import read_rows
+    from sfumato.tables.soft_labels import SoftLabels
+
+    columns = read_rows(path).schema.names
+    kind: Any = Annotations if "payload" in columns else Beliefs if "annotator" in columns else SoftLabels
+    table = kind.read(path, classes) if kind is Annotations else kind.read(path)
+    refuse_empty(table, path)
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    source = _of_table(table)
+    return Source(source.of, source.classes, source.items, source.answers, PilotFile(file=path.name, sha256=digest))
+
+
+def costs_of(
+    source: Source,
+    checked: Checked | None,
+    *,
+    seconds: Sequence[str],
+    wage: float | None,
+    fee: float | None,
+    overhead: float | None,
+    currency: str | None,
+) -> tuple[CostModel, list[str]]:
+    """The prices, and what is to be said about them: measured times, then the study's pay, then what options say."""
+    from sfumato.planning.costs import CostModel, measured_times
+
+    given = {name: value for name, value in (("fee", fee), ("overhead", overhead)) if value is not None}
+    study = checked.study if checked is not None else None
+    if study is not None:
+        given["batch_size"] = study.people.batch_size
+    if currency or (study is not None and study.pay is not None):
+        given["currency"] = currency or study.pay.currency  # type: ignore[union-attr, assignment]
+    costs, notes = CostModel(**given), []  # type: ignore[arg-type]
+    if source.answers is not None:
+        try:
+            costs = costs.with_times(measured_times(source.answers))
+        except SfumatoError as error:
+            if error.code != "no-times":
+                raise
+            notes.append("the pilot has no times: those of published data are taken, see the assumptions")
+    for kind, value in pairs("seconds", seconds).items():
+        costs = costs.with_kind(kind, value)
+    if wage is None and study is not None and study.pay is not None:
+        hours = study.people.batch_size * costs.seconds(study.question.kind) / 3600
+        wage = study.pay.amount / hours if hours else None
+        notes.append(f"a batch pays {study.pay.amount:g} {study.pay.currency}: {wage or 0:.3g} an hour")
+    from dataclasses import replace
+
+    return (costs if wage is None else replace(costs, wage=wage)), notes
+
+
+def budget_of(text: str | None, currency: str) -> Budget | None:
+    """`500` or `500 USD` is money, `5000 answers` are answers."""
+    from sfumato.planning.plan_parts import Budget
+    from sfumato.tables.settings import above_0
+
+    if text is None:
+        return None
+    number, _, unit = text.strip().partition(" ")
+    try:
+        amount = float(number.replace(",", ""))
+    except ValueError:
+        amount = float("nan")
+    if amount != amount or unit.strip() not in ("", "answers", currency):
+        raise bad(f"found --budget {text!r}", f"500, '500 {currency}' or '5000 answers'", "choose another --budget")
+    return Budget(amount=above_0("budget", amount), unit=unit.strip() or currency)
+
+
+def deepened_of(path: Path | None) -> Deepened | None:
+    """The items that `sfumato plan items` advises another form for than a choice."""
+    if path is None:
+        return None
+    import polars as pl
+
+    from sfumato.planning.deciding import Deepened
+    from sfumato.tables.files import read_rows
+
+    columns = read_rows(path).schema.names
+    if "item" not in columns or "form" not in columns:
+        raise bad(f"found the columns {', '.join(columns)}", "item and form", "give what sfumato plan items -o wrote")
+    table = (
+        pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, schema_overrides={"item": pl.String})
+    )
+    richer = table.filter(pl.col("form") != "choice")
+    kinds = richer["form"].unique().sort().to_list()
+    if len(kinds) > 1:
+        raise bad(f"found the forms {', '.join(kinds)}", "one richer form", "rank the items with two forms")
+    return Deepened(kinds[0], tuple(richer["item"].to_list())) if kinds else None
+
+
+def pairs(option: str, given: Sequence[str]) -> dict[str, float]:
+    """`KIND=NUMBER`, any number of times."""
+    result = {}
+    for text in given:
+        kind, equals, number = text.partition("=")
+        try:
+            result[kind.strip()] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not kind.strip():
+            raise bad(f"found --{option} {text!r}", f"--{option} choice=2.3", f"write --{option} KIND=NUMBER")
+    return result
+
+
+def bad(found: str, expected: str, fix: str) -> BadSetting:
+    return BadSetting(found, expected=expected, fix=fix, code="bad-setting")
+
+
+def _of_table(table: Any) -> Source:
+    """The pilot in a table, with the items in the order of its counts."""
+    from sfumato.labeling.labelled import as_votes
+    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.prior import check_counts
+    from sfumato.tables.annotations import Annotations
+    from sfumato.tables.soft_labels import SoftLabels
+
+    answers = table.for_purposes("label") if isinstance(table, Annotations) else None
+    said = table if answers is None else as_votes(answers)
+    pilot = Pilot.of(said)
+    check_counts(pilot.counts)
+    if isinstance(said, SoftLabels):
+        assert said.n_annotators is not None, "a pilot has counts"
+        items = [item for item, n in zip(said.items.to_pylist(), said.n_annotators, strict=True) if n > 0]
+    else:
+        items = said.item.names.to_pylist()
+    assert len(items) == pilot.n_items
+    return Source(pilot, tuple(said.classes), tuple(items), answers)
+
+
+def _answers_so_far(checked: Checked, store: str | None) -> Annotations | None:
+    """The answers in the study's store; None where there is none yet."""
+    from sfumato.cli.serve import missing_extra
+    from sfumato.tables.annotations import Annotations
+
+    try:
+        from sfumato.store.exporting import export
+        from sfumato.store.location import StorePlace, store_beside
+    except ImportError as error:
+        raise missing_extra(error) from error
+    if store is None and not store_beside(checked.study).is_file():
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "answers.parquet"
+        written = export(StorePlace.of(store or store_beside(checked.study)), checked.study.name, output)
+        return Annotations.read(output) if written.n_answers else None
+
+
+def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> Source:
+    """A prior as it is typed: `uniform`, or `dirichlet:0.5,...`."""
+    from sfumato.planning.pilot import dirichlet
+
+    name, _, given = prior.partition(":")
+    try:
+        alpha = [1.0] if name == "uniform" and not given else [float(each) for each in given.split(",")]
+    except ValueError:
+        alpha = []
+    if name not in ("uniform", "dirichlet") or not alpha:
+        raise bad(f"found --prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
+    names = of_study or _class_names(classes, len(alpha))
+    return Source(dirichlet(alpha, len(names)), names)
+
+
+def _class_names(classes: Sequence[str] | None, n_alpha: int) -> tuple[str, ...]:
+    if not classes:
+        if n_alpha > 1:
+            return tuple(str(k) for k in range(n_alpha))
+        raise bad("found a prior and no classes", "their names, or how many there are", "add --classes")
+    if len(classes) == 1 and classes[0].isdigit():
+        if int(classes[0]) > 10_000:
+            raise bad(f"found --classes {classes[0]}", "at most 10,000", "choose fewer classes")
+        return tuple(str(k) for k in range(int(classes[0])))
+    return tuple(classes)

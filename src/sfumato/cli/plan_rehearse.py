@@ -1,0 +1,124 @@
+"""`sfumato plan rehearse`: a plan tried on simulated people before anybody is paid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative
+from sfumato.cli.plan_options import bad, pilot_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sfumato.planning.crowds import Crowd
+    from sfumato.planning.plan_file import Plan
+
+
+@click.command("rehearse")
+@click.argument("plan", type=PATH)
+@click.option("--study", type=PATH, help="The study: simulated people fill in its form.")
+@click.option(
+    "--truth", type=PATH, help="With --study: SoftLabels of its items.  [default: a plausible truth, made up]"
+)
+@click.option("--pilot", type=PATH, help="Or without a study: items like the pilot's, and people who answer like its.")
+@click.option("--annotators", type=int, help="How many people come.  [default: as many as the plan wants]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the people and of what they answer.")
+def command(
+    plan: Path, study: Path | None, truth: Path | None, pilot: Path | None, annotators: int | None, seed: int
+) -> None:
+    """Let simulated people answer PLAN, assigned as it says, and hold what comes out against what it promised.
+
+    In memory: nothing is stored, and no server is needed. With --pilot everybody is as the plan assumes; with --study
+    people differ in skill, care and leanings, and their forms are labelled as real ones are.
+    """
+    import numpy as np
+
+    from sfumato.planning.plan_file import Plan as PlanFile
+    from sfumato.planning.rehearsing import rehearse
+
+    check_not_negative("seed", seed)
+    if annotators is not None:
+        check_not_negative("annotators", annotators)
+    if (study is None) == (pilot is None):
+        raise bad("found both --study and --pilot" if study else "found neither --study nor --pilot", "one", "give one")
+    if truth is not None and study is None:
+        raise bad("found --truth without --study", "a study, whose items it speaks of", "add --study")
+    wanted = PlanFile.read(plan)
+    rng = np.random.default_rng(seed)
+    # A rule that stops late may take more people than expected: half as many again stand by.
+    n_people = annotators if annotators is not None else wanted.cost.people + wanted.cost.people // 2 + 1
+    crowd = _like_pilot(wanted, pilot, n_people, rng) if pilot else _of_study(wanted, study, truth, n_people, rng)
+    batch_size = max(-(-wanted.cost.answers // wanted.cost.people), 1)
+    done = rehearse(wanted, crowd, n_items=wanted.n_items, batch_size=batch_size, rng=rng)
+    between = "" if wanted.expected.low is None else f" ({wanted.expected.low:.3g} to {wanted.expected.high:.3g})"
+    found = f"{done.value:.4g} ({done.value - 1.96 * done.spread:.3g} to {done.value + 1.96 * done.spread:.3g})"
+    rows = [
+        ("", "planned", "rehearsed"),
+        (f"error ({wanted.expected.measure})", f"{wanted.expected.value:.4g}{between}", found),
+        ("answers", f"{wanted.cost.answers:,}", f"{done.answers:,}"),
+        (f"cost ({wanted.cost.currency})", f"{wanted.cost.money:,.2f}", f"{done.money:,.2f}"),
+        ("paid hours", f"{wanted.cost.hours:,.1f}", f"{done.hours:,.1f}"),
+        ("people", f"{wanted.cost.people:,}", f"{done.people:,}"),
+    ]
+    for name, planned, rehearsed in rows:
+        click.echo(f"{name:<24}  {planned:>28}  {rehearsed:>28}")
+    click.echo(f"items that met their target: {done.finished:.1%}; judged by {done.n_judged:,} items")
+    if study is not None:
+        click.echo(
+            f"the simulated people took {done.seconds:.1f} s an answer; cost and hours are by the plan's seconds"
+        )
+    click.echo(f"verdict: {done.verdict(wanted)}")
+
+
+def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> Crowd:
+    from sfumato.planning.criterion import population
+    from sfumato.planning.crowds import DrawnCrowd
+
+    source = pilot_of(pilot)
+    _check_classes(plan, source.classes)
+    columns = [source.classes.index(name) for name in plan.classes]
+    probs = population(source.of, plan.n_items, rng).probs[:, columns]
+    return DrawnCrowd(probs[rng.permutation(len(probs))[: plan.n_items]], n_people, plan.question.seconds)
+
+
+def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator) -> Crowd:
+    from sfumato.cli.study_options import checked_study
+    from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
+    from sfumato.planning.crowds import JUDGES, SimulatedCrowd
+    from sfumato.tables.soft_labels import SoftLabels
+
+    assert study is not None
+    checked = checked_study(study)
+    asked = checked.study
+    _check_classes(plan, asked.class_names)
+    there = [item for item in checked.items if plan.items == "all" or item.id in set(plan.items)]
+    if len(there) < plan.n_items:
+        raise bad(
+            f"found {len(there):,} items of the plan in the study",
+            f"all {plan.n_items:,} that the plan is for",
+            "give the study that the plan was made for",
+        )
+    items = there[: plan.n_items]
+    known = (
+        Truth.built_in(asked.class_names, items)
+        if truth is None
+        else Truth.from_labels(SoftLabels.read(truth), asked.class_names, items)
+    )
+    people = drawn_annotators(n_people + JUDGES, len(asked.classes), rng)
+    return SimulatedCrowd(
+        asked, tuple(item.id for item in items), known, tuple(people[:n_people]), tuple(people[n_people:])
+    )
+
+
+def _check_classes(plan: Plan, classes: tuple[str, ...]) -> None:
+    from sfumato.tables.errors import listing
+
+    if sorted(plan.classes) != sorted(classes):
+        raise bad(
+            f"found a plan over the classes {listing(plan.classes)}",
+            f"those it is rehearsed with: {listing(classes)}",
+            "give the study or the pilot that the plan was made for",
+        )

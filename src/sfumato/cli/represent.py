@@ -1,0 +1,107 @@
+"""`sfumato represent`: does the geometry of features agree with how alike people find items?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_option
+from sfumato.cli.output import say_written
+
+if TYPE_CHECKING:
+    from sfumato.evaluation.features import Features
+    from sfumato.tables.scores import Scores
+
+
+@click.command("represent")
+@click.option("--features", "features_path", type=PATH, help="An npz with features (items x dims) and items.")
+@click.option("--run", "run_path", type=PATH, help="A run of sfumato learn whose features to take, with --inputs.")
+@click.option("--inputs", "inputs_path", type=PATH, help="What the run sees: an npz with images.")
+@click.option("--save-features", type=PATH, help="Where the features of --run go: .npz.")
+@click.option("--judgments", type=PATH, required=True, help="Annotations of the kinds similarity and triplet.")
+@output_option("Where the Scores go: .csv or .parquet.")
+@click.option("--by", type=click.Choice(["cosine", "euclidean", "dot"]), default="cosine", show_default=True,
+              help="How alike features are.")  # fmt: skip
+@click.option("--over", type=click.Choice(["items", "annotators"]), default="items", show_default=True,
+              help="Which chance intervals are about.")  # fmt: skip
+@click.option("--level", default=0.95, show_default=True, help="How sure the intervals are.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the split halves.")
+def command(
+    features_path: Path | None, run_path: Path | None, inputs_path: Path | None, save_features: Path | None,
+    judgments: Path, output: Path, by: str, over: str, level: float, seed: int,
+) -> None:  # fmt: skip
+    """Compare features with people's JUDGMENTS of how alike items are.
+
+    Pairs: the rank correlation of features' similarity with the mean rating, beside how far people agree. Triplets: how
+    often features have x closer to the other one.
+    """
+    import numpy as np
+
+    from sfumato.evaluation.representation import Alike, Over, represent
+    from sfumato.tables.annotations import Annotations
+
+    check_not_negative("seed", seed)
+    check_outputs(judgments, output=output)
+    features = _features(features_path, run_path, inputs_path, save_features)
+    scores = represent(
+        features, Annotations.read(judgments), by=Alike(by), over=Over(over), level=level,
+        rng=np.random.default_rng(seed),
+    )  # fmt: skip
+    scores.write(output)
+    say_written(output, f"Scores, {len(scores)} figures by {by} similarity of {features.values.shape[1]:,} features")
+    _show(scores)
+
+
+def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Path | None) -> Features:
+    """The features of a file, or those taken out of a run."""
+    from sfumato.evaluation.features import Features
+    from sfumato.tables.errors import BadSetting
+
+    if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):
+        raise BadSetting(
+            "found neither, or both, or half of them",
+            expected="--features, or --run with --inputs",
+            fix="see sfumato represent --help",
+            code="usage",
+        )
+    if path is not None:
+        return Features.read(path)
+    assert run is not None
+    assert inputs is not None
+    from importlib.util import find_spec
+
+    from sfumato.tables.inputs import Inputs
+
+    if find_spec("torch") is None:
+        from sfumato.tables.errors import MissingExtra
+
+        raise MissingExtra(
+            "found no torch", expected="torch, to take features out of a run", fix='pip install "sfumato[learn]"',
+            code="missing-extra",
+        )  # fmt: skip
+    from sfumato.training.features import features_of
+    from sfumato.training.runs import Run
+
+    taken = features_of(Run.read(run).predictor(), Inputs.read(inputs))
+    if save is not None:
+        taken.write(save)
+        say_written(save, f"features, {len(taken.items):,} items x {taken.features.shape[1]:,}")
+    return Features(taken.items, taken.features.astype("float64"))
+
+
+def _show(scores: Scores) -> None:
+    width = max(len(name) for name in scores.metric)
+    click.echo(f"{'metric':{width}}  {'value':>7}  {'interval':^16}  {'items':>7}  {'people':>7}")
+    for score in scores.rows():
+        between = f"{_number(score.low):>6} to {_number(score.high):>6}"
+        line = f"{_number(score.value):>7}  {between:16}  {score.n_items:>7,}  {_number(score.floor):>7}"
+        click.echo(f"{score.metric:{width}}  {line}")
+    click.echo("people: what the best features could score, as far as people agree among themselves")
+    for kind in dict.fromkeys(score.covers for score in scores.rows() if not score.covers.startswith("none: a")):
+        click.echo(f"interval: {kind}")
+
+
+def _number(value: float) -> str:
+    return "-" if value != value else f"{value:.3f}"

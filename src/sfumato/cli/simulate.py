@@ -1,0 +1,202 @@
+"""`sfumato simulate`: simulated annotators sent through a study, over HTTP as people come."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative
+from sfumato.cli.output import bar, say_written
+from sfumato.tables.errors import BadSetting, Where
+
+if TYPE_CHECKING:
+    from sfumato.elicitation.simulated_annotator import Truth
+    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+    from sfumato.server.simulated_visits import Summary
+    from sfumato.study.stimulus import Item
+    from sfumato.study.study import Study
+
+SHOWN_EVERY_SECONDS = 0.1
+ITEMS_LOOKED_AT = 2_000
+"""How many items say which classes are alike: enough, and quick however many there are."""
+ENDINGS = {
+    "finished": "finished",
+    "empty": "found nothing left to answer",
+    "paused": "found the study paused",
+    "excluded": "did not pass the comprehension questions",
+    "withdrawn": "had withdrawn",
+    "dropped out": "left midway",
+    "stuck": "gave up on a trial whose answer was refused",
+    "trials": "were given no trials",
+}
+
+
+@click.command("simulate")
+@click.argument("study", type=PATH)
+@click.option("--annotators", default=200, show_default=True, help="How many people come.")
+@click.option(
+    "--url", help="The server to answer, e.g. http://127.0.0.1:8000. Without it one is started for the while."
+)
+@click.option(
+    "--store", help="Where the server keeps answers: a file, or postgresql://... (default: beside the study)."
+)
+@click.option("--plan", type=PATH, help="Ask as this plan has it: a rehearsal before anybody is paid.")
+@click.option("--truth", type=PATH, help="SoftLabels of the items. Without it a plausible truth is made up.")
+@click.option("--links", type=PATH, help="A text file with one link a line: who comes. (Default: new people.)")
+@click.option("--dropouts", default=0.0, show_default=True, help="The share of people who leave midway.")
+@click.option("--pace", default=0.0, show_default=True, help="1: people take the time people take. 0: none.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the people and of what they answer.")
+def command(
+    study: Path,
+    annotators: int,
+    url: str | None,
+    store: str | None,
+    plan: Path | None,
+    truth: Path | None,
+    links: Path | None,
+    dropouts: float,
+    pace: float,
+    seed: int,
+) -> None:
+    """Send simulated annotators through STUDY (study.toml, or its folder), each of their own skill, leanings,
+    confidence, speed and attention.
+
+    They join, read, practise and answer as people do, over HTTP. The answers are stored as people's are: simulate into
+    a store of its own, not into one with real answers.
+    """
+    import numpy as np
+
+    from sfumato.cli.study_options import asked_as_planned, checked_study
+    from sfumato.elicitation.simulated_annotator import drawn_annotators
+    from sfumato.server.browser_client import Visitor
+    from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
+    from sfumato.store.location import StorePlace
+
+    check_not_negative("annotators", annotators)
+    check_not_negative("seed", seed)
+    check_visit(pace=pace, dropouts=dropouts)
+    if url is not None:
+        Visitor(url).close()
+    asked, items = asked_as_planned(checked_study(study), plan)
+    place = store or _store_beside(asked)
+    tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
+    known = _truth(truth, asked, items)
+    rng = np.random.default_rng(seed)
+    people = drawn_annotators(annotators, len(asked.classes), rng, fitted=_fitted(asked, known, items))
+    with _server(url, asked, place, items) as base_url, stimuli_in(place) as stimulus_of, _shown() as show:
+        summary = simulate(
+            base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts, progress=show
+        )
+    for line in _told(summary):
+        click.echo(line)
+    say_written(StorePlace.of(place), "the answers are here")
+
+
+def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
+    from sfumato.elicitation.simulated_annotator import Truth
+
+    if path is None:
+        return Truth.built_in(study.class_names, items)
+    from sfumato.tables.soft_labels import SoftLabels
+
+    return Truth.from_labels(SoftLabels.read(path), study.class_names, items)
+
+
+def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:
+    """How CIFAR-10S annotators would answer, where the study asks what they were asked."""
+    from sfumato.elicitation.kinds.top_two.kind import TopTwo
+
+    # Such people know no other form.
+    if any(question.kind != TopTwo.name for question in study.questions):
+        return None
+    from sfumato.labeling import ClassSimilarity
+    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+
+    alike = truth.alikeness(item.id for item in items[:ITEMS_LOOKED_AT])
+    return SimulatedTopTwo(similarity=ClassSimilarity(study.class_names, alike))
+
+
+def _tokens(path: Path) -> list[str]:
+    """The tokens of links, one a line, with or without the address before them."""
+    try:
+        lines = path.read_text("utf-8").split()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(
+            f"found links that cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8 text'})",
+            expected="a text file with one link a line",
+            fix="give the file the links were written to",
+            code="bad-links",
+            where=Where(str(path)),
+        ) from error
+    return [line.rstrip("/").rpartition("/s/")[2] for line in lines]
+
+
+def _new_tokens(study: Study, number: int, store: str) -> list[str]:
+    """Links made for the purpose, where the study is entered by links only."""
+    from sfumato.study.study import Entry
+
+    if study.people.entry is not Entry.LINKS:
+        return []
+    from sfumato.server.server import new_links
+
+    return new_links(study, number, store)
+
+
+def _store_beside(study: Study) -> str:
+    from sfumato.store.location import store_beside
+
+    return str(store_beside(study))
+
+
+@contextmanager
+def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
+    """The address given, or that of a server started for the while."""
+    if url is not None:
+        yield url
+        return
+    from sfumato.server.server import running
+
+    with running(study, store, items) as base_url:
+        yield base_url
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[int, int, int], None]]:
+    """A function to be told of every answer: a bar on a terminal, nothing in a log."""
+    is_terminal = sys.stderr.isatty()
+    shown_at = 0.0
+
+    def show(n_done: int, n_annotators: int, n_answers: int) -> None:
+        nonlocal shown_at
+        now = time.monotonic()
+        if is_terminal and (now - shown_at >= SHOWN_EVERY_SECONDS or n_done == n_annotators):
+            shown_at = now
+            line = f"{n_done:,} of {n_annotators:,} annotators done, {n_answers:,} answers"
+            click.echo(f"\r{bar([(n_done / max(n_annotators, 1), '█')])} {line}", nl=False, err=True)
+
+    try:
+        yield show
+    finally:
+        if shown_at:
+            click.echo("", err=True)
+
+
+def _told(summary: Summary) -> Iterator[str]:
+    """The summary in a few lines."""
+    ended = ", ".join(f"{n:,} {ENDINGS.get(how, how)}" for how, n in summary.ended.most_common())
+    yield f"{summary.n_annotators:,} annotators in {summary.seconds:,.1f} s: {ended or 'nobody came'}"
+    practice = f" ({summary.n_practice:,} of them practice)" if summary.n_practice else ""
+    yield f"{summary.n_acknowledged:,} answers stored{practice}, {summary.answers_per_second:,.0f} a second"
+    if summary.n_acknowledged:
+        half, most = summary.latency_ms(50), summary.latency_ms(99)
+        yield f"half of them acknowledged within {half:,.1f} ms, 99% within {most:,.1f} ms"
+    for code, n in summary.refused.most_common():
+        yield f"{n:,} answers refused: {code}"
+    if summary.n_retries:
+        yield f"{summary.n_retries:,} requests sent again"

@@ -1,0 +1,48 @@
+"""`sfumato soften`: simulated soft answers from hard labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_option
+from sfumato.cli.output import say_written
+
+
+@click.command("soften")
+@click.argument("labels", type=PATH)
+@click.option(
+    "--similarity", type=PATH, required=True, help="Class similarity: a matrix or embeddings, with a column 'class'."
+)
+@click.option(
+    "--doubtful-in", type=PATH, help="SoftLabels of people: items with at least --threshold nats are doubtful."
+)
+@click.option("--threshold", default=0.25, show_default=True, help="Entropy from which an item is doubtful.")
+@click.option("--annotators", default=1, show_default=True, help="Simulated people for each item.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the draws.")
+@output_option("Where the Beliefs go: .parquet or .csv.")
+def command(
+    labels: Path, similarity: Path, doubtful_in: Path | None, threshold: float, annotators: int, seed: int, output: Path
+) -> None:
+    """Draw the answers that CIFAR-10S annotators might give about LABELS (SoftLabels; the largest entry counts).
+
+    Without --doubtful-in, an item is doubtful where LABELS itself has at least --threshold nats.
+    """
+    import numpy as np
+
+    from sfumato.labeling import ClassSimilarity
+    from sfumato.labeling.simulated_top_two import SimulatedTopTwo
+    from sfumato.tables.doubt import entropy
+    from sfumato.tables.soft_labels import SoftLabels
+
+    check_not_negative("seed", seed)
+    check_outputs(labels, output=output)
+    hard = SoftLabels.read(labels)
+    people = SoftLabels.read(doubtful_in) if doubtful_in else hard
+    doubtful = entropy(people.probs[people.rows_of(hard.items)]) >= threshold
+    simulated = SimulatedTopTwo(similarity=ClassSimilarity.read(similarity), n_annotators=annotators)
+    beliefs = simulated.soften(hard, doubtful, np.random.default_rng(seed))
+    beliefs.write(output)
+    note = f"{int(doubtful.sum()):,} of {len(hard):,} items drawn as doubtful, seed {seed}"
+    say_written(output, f"{len(beliefs):,} simulated beliefs about {len(hard):,} items", [note])

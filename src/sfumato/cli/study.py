@@ -1,0 +1,140 @@
+"""`sfumato study`: begin a study of one's own, and check it before people see it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH, NameList, check_not_negative
+from sfumato.cli.output import printable, say_written
+from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.cli.study_comparing import compare
+from sfumato.cli.study_depth import depth
+from sfumato.cli.study_entering import entry, forget
+from sfumato.cli.study_options import asked_as_planned, checked_study
+from sfumato.cli.study_paying import pay, reconcile
+from sfumato.study.study import Assignment, Framing
+
+if TYPE_CHECKING:
+    from sfumato.elicitation.study_check import Checked
+
+
+@click.group("study")
+def command() -> None:
+    """Begin a study of your own, and check it before people see it."""
+
+
+@command.command("new")
+@click.argument("folder", type=PATH)
+@click.option("--kind", "kind_name", default="tokens", show_default=True, help="The kind of question.")
+@click.option("--classes", type=NameList(), help="What people choose from: cat,dog.")
+@click.option("--demo", is_flag=True, help="With pictures, so that it can be served at once: circles and squares.")
+def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: bool) -> None:
+    """Write a study.toml into FOLDER, with every key explained, and a folder images for your pictures.
+
+    A study.toml that is there already is never touched.
+    """
+    from sfumato.elicitation.beginning import begin_study
+
+    file = begin_study(folder, kind_name, classes, demo=demo)
+    say_written(file, "a study file")
+    place = shlex.quote(str(folder))
+    if demo:
+        click.echo(f"Open it with: sfumato serve {place}")
+    else:
+        click.echo(f"Put your pictures into {printable(str(folder / 'images'))}, then: sfumato study check {place}")
+
+
+@command.command("check")
+@click.argument("study", type=PATH)
+def check(study: Path) -> None:
+    """Look at the whole of STUDY (its folder or file): every mistake with its line, or what it will take.
+
+    Every picture is opened. Ends with exit code 2 where there is a mistake.
+    """
+    checked = checked_study(study, pictures=True)
+    asked_as_planned(checked, None)
+    _show(checked)
+    click.echo(f"Open it with: sfumato serve {shlex.quote(str(study))}")
+
+
+def _show(checked: Checked) -> None:
+    study, people = checked.study, checked.study.people
+    view = "their own view" if study.question.framing == Framing.OWN else "what others would say"
+    what = "text" if checked.items[0].text is not None else "picture"
+    click.secho(f"{printable(' '.join(study.title.split()))}: no mistakes", bold=True)
+    rows = [
+        ("items", f"{len(checked.items):,} {what}{'s' * (len(checked.items) != 1)}"),
+        ("classes", ", ".join(printable(name, 30) for name in study.class_names[:12]) or "none"),
+        (
+            "question",
+            f"{study.question.kind}, {view}" + (f"; deeper: {study.deeper.question.kind}" if study.deeper else ""),
+        ),
+        ("answers", f"{len(checked.stimuli):,} questions x {people.answers_per_item} people = {checked.n_answers:,}"),
+        ("people", f"{checked.n_people:,}, if each answers all of their {checked.n_per_person:,}"),
+        ("each sees", ", ".join(_seen(checked))),
+    ]
+    if people.assignment is Assignment.ADAPTIVE:
+        rows[3] = ("answers", f"{rows[3][1]} at most; adaptive, by {study.adaptive.index}")
+    if len(study.classes) > 12:
+        rows[1] = ("classes", f"{rows[1][1]}, ... ({len(study.classes)} in all)")
+    if study.pay is not None and checked.cost is not None:
+        rows.append(("cost", f"about {checked.cost:,.2f} {study.pay.currency} ({study.pay.amount:,.2f} a batch)"))
+    for name, value in rows:
+        click.echo(f"  {name:10} {value}")
+    for warning in checked.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _seen(checked: Checked) -> list[str]:
+    """What one person goes through, in order."""
+    study = checked.study
+    parts = [
+        "consent" if study.consent else "",
+        "instructions" if study.instructions else "",
+        _many(len(study.comprehension), "comprehension question"),
+        _many(len(study.practice), "practice item"),
+        _many(checked.n_per_person, "question") + _made_of(checked),
+    ]
+    return [part for part in parts if part]
+
+
+def _made_of(checked: Checked) -> str:
+    """How many of somebody's questions are not new items, where any are."""
+    study = checked.study
+    n_repeats = checked.n_per_person - checked.n_fresh - len(study.checks)
+    parts = [_many(checked.n_fresh, "item"), _many(n_repeats, "repeat"), _many(len(study.checks), "check")]
+    return f" ({', '.join(part for part in parts if part)})" if n_repeats or study.checks else ""
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}" if n else ""
+
+
+@command.command("links")
+@click.argument("study", type=PATH)
+@click.option("-n", "--number", default=10, show_default=True, help="How many people.")
+@click.option("--address", default="http://127.0.0.1:8000", show_default=True, help="Where people reach the server.")
+@click.option("--store", help=STORE_HELP)
+def links(study: Path, number: int, address: str, store: str | None) -> None:
+    """Print links to STUDY, one a person, one a line; make them at any time, also while it is being served.
+
+    A link is a key: who has it answers as that person, on any device, and goes on where they were. It ends 30 days
+    after it was made or last used, or after link_days of the study file's [limits].
+    """
+    check_not_negative("number", number)
+    try:
+        from sfumato.server.server import new_links
+    except ImportError as error:
+        raise missing_extra(error) from error
+    from sfumato.study import read_study
+
+    for token in new_links(read_study(study), number, store):
+        click.echo(f"{address.rstrip('/')}/s/{token}")
+
+
+for each in (compare, depth, entry, reconcile, pay, forget):
+    command.add_command(each)

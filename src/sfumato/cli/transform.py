@@ -1,0 +1,47 @@
+"""`sfumato transform`: labels that exist, changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sfumato.cli.options import PATH, check_outputs, given, output_option
+from sfumato.cli.output import say_written
+
+TRANSFORM_LINES = """\b
+  smooth       some mass for every class; --rate
+  class-means  every item the mean label of its class; --original FILE
+  sparsify     only the k most probable classes; --k
+  temper       flatter (above 1) or sharper (below 1); --temperature
+  infill       labels for the items that have none; --filling FILE"""
+
+
+@click.command(
+    "transform",
+    help=f"Change the distributions in TABLE (SoftLabels or Beliefs).\n\nTransforms:\n\n{TRANSFORM_LINES}",
+)
+@click.argument("table", type=PATH)
+@click.option("--by", "name", required=True, metavar="NAME", help="The transform.")
+@output_option("Where the table goes: .parquet or .csv.")
+@click.option("--rate", type=float, help="Share spread over all classes (smooth).")
+@click.option("--k", type=int, help="How many classes are kept (sparsify).")
+@click.option("--temperature", type=float, help="Above 1 flatter, below 1 sharper (temper).")
+@click.option("--original", type=PATH, help="SoftLabels with the class of every item (class-means).")
+@click.option("--filling", type=PATH, help="SoftLabels for the missing items (infill).")
+def command(table: Path, name: str, output: Path, original: Path | None, filling: Path | None, **settings: Any) -> None:
+    from sfumato.labeling.transform import transform_named
+    from sfumato.tables.beliefs import Beliefs
+    from sfumato.tables.files import read_rows
+    from sfumato.tables.soft_labels import SoftLabels
+
+    check_outputs(table, output=output)
+    settings = given(settings) | {
+        role: SoftLabels.read(path) for role, path in (("original", original), ("filling", filling)) if path
+    }
+    transform = transform_named(name, settings)
+    kind = Beliefs if "annotator" in read_rows(table).schema.names else SoftLabels
+    result = transform.apply(kind.read(table))
+    result.write(output)
+    say_written(output, f"{type(result).__name__}, {len(result):,} rows")

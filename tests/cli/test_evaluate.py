@@ -1,0 +1,263 @@
+"""`sfumato evaluate` as a user types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import trained
+from click.testing import CliRunner
+
+from sfumato import SoftLabels
+from sfumato.cli.evaluate import STRATA_LINES, command
+from sfumato.evaluation import STRATA
+from sfumato.tables.errors import SfumatoError, SfumatoWarning
+from sfumato.tables.scores import Scores
+
+SFUMATO = Path(sys.executable).parent / "sfumato"
+ONE = ("--predicted", "p.parquet", "--people", "people.parquet")
+RUNS = ("--runs", "runs", "--people", "people.parquet", "--metrics", "brier,cross_entropy")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    trained.people().write(tmp_path / "people.parquet")
+    trained.original().write(tmp_path / "original.csv")
+    trained.trained("soft", 0).predictions.write(tmp_path / "p.parquet")
+    for run in trained.grid(("hard", "majority", "soft")):
+        trained.write_run(tmp_path / "runs", run)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def evaluate(*arguments: object, output: str = "scores.csv") -> str:
+    result = CliRunner().invoke(command, [*map(str, arguments), "-o", output], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= 100
+    return result.stdout
+
+
+def refused(*arguments: object, output: str = "scores.csv") -> SfumatoError:
+    with pytest.raises(SfumatoError) as caught:
+        CliRunner().invoke(command, [*map(str, arguments), "-o", output], catch_exceptions=False, standalone_mode=False)
+    assert output != "scores.csv" or not Path("scores.csv").exists()
+    return caught.value
+
+
+def test_one_table(folder: Path) -> None:
+    shown = evaluate(*ONE, "--metrics", "brier,cross-entropy", "--level", 0.9)
+    lines = shown.splitlines()
+    assert lines[0].split() == ["all", "items", "value", "90%", "interval", "floor", "items"]
+    assert lines[1].split()[0] == "brier"
+    assert lines[1].split()[-1] == "40"
+    assert "90% bootstrap of t over items, 1,000 resamples" in shown
+    scores = Scores.read("scores.csv")
+    assert scores.metric == ("brier", "cross_entropy")
+    by_hand = (trained.trained("soft", 0).predictions.probs - trained.people().probs) ** 2
+    assert scores.value_of("brier") == pytest.approx(by_hand.sum(1).mean())
+    assert pl.read_csv("scores.csv").columns[:6] == ["metric", "condition", "value", "low", "high", "n_items"]
+
+
+def test_every_metric_there_is(folder: Path) -> None:
+    evaluate(*ONE, "--original", "original.csv", "--resamples", 100, output="scores.parquet")
+    assert {"brier", "accuracy_original", "ece"} <= set(Scores.read("scores.parquet").metric)
+
+
+def test_strata(folder: Path) -> None:
+    Path("parts.csv").write_text("item,stratum\n" + "".join(f"i{i},part {i // 20}\n" for i in range(40)))
+    parts = "agree,entropy:quantiles=2,class:by=original,parts.csv"
+    with pytest.warns(SfumatoWarning, match="too few"):
+        shown = evaluate(*ONE, "--metrics", "brier", "--original", "original.csv", "--strata", parts)
+    assert "people disagree" in shown
+    scores = Scores.read("scores.csv")
+    assert scores.condition == (
+        "all", "people agree", "people disagree", "entropy 1 of 2", "entropy 2 of 2", "class cat", "class dog",
+        "class emu", "part 0", "part 1",
+    )  # fmt: skip
+    assert scores.n_items[:3].tolist() == [40, 10, 30]
+
+
+def test_a_grid(folder: Path) -> None:
+    tables = ("--table", "t.md", "--differences", "d.csv", "--mode-shift", "shift.tex", "--cross-label", "cross.csv")
+    shown = evaluate(*RUNS, "--original", "original.csv", *tables, "--against", "soft=p.parquet")
+    lines = shown.splitlines()
+    assert lines[0] == "brier, ffn: lower is better; 40 items"
+    assert lines[1].split() == ["target", "value", "±seeds", "±items", "floor", "difference", "±seeds", "±both", "p"]
+    assert [line.split()[0] for line in lines[2:5]] == ["hard", "majority", "soft"]
+    assert lines[4].split()[-2:] == ["<.001", "better"]
+    assert "±seeds: another training (95% t interval over 6 seeds)" in shown
+    assert "holm over 2 comparisons" in shown
+    scores = pl.read_csv("scores.csv")
+    assert scores.columns[:9] == [
+        "target", "network", "n_seeds", "metric", "condition", "value", "low", "high", "n_items"
+    ]  # fmt: skip
+    assert Scores.read("scores.csv").metric == ("brier", "cross_entropy") * 3
+    assert pl.read_csv("d.csv")["verdict"].to_list()[-1] == "better"
+    assert Path("t.md").read_text().startswith("| target |")
+    assert r"\toprule" in Path("shift.tex").read_text()
+    assert "class-level" in Path("cross.csv").read_text().splitlines()[0]
+    assert ",soft," in Path("cross.csv").read_text().splitlines()[0] + ","
+
+
+def test_a_curve_over_conditions(folder: Path) -> None:
+    for condition, worse in (("jpeg/10", 0.6), ("clean", 0.0), ("jpeg/2", 0.3)):
+        for run in trained.grid(("hard", "soft"), range(3)):
+            trained.write_run(folder / "shifted", trained.shifted(run, condition, worse))
+    arguments = ("--runs", "shifted", "--people", "people.parquet", "--metrics", "brier,cross_entropy")
+    shown = evaluate(*arguments, "--differences", "d.csv", "--table", "t.md", "--cross-label", "c.md")
+    lines = shown.splitlines()
+    assert lines[0] == "brier, ffn: lower is better; 40 items"
+    assert [line.split()[0] for line in lines[1:5]] == ["condition", "clean", "jpeg/2", "jpeg/10"]
+    assert lines[1].split()[1:] == ["hard", "soft"]
+    scores = pl.read_csv("scores.csv").filter(pl.col("metric") == "brier")
+    assert scores["condition"].to_list() == ["clean", "clean", "jpeg/2", "jpeg/2", "jpeg/10", "jpeg/10"]
+    values = [float(word.rstrip("*")) for line in lines[2:5] for word in line.split()[1:]]
+    assert values == pytest.approx(scores["value"].to_list(), abs=6e-5)
+    assert lines[2].endswith("*")
+    assert "*: differs from hard under that condition; paired t over seeds, holm over 3 comparisons" in shown
+    assert pl.read_csv("d.csv")["condition"].to_list() == ["clean"] * 2 + ["jpeg/2"] * 2 + ["jpeg/10"] * 2
+    assert "| jpeg/2 |" in Path("t.md").read_text()
+    assert "| condition | trained on |" in Path("c.md").read_text()
+    with pytest.warns(SfumatoWarning, match="people agree: found 10"):
+        shown = evaluate(*arguments, "--strata", "agree")
+    assert "brier, ffn, people disagree: lower is better; 30 items" in shown
+    assert "jpeg/2: people disagree" in Path("scores.csv").read_text()
+    # One condition by itself is a grid like any other.
+    shown = evaluate("--runs", "shifted/jpeg-2", *arguments[2:])
+    assert shown.startswith("brier, ffn, jpeg/2: lower is better; 40 items\ntarget ")
+
+
+def test_another_baseline_and_none(folder: Path) -> None:
+    shown = evaluate(*RUNS, "--baseline", "soft", "--correction", "benjamini-hochberg", "--family", "table")
+    assert "difference: from soft" in shown
+    assert "benjamini-hochberg over 4 comparisons" in shown
+    assert shown.splitlines()[2].split()[0] == "soft"
+    for run in Path("runs").glob("majority.*"):
+        (run / "run.json").unlink()
+    with pytest.warns(SfumatoWarning):
+        assert "needs runs of hard, majority, soft" in str(
+            refused(*RUNS, "--original", "original.csv", "--mode-shift", "m.md", output="other.csv")
+        )
+    assert not Path("other.csv").exists()
+    for run in Path("runs").glob("hard.*"):
+        (run / "run.json").unlink()
+    with pytest.warns(SfumatoWarning, match="left out 12 trainings that are not finished"):
+        assert "difference" not in evaluate(*RUNS)
+
+
+def test_five_seeds_and_one(folder: Path) -> None:
+    for run in Path("runs").glob("*.seed-5.*"):
+        for file in run.iterdir():
+            file.unlink()
+        run.rmdir()
+    shown = evaluate(*RUNS)
+    assert "Wilcoxon's test would say nothing here: 5 seeds cannot reach 0.05 (least 0.0625); 6 could" in shown
+    Path("one").mkdir()
+    for target in ("hard", "soft"):
+        trained.trained(target, 0).predictions.write(f"one/{target}.parquet")
+    shown = evaluate("--runs", "one", "--people", "people.parquet", "--metrics", "brier")
+    assert "±seeds: none; one seed says nothing of another training" in shown
+    assert "brier: lower is better; 40 items" in shown
+
+
+def test_seeds_that_do_not_pair(folder: Path) -> None:
+    (Path("runs") / "hard.ffn.seed-0.fold-0" / "predictions.parquet").unlink()
+    with pytest.warns(SfumatoWarning) as said:
+        evaluate(*RUNS)
+    texts = " ".join(str(each.message) for each in said)
+    assert "hard.ffn.seed-0 (no predictions)" in texts
+    assert "seeds 0 have no counterpart" in texts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--people", "people.parquet"), "neither --predicted nor --runs"),
+        ((*ONE, "--runs", "runs"), "--predicted beside --runs"),
+        ((*ONE, "--baseline", "hard"), "--baseline beside --predicted"),
+        ((*ONE, "--metrics", "breir"), "did you mean 'brier'"),
+        ((*ONE, "--metrics", "brier:bins=3"), "unknown-setting"),
+        ((*ONE, "--metrics", "brier,brier"), "found brier twice"),
+        ((*ONE, "--strata", "agrees"), "did you mean 'agree'"),
+        ((*ONE, "--strata", "entropy:quantiles=1"), "2 or more"),
+        ((*ONE, "--strata", "class:by=original"), "no original labels"),
+        ((*ONE, "--strata", "nowhere.csv"), "no-such-file"),
+        ((*ONE, "--level", "1.5"), "level = 1.5"),
+        ((*ONE, "--resamples", "5"), "at least 100"),
+        ((*ONE, "--seed", "-1"), "0 or more"),
+        ((*RUNS, "--baseline", "sofd"), "did you mean 'soft'"),
+        ((*RUNS, "--correction", "bonferroni"), "holm, benjamini-hochberg, none"),
+        ((*RUNS, "--family", "all"), "metric, table"),
+        ((*RUNS, "--table", "t.docx"), ".md, .tex, .csv"),
+        ((*RUNS, "--table", "scores.csv"), "the same file"),
+        ((*RUNS, "--mode-shift", "m.md"), "--mode-shift without --original"),
+        ((*RUNS, "--against", "x=p.parquet"), "--against without --cross-label"),
+        ((*RUNS, "--cross-label", "c.md", "--against", "people=p.parquet"), "NAME=FILE"),
+        (("--runs", "nowhere", "--people", "people.parquet"), "no folder there"),
+        (("--runs", ".", "--people", "p.csv"), "no-such-file"),
+    ],
+)
+def test_what_is_refused(arguments: tuple[str, ...], says: str) -> None:
+    assert says in str(refused(*arguments))
+
+
+def test_other_items_classes_and_numbers(folder: Path) -> None:
+    table = trained.people()
+    SoftLabels.from_numpy(["x"], [[1, 0, 0]], trained.CLASSES).write("p.parquet")
+    assert "people judged none" in str(refused(*ONE))
+    SoftLabels.from_numpy(["i0"], [[1, 0, 0]], ["a", "b", "c"]).write("p.parquet")
+    assert "other-classes" in str(refused(*ONE))
+    SoftLabels.from_numpy(["i0", "x"], [[1, 0, 0]] * 2, trained.CLASSES).write("p.parquet")
+    assert "--common" in str(refused(*ONE))
+    with pytest.warns(SfumatoWarning, match="found 1 items"):
+        evaluate(*ONE, "--common", "--metrics", "brier")
+    assert Scores.read("scores.csv").n_items.tolist() == [1]
+    Path("scores.csv").unlink()
+    for bad in ("0.5,0.6,0", "nan,1,0"):
+        Path("p.csv").write_text(f"item,p:cat,p:dog,p:emu\ni0,{bad}\n")
+        assert "p.csv:2" in str(refused("--predicted", "p.csv", "--people", "people.parquet"))
+    turned = SoftLabels.from_numpy(trained.ITEMS[::-1], table.probs[::-1, ::-1], trained.CLASSES[::-1])
+    turned.write("p.parquet")
+    evaluate(*ONE, "--metrics", "brier")
+    assert Scores.read("scores.csv").value_of("brier") == pytest.approx(0, abs=1e-15)
+
+
+def test_nothing_is_overwritten(folder: Path) -> None:
+    before = Path("p.parquet").read_bytes()
+    for output in ("p.parquet", "people.parquet", "runs/soft.ffn.seed-0.fold-0/predictions.parquet"):
+        arguments = ONE if output == "p.parquet" else RUNS
+        assert "bad-setting" in str(refused(*arguments, output=output))
+    assert Path("p.parquet").read_bytes() == before
+    Path("flat").mkdir()
+    trained.trained("soft", 0).predictions.write("flat/soft.parquet")
+    found = refused("--runs", "flat", "--people", "people.parquet", output="flat/scores.csv")
+    assert "among the predictions" in str(found)
+
+
+def test_half_finished_runs_and_damage(folder: Path) -> None:
+    place = Path("runs/soft.ffn.seed-0.fold-0")
+    (place / "predictions.parquet").write_bytes(b"PAR1 and no more")
+    assert "damaged" in str(refused(*RUNS))
+    (place / "run.json").write_text(json.dumps({"target": "soft"}))
+    assert "bad-run" in str(refused(*RUNS))
+
+
+def test_the_help_lists_every_stratum() -> None:
+    listed = [line.split()[0] for line in STRATA_LINES.splitlines() if line.startswith("  ")]
+    assert listed == [*(member.name for member in STRATA), "FILE"]
+
+
+def test_in_a_process_of_its_own(folder: Path) -> None:
+    arguments = [SFUMATO, "evaluate", *ONE, "--strata", "agree", "--metrics", "brier", "-o", "s.csv"]
+    done = subprocess.run(arguments, capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stderr == "warning: people agree: found 10 items, which is too few for an interval to be trusted\n"
+    assert np.isfinite(Scores.read("s.csv").value).all()
+    done = subprocess.run([*arguments, "--level", "2", "--json"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert json.loads(done.stderr)["code"] == "bad-setting"

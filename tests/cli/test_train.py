@@ -1,0 +1,233 @@
+"""`sfumato learn` as a user types it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import learning
+import numpy as np
+import polars as pl
+import pytest
+from click.testing import CliRunner
+
+from sfumato.cli.train import TARGET_LINES, command
+from sfumato.tables.errors import SfumatoError
+from sfumato.training.crowds import CROWDS
+from sfumato.training.mixing import MIXINGS
+from sfumato.training.networks import NAMED, NETWORKS
+from sfumato.training.optimisers import OPTIMISERS, Sgd
+from sfumato.training.runs import Run
+from sfumato.training.schedules import SCHEDULES
+from sfumato.training.splits import SPLITS
+from sfumato.training.targets import TARGETS
+
+ROOT = Path(__file__).parent.parent.parent
+SFUMATO = Path(sys.executable).parent / "sfumato"
+DATA = ("--inputs", "x.npz", "--labels", "labels.parquet")
+SMALL = (*DATA, "--network", "simple-ffn", "--epochs", "2", "--batch-size", "16", "--processes", "1")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    learning.write_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def learn(*arguments: object) -> str:
+    """The command in this process: torch is loaded once."""
+    result = CliRunner().invoke(command, [*map(str, arguments), "-o", "runs"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def refused(*arguments: object) -> SfumatoError:
+    with pytest.raises(SfumatoError) as caught:
+        CliRunner().invoke(command, [*map(str, arguments), "-o", "runs"], catch_exceptions=False, standalone_mode=False)
+    return caught.value
+
+
+def test_targets_side_by_side(folder: Path) -> None:
+    shown = learn(*SMALL, "--targets", "hard,soft,smoothing:share=0.2", "--seeds", 2)
+    lines = shown.splitlines()
+    assert lines[0].split()[:4] == ["target", "network", "accuracy", "cross-entropy"]
+    assert [line.split()[0] for line in lines[1:4]] == ["hard", "soft", "smoothing:share=0.2"]
+    assert lines[-1] == "runs: 6 runs; runs.csv lists them"
+    table = pl.read_csv(folder / "runs" / "runs.csv")
+    assert table["ended"].to_list() == ["finished"] * 6
+    run = Run.read(folder / "runs" / "smoothing-share-0.2.simple-ffn.seed-1.fold-0")
+    assert run.settings["target"]["share"] == 0.2
+    assert len(run.predictions) == 18
+    again = learn(*SMALL, "--targets", "hard,soft,smoothing:share=0.2", "--seeds", 2)
+    assert again == shown
+
+
+def test_every_source_and_setting(folder: Path) -> None:
+    (folder / "o.csv").write_text("item,label\n" + "".join(f"{item},emu\n" for item in learning.ITEMS))
+    np.save("train.npy", np.arange(40))
+    np.save("test.npy", np.arange(50, 60))
+    shown = learn(
+        *SMALL, "--beliefs", "beliefs.parquet", "--original", "o.csv", "--teacher", "teacher.parquet",
+        "--teacher", "teacher.parquet", "--targets", "hard,deaggregated:annotators=3,distilled:temperature=2:share=0.5",
+        "--split", "given:train=train.npy:test=test.npy", "--optimiser", "sgd:momentum=0.5", "--rate", 0.1,
+        "--schedule", "steps:after=[1]:by=0.5", "--mixing", "mixup:alpha=0.4", "--augment", "--clip", 1,
+        "--validation", 0.2, "--patience", 5, "--dynamics", "end", "--predictions-each-epoch", "--precision", "float32",
+        "--device", "cpu",
+    )  # fmt: skip
+    assert "distilled:temperature=2:share=0.5" in shown
+    run = Run.read(folder / "runs" / "hard.simple-ffn.seed-0.fold-0")
+    recipe = run.settings["recipe"]
+    assert recipe["optimiser"] == {
+        "name": Sgd.name, "rate": 0.1, "momentum": 0.5, "weight_decay": 0.0, "nesterov": False
+    }  # fmt: skip
+    assert recipe["schedule"] == {"name": "steps", "after": [1], "by": 0.5}
+    assert recipe["mixing"]["alpha"] == 0.4
+    assert recipe["augmentation"]["pad"] == 4
+    assert (recipe["clip"], recipe["validation"], recipe["patience"], recipe["dynamics"]) == (1, 0.2, 5, "end")
+    assert run.predictions.items.to_pylist() == list(learning.ITEMS[50:])
+    # All of them were called emus.
+    assert run.predictions.probs.mean(0).argmax() == 2
+    assert (run.folder / "predictions-by-epoch.parquet").exists()
+
+
+def test_folds_and_a_grid_file(folder: Path) -> None:
+    (folder / "grid.toml").write_text(
+        '[data]\ninputs = "x.npz"\nlabels = "labels.parquet"\n[grid]\ntargets = ["soft"]\nnetworks = ["simple-ffn"]\n'
+        '[recipe]\nepochs = 2\nbatch_size = 16\n[split]\nname = "k-fold"\nk = 3\n'
+    )
+    shown = learn("--grid", "grid.toml", "--processes", 1)
+    assert "3 runs" in shown
+    # The options say the same, so there is nothing left to do.
+    assert learn(*SMALL, "--targets", "soft", "--folds", 3) == shown
+    assert "beside --grid" in str(refused("--grid", "grid.toml", "--targets", "soft"))
+    assert "beside --split" in str(refused(*SMALL, "--folds", 3, "--split", "none"))
+
+
+def test_crowds_are_targets(folder: Path) -> None:
+    shown = learn(*SMALL, "--beliefs", "beliefs.parquet", "--targets", "soft,crowd-layer:decay=0.1,annotator-confusion")
+    assert "crowd-layer:decay=0.1" in shown
+    assert Run.read(folder / "runs" / "crowd-layer-decay-0.1.simple-ffn.seed-0.fold-0").said["ended"] == "finished"
+
+
+def test_what_is_left_out_is_said(folder: Path) -> None:
+    (folder / "few.csv").write_text("item,p:cat,p:dog,p:emu\n" + "".join(f"i{i},1,0,0\n" for i in range(10)))
+    shown = learn(*SMALL, "--labels", "few.csv", "--targets", "soft", "--split", "none")
+    assert "left out 50 of 60 inputs: they have no label" in shown
+    assert "all items are learnt from and predicted" in shown
+
+
+def test_a_run_that_diverges_ends_with_1(folder: Path) -> None:
+    arguments = [*SMALL, "--targets", "soft", "--optimiser", "sgd", "--rate", "1e20", "-o", "runs"]
+    result = CliRunner().invoke(command, arguments, catch_exceptions=False)
+    assert result.exit_code == 1
+    assert "1 of 1 runs diverged: soft.simple-ffn.seed-0.fold-0" in result.output
+    assert Run.read(folder / "runs" / "soft.simple-ffn.seed-0.fold-0").said["ended"] == "diverged"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("--targets", "sofd"), "unknown-target", "did you mean 'soft'?"),
+        (("--targets", "smoothing:share=2"), "bad-setting", "share"),
+        (("--targets", "deaggregated"), "missing-source", "--beliefs"),
+        (("--network", "lenett"), "unknown-network", "did you mean 'lenet'?"),
+        (("--optimiser", "adamm"), "unknown-optimiser", "did you mean 'adam'?"),
+        (("--schedule", "plateau"), "bad-setting", "validation"),
+        (("--epochs", 0), "bad-setting", "1 or more"),
+        (("--seeds", 0), "bad-setting", "at least 1"),
+        (("--rate", "nan"), "bad-setting", "rate"),
+        (("--device", "attic"), "bad-setting", "attic"),
+        (("--precision", "float8"), "bad-setting", "float8"),
+        (("--processes", -1), "bad-setting", "--processes"),
+    ],
+)
+def test_settings_that_are_none(folder: Path, arguments: tuple[object, ...], code: str, says: str) -> None:
+    error = refused(*DATA, *arguments)
+    assert error.code == code
+    assert says in str(error)
+    assert not (folder / "runs").exists()
+
+
+def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sfumato.cli.options.find_spec", lambda name: None)
+    error = refused(*DATA)
+    assert error.code == "missing-extra"
+    assert 'pip install "sfumato[learn]"' in str(error)
+
+
+def test_help_names_every_target() -> None:
+    assert [each.name for each in (*TARGETS, *CROWDS) if f"  {each.name} " not in TARGET_LINES] == []
+
+
+def test_stopped_and_given_again(folder: Path) -> None:
+    arguments = [*DATA, "--network", "simple-ffn", "--targets", "soft", "--epochs", "60", "--batch-size", "4"]
+    process = subprocess.Popen([SFUMATO, "learn", *arguments, "-o", "cut"], stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while time.monotonic() < until and not list((folder / "cut" / "unfinished").glob("*/stack.json")):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            assert process.wait(0.02) == 0
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    # Asked to leave: 75; or before it listened, or after it was done.
+    assert process.returncode in (75, -signal.SIGTERM, 0)
+    for place in ("whole", "cut"):
+        CliRunner().invoke(command, [*arguments, "--processes", "1", "-o", place], catch_exceptions=False)
+    name = "soft.simple-ffn.seed-0.fold-0"
+    whole, cut = ((folder / place / name / "model.safetensors").read_bytes() for place in ("whole", "cut"))
+    assert whole == cut
+    assert sorted(path.name for path in (folder / "cut").iterdir()) == [".lock", "runs.csv", name]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [each.name for each in (*TARGETS, *CROWDS)],
+        [*NAMED],
+        [each.name for each in NETWORKS],
+        [each.name for each in MIXINGS],
+        [each.name for each in OPTIMISERS],
+        [each.name for each in SCHEDULES],
+        [each.name for each in SPLITS],
+    ],
+    ids=["targets", "networks", "families", "mixings", "optimisers", "schedules", "splits"],
+)
+def test_the_page_names_every_member(names: list[str]) -> None:
+    text = (ROOT / "docs" / "learn.md").read_text()
+    assert [name for name in names if f"`{name}`" not in text] == []
+
+
+def test_commands_in_the_page_run(folder: Path) -> None:
+    text = (ROOT / "docs" / "learn.md").read_text()
+    lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines() if line]
+    assert len(lines) >= 2
+    for line in lines:
+        program, name, *arguments = shlex.split(line, comments=True)
+        assert (program, name) == ("sfumato", "learn")
+        if "grid.toml" in arguments:
+            (folder / "grid.toml").write_text((ROOT / "examples" / "grid.toml").read_text())
+        result = CliRunner().invoke(command, [*arguments, "--processes", "1"], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+
+
+@pytest.mark.slow
+def test_ranks_of_torchrun_train_together_and_one_of_them_writes(folder: Path) -> None:
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sfumato"]
+    asked = ["learn", *SMALL, "--targets", "hard,soft", "-o", "together"]
+    done = subprocess.run([*torchrun, *asked], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("soft") == 1, done.stdout
+    learn(*SMALL, "--targets", "hard,soft")
+    for name in ("hard.simple-ffn.seed-0.fold-0", "soft.simple-ffn.seed-0.fold-0"):
+        together, alone = (Run.read(folder / where / name).predictions for where in ("together", "runs"))
+        assert together is not None
+        assert alone is not None
+        assert np.allclose(together.probs, alone.probs, atol=1e-5)
+    assert not (folder / "together" / "unfinished").exists()
