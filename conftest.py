@@ -59,7 +59,7 @@ from postgres_cluster import Cluster, cluster  # noqa: E402
 from study_at_work import AtWork, Serve, at_work, plain_study  # noqa: E402
 
 from sfumato import Annotations, SoftLabels  # noqa: E402
-from sfumato.importers import Cifar10H, Cifar10S  # noqa: E402
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter  # noqa: E402
 from sfumato.study.stimulus import Stimulus  # noqa: E402
 from sfumato.study.study import People, Study  # noqa: E402
 
@@ -106,7 +106,7 @@ def published() -> Path:
 
 @pytest.fixture(scope="session")
 def cifar_10h(published: Path) -> SoftLabels:
-    table = Cifar10H().read(published / "cifar10h").table
+    table = Cifar10HImporter().read(published / "cifar10h").table
     assert isinstance(table, SoftLabels)
     return table
 
@@ -114,14 +114,14 @@ def cifar_10h(published: Path) -> SoftLabels:
 @pytest.fixture(scope="session")
 def first_pass(published: Path) -> Annotations:
     """The 6,200 first-pass answers of CIFAR-10S."""
-    table = Cifar10S().read(published / "cifar10s").table
+    table = Cifar10SImporter().read(published / "cifar10s").table
     assert isinstance(table, Annotations)
     return table
 
 
 @pytest.fixture(scope="session")
 def with_repeats(published: Path) -> Annotations:
-    table = Cifar10S(repeats=True).read(published / "cifar10s").table
+    table = Cifar10SImporter(repeats=True).read(published / "cifar10s").table
     assert isinstance(table, Annotations)
     return table
 
@@ -129,6 +129,6 @@ def with_repeats(published: Path) -> Annotations:
 @pytest.fixture(scope="session")
 def as_released(published: Path) -> Annotations:
     """The 6,723 answers behind the released CIFAR-10S labels."""
-    table = Cifar10S(as_released=True).read(published / "cifar10s").table
+    table = Cifar10SImporter(as_released=True).read(published / "cifar10s").table
     assert isinstance(table, Annotations)
     return table

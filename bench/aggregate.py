@@ -200,12 +200,12 @@ def write_beliefs(path: Path, n: int) -> None:
 
 def run_at_scale(path: str, output: str) -> None:
     """In a process of its own, as the command does it: read, aggregate, write; print times and the peak."""
-    from sfumato.aggregation import Answers, Beside
+    from sfumato.aggregation import AggregationInputs, AnswerMatrix
 
     at: list[float] = []
     begun = time.perf_counter()
     warnings.simplefilter("ignore")
-    answers = Answers.of(Beliefs.read(path), Beside(progress=lambda *_: at.append(time.perf_counter())))
+    answers = AnswerMatrix.of(Beliefs.read(path), AggregationInputs(progress=lambda *_: at.append(time.perf_counter())))
     ready = time.perf_counter()
     result = DawidSkene(prior=0, iterations=6, tolerance=0).fit(answers)
     result.labels.write(output)

@@ -97,11 +97,11 @@ def ours_alone(name: str) -> float:
     """Seconds for one metric by itself, value and interval."""
     import pyarrow as pa
 
-    from sfumato.evaluation import Compared, metric_named
+    from sfumato.evaluation import MatchedLabels, metric_named
     from sfumato.evaluation.metric_scores import scores_of
 
     predicted, people = predictions()
-    compared = Compared(
+    compared = MatchedLabels(
         pa.array(map(str, range(N_ITEMS))), tuple(map(str, range(N_CLASSES))), predicted, people,
         n_annotators=np.full(N_ITEMS, N_VOTES),
     )  # fmt: skip

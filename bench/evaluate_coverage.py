@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.evaluation import METRICS, Compared
+from sfumato.evaluation import METRICS, MatchedLabels
 from sfumato.evaluation.metrics import RMSCalibration, Wasserstein
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 N_CLASSES = 6
 N_VOTES = 50
@@ -28,7 +28,7 @@ ASKED = [member() for member in METRICS if member is not Wasserstein] + [
 ]
 
 
-def drawn(n: int, sharpness: float, rng: np.random.Generator) -> Compared:
+def drawn(n: int, sharpness: float, rng: np.random.Generator) -> MatchedLabels:
     """`n` items: people vote by a distribution that the model knows but for some noise, and sharpens.
 
     The crowd's first choice is drawn from what the model holds probable, so that a sharpness of 1 is calibrated.
@@ -41,7 +41,7 @@ def drawn(n: int, sharpness: float, rng: np.random.Generator) -> Compared:
     predicted = _softmax(sharpness * logits)
     names = pa.array([str(i) for i in range(n)])
     votes = np.full(n, N_VOTES)
-    return Compared(names, tuple("abcdef"), predicted, people, kind, votes)
+    return MatchedLabels(names, tuple("abcdef"), predicted, people, kind, votes)
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
@@ -52,7 +52,7 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 def true_figures(sharpness: float) -> list[float]:
     """Each metric's figure with very many items; for RMS the debiased one, which its intervals are about."""
     everything = drawn(MANY, sharpness, np.random.default_rng(99))
-    resampling = Resampling.of(MANY, level=0.95, draws=100, rng=np.random.default_rng(0))
+    resampling = Bootstrap.of(MANY, level=0.95, draws=100, rng=np.random.default_rng(0))
     asked = [RMSCalibration(each.size, "debiased") if isinstance(each, RMSCalibration) else each for each in ASKED]
     return [each.estimate(everything, resampling).value for each in asked]
 
@@ -63,7 +63,7 @@ def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, dra
     for study in range(n_studies):
         rng = np.random.default_rng([n, study])
         compared = drawn(n, sharpness, rng)
-        resampling = Resampling.of(n, level=0.95, draws=draws, rng=rng)
+        resampling = Bootstrap.of(n, level=0.95, draws=draws, rng=rng)
         for i, (metric, figure) in enumerate(zip(ASKED, figures, strict=True)):
             between = metric.estimate(compared, resampling).interval
             held[i] += between.low <= figure <= between.high

@@ -15,19 +15,19 @@ from sfumato.evaluation.comparison import Difference, compare_runs, scores_over_
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, kinds_of_labels, measure_against
 from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.evaluation.mode_shift import mode_shift
-from sfumato.evaluation.run_scores import Measured, measure_runs
-from sfumato.evaluation.strata import Agreement, EntropyQuantiles
+from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.evaluation.strata import AgreementStrata, EntropyStrata
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import Attacking
+from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import Fgsm
-from sfumato.training.dealing import carry_out_work
-from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.dealing import run_jobs
+from sfumato.training.ready_runs import TrainedRuns
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""
-STRATA = {"cifar": Agreement(), "fashion": EntropyQuantiles(3)}
+STRATA = {"cifar": AgreementStrata(), "fashion": EntropyStrata(3)}
 """How items are told apart; on five of 3,000 Fashion-MNIST-H items alone do all people agree."""
 BY_STRATUM = (
     "accuracy", "second_best_accuracy", "kl_divergence", "brier", "total_variation", "entropy_spearman",
@@ -71,7 +71,9 @@ def _original(published: Published) -> SoftLabels:
     return SoftLabels.one_hot(inputs.items, inputs.labels, SoftLabels.read(published.labels).classes)
 
 
-def _by_target(measured: Measured, differences: Sequence[Difference], condition: str, only: Sequence[str] = ()) -> str:
+def _by_target(
+    measured: RunMeasurements, differences: Sequence[Difference], condition: str, only: Sequence[str] = ()
+) -> str:
     """A row a metric, a column a target: the mean over seeds, marked where it differs from hard."""
     verdicts = {(each.metric, each.target): each.verdict for each in differences if each.condition == condition}
     values = {
@@ -93,7 +95,7 @@ def _by_target(measured: Measured, differences: Sequence[Difference], condition:
     return markdown(["", *TARGETS], rows)
 
 
-def _controlled(measured: Measured) -> str:
+def _controlled(measured: RunMeasurements) -> str:
     """How `soft` differs from labels with the doubt of another item, of the class, and of no class in particular."""
     controls = ("shuffled", "class-level", "entropy-matched")
     found = {
@@ -118,7 +120,7 @@ def _controlled(measured: Measured) -> str:
 def _attacked(published: Published, people: SoftLabels, original: SoftLabels) -> str:
     inputs = Inputs.read(published.inputs)
     place = published.runs.parent / "attacked"
-    carry_out_work(Attacking(ReadyRuns.in_folder(published.runs).runs, place, Fgsm(), inputs), processes=2)
+    run_jobs(AttackExperiment(TrainedRuns.in_folder(published.runs).runs, place, Fgsm(), inputs), processes=2)
     folder = next(path for path in sorted(place.iterdir()) if path.name.startswith("fgsm"))
     metrics = [Accuracy(), CrossEntropy(), KLDivergence()]
     measured = measure_runs(read_runs(folder), people=people, original=original, metrics=metrics)

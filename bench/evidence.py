@@ -43,7 +43,7 @@ from sfumato.aggregation import (
     ZeroBasedSkill,
     calibrate,
 )
-from sfumato.importers import Cifar10H, Cifar10S
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter
 from sfumato.labeling import TopTwoClamp
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
@@ -122,7 +122,7 @@ POOLED = (
 
 
 def people() -> str:
-    answers, crowd = Cifar10S().read(DATA / "cifar10s").table, Cifar10H().read(DATA / "cifar10h").table
+    answers, crowd = Cifar10SImporter().read(DATA / "cifar10s").table, Cifar10HImporter().read(DATA / "cifar10h").table
     assert isinstance(crowd, SoftLabels)
     clean = TopTwoClamp().label(answers)
     spam = [spammed(clean, SPAM, seed) for seed in SPAM_SEEDS]

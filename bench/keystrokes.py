@@ -19,9 +19,9 @@ import numpy as np
 
 from pages import markdown, write
 from sfumato import Annotations
-from sfumato.importers import Cifar10S
+from sfumato.importers import Cifar10SImporter
 from sfumato.labeling import TopTwoClamp
-from sfumato.tables.payloads import Tokens, TopTwo, payload_kind
+from sfumato.tables.payloads import TokensPayload, TopTwoPayload, payload_kind
 from sfumato_papers.collins_2022.keystroke_model import (
     BOXES,
     SECONDS,
@@ -35,9 +35,9 @@ from sfumato_papers.collins_2022.keystroke_model import (
 Placing = Callable[[Sequence[Event]], float]
 
 
-def read() -> tuple[list[TopTwo], list[Tokens], Annotations]:
+def read() -> tuple[list[TopTwoPayload], list[TokensPayload], Annotations]:
     """The answers as published and as tokens, and their table."""
-    table = Cifar10S().read(Path(os.environ["SFUMATO_DATA"]) / "cifar10s").table
+    table = Cifar10SImporter().read(Path(os.environ["SFUMATO_DATA"]) / "cifar10s").table
     assert isinstance(table, Annotations)
     answers = [answers[k] for answers, inverse, _ in table.decoded(payload_kind("top_two/1")) for k in inverse.tolist()]
     beliefs = TopTwoClamp().label(table).soft

@@ -36,14 +36,14 @@ from pages import markdown, write
 from published_runs import DATA, TARGETS, published_runs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import network_named
-from sfumato.training.pictures import Scale
-from sfumato.training.random_streams import Draws
+from sfumato.training.pictures import PixelScale
+from sfumato.training.random_streams import RandomStreams
 from sfumato.training.recipe import Recipe
 from sfumato.training.runs import Run
 from sfumato.training.targets import target_named
-from sfumato.training.task import Task
-from sfumato.training.training import Training
-from sfumato.training.training_set import Lesson
+from sfumato.training.task import RunGroup
+from sfumato.training.training import TrainingLoop
+from sfumato.training.training_set import TrainingSet
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""
@@ -56,17 +56,17 @@ class Data:
     """Pictures with their original labels and people's, and which of them are learnt from."""
 
     images: np.ndarray
-    lesson: Lesson
+    lesson: TrainingSet
     learnt: np.ndarray
     tested: np.ndarray
 
     def task(
         self, network: str, recipe: Recipe, seed: int, targets: Sequence[str] = TARGETS, *, with_tested: bool = True
-    ) -> Task:
+    ) -> RunGroup:
         lesson = self.lesson.take(self.learnt)
-        scale = Scale.of(self.images[self.learnt])
+        scale = PixelScale.of(self.images[self.learnt])
         labels = [target_named(name, {}).labels(lesson, np.random.default_rng(seed)) for name in targets]
-        return Task(
+        return RunGroup(
             tuple(targets),
             network_named(network),
             tuple(labels),
@@ -84,14 +84,14 @@ def fashion_mnist_h(n_learnt: int) -> Data:
     with np.load(DATA / "fashion-mnist-h" / "counts.npz") as file:
         counts, original = file["counts"].astype(float), file["labels"].astype(np.int64)
     people = counts / counts.sum(1, keepdims=True)
-    lesson = Lesson(tuple(map(str, range(len(images)))), tuple(map(str, range(counts.shape[1]))), original, people)
+    lesson = TrainingSet(tuple(map(str, range(len(images)))), tuple(map(str, range(counts.shape[1]))), original, people)
     return Data(images, lesson, np.arange(n_learnt), np.arange(7000, 7914))
 
 
 # --- how much faster ---
 
 
-def stacked_task(network: str) -> Task:
+def stacked_task(network: str) -> RunGroup:
     targets = [name for name in TARGETS if name != "sampled"] + ["uniform"]
     recipe = Recipe(epochs=EPOCHS, dynamics="none")
     return fashion_mnist_h(N_PICTURES).task(network, recipe, 0, targets, with_tested=False)
@@ -106,7 +106,7 @@ def as_everybody_writes_it(network: nn.Module) -> nn.Module:
     return nn.Sequential(*layers).to(memory_format=torch.contiguous_format)
 
 
-def train_apart(task: Task, epochs: int) -> list[dict[str, torch.Tensor]]:
+def train_apart(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
     """Each network by itself, in the loop that everybody writes."""
     trained = []
     pictures = task.pictures.contiguous()
@@ -115,7 +115,7 @@ def train_apart(task: Task, epochs: int) -> list[dict[str, torch.Tensor]]:
         optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
         network.train()
         for epoch in range(epochs):
-            order = Draws(task.seed, epoch).order(len(pictures)).tolist()
+            order = RandomStreams(task.seed, epoch).order(len(pictures)).tolist()
             for x, y in DataLoader(TensorDataset(pictures, labels.probs), batch_size=64, sampler=order):
                 optimiser.zero_grad()
                 nn.functional.cross_entropy(network(x), y).backward()
@@ -124,15 +124,15 @@ def train_apart(task: Task, epochs: int) -> list[dict[str, torch.Tensor]]:
     return trained
 
 
-def train_stacked(task: Task, epochs: int) -> list[dict[str, torch.Tensor]]:
+def train_stacked(task: RunGroup, epochs: int) -> list[dict[str, torch.Tensor]]:
     """The same by all of them together."""
-    training = Training(task)
+    training = TrainingLoop(task)
     for _ in range(epochs):
         training.advance()
     return [member.best for member in training.members if member.best is not None]
 
 
-def timed(train: Callable[[Task, int], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
+def timed(train: Callable[[RunGroup, int], list[dict[str, torch.Tensor]]], network: str, turn: Connection) -> None:
     """In a process of its own: some epochs whenever told to, their CPU seconds; the weights after one in the end."""
     torch.set_num_threads(1)
     task = stacked_task(network)
@@ -211,7 +211,7 @@ def carried_out(job: tuple[str, Recipe, int]) -> Outcome:
     network, recipe, seed = job
     data = fashion_mnist_h(N_PICTURES)
     begun = time.process_time()
-    training = Training(data.task(network, recipe, seed))
+    training = TrainingLoop(data.task(network, recipe, seed))
     while not training.finished:
         training.advance()
     return Outcome(np.stack([m.predictions[-1] for m in training.members]), time.process_time() - begun)

@@ -26,11 +26,11 @@ from sfumato.training.checkpoints import Checkpoints
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.networks import LeNet
 from sfumato.training.recipe import Recipe
-from sfumato.training.saved import Saved
-from sfumato.training.targets import Soft
-from sfumato.training.task import Task
-from sfumato.training.training import Training
-from sfumato.training.training_set import Lesson
+from sfumato.training.saved import SavedState
+from sfumato.training.targets import SoftTarget
+from sfumato.training.task import RunGroup
+from sfumato.training.training import TrainingLoop
+from sfumato.training.training_set import TrainingSet
 
 N_MEMBERS, N_ITEMS, SIZE, N_CLASSES = 8, 2131, 28, 10
 ALLOWED = 0.03
@@ -51,22 +51,22 @@ class Overhead:
     """CPU seconds without."""
 
 
-def lenets(epochs: int) -> Task:
+def lenets(epochs: int) -> RunGroup:
     """Eight LeNets, and images of noise: what they show does not matter to the clock."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet(np.ones(N_CLASSES), N_ITEMS)
-    lesson = Lesson(tuple(map(str, range(N_ITEMS))), tuple("abcdefghij"), people=people)
+    lesson = TrainingSet(tuple(map(str, range(N_ITEMS))), tuple("abcdefghij"), people=people)
     pictures = torch.from_numpy(rng.normal(size=(N_ITEMS, 1, SIZE, SIZE)).astype(np.float32))
     names = tuple(f"soft-{g}" for g in range(N_MEMBERS))
-    labels = tuple(Soft().labels(lesson, rng) for _ in names)
-    return Task(names, LeNet(), labels, lesson, pictures, Recipe(epochs=epochs), seed=0, tested=pictures[:500])
+    labels = tuple(SoftTarget().labels(lesson, rng) for _ in names)
+    return RunGroup(names, LeNet(), labels, lesson, pictures, Recipe(epochs=epochs), seed=0, tested=pictures[:500])
 
 
 def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
     """What checkpoints cost a training of about so many CPU seconds, at one thread."""
     torch.set_num_threads(1)
     task = lenets(_epochs_in(seconds))
-    plain, without, spent = Training(task), Clock(), Clock()
+    plain, without, spent = TrainingLoop(task), Clock(), Clock()
 
     def plain_epoch(epoch: int, n_epochs: int) -> None:
         without.time(plain.advance)
@@ -77,10 +77,10 @@ def checkpoint_overhead(seconds: float = 30.0) -> Overhead:
         tempfile.TemporaryDirectory() as folder,
         mock.patch.object(resumable_run, "KEEPING", 2 * resumable_run.KEEPING),
         mock.patch.object(Checkpoints, "save", spent.timing(Checkpoints.save)),
-        mock.patch.object(Saved, "of", spent.timing(Saved.of)),
+        mock.patch.object(SavedState, "of", spent.timing(SavedState.of)),
     ):
         begun = time.process_time()
-        members = resumable_run.carry_out(
+        members = resumable_run.train_group(
             task,
             folder=Path(folder),
             fingerprint=fingerprint,
@@ -117,7 +117,7 @@ class Clock:
 
 
 def _epochs_in(seconds: float) -> int:
-    training, clock = Training(lenets(3)), Clock()
+    training, clock = TrainingLoop(lenets(3)), Clock()
     training.advance()
     clock.time(training.advance)
     return max(3, round(seconds / clock.seconds))

@@ -21,10 +21,10 @@ import numpy as np
 from plan_figures import Figure
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.estimators import ADD_CONSTANT, BAYES
-from sfumato.planning.indices import INDICES, KL, L2, Index, Uniform
+from sfumato.planning.indices import INDICES, AcquisitionIndex, KLIndex, L2Index, UniformIndex
 from sfumato.planning.modal_label import stop_at_lead
 from sfumato.planning.prior import fit_prior
-from sfumato.planning.recorded import Recorded, Split
+from sfumato.planning.recorded import RecordedAnswers, RecordedSplit
 from sfumato.planning.replay import joined, replay, replayed
 from sfumato.planning.replay_curves import Replay
 
@@ -65,7 +65,11 @@ def halves() -> Iterator[Figure]:
     counts = votes_of_cifar_10h()
     started = time.perf_counter()
     found = replay(
-        Recorded.of_counts(counts), [Uniform(), L2(), KL()], budget=25, splits=SPLITS, rng=np.random.default_rng(0)
+        RecordedAnswers.of_counts(counts),
+        [UniformIndex(), L2Index(), KLIndex()],
+        budget=25,
+        splits=SPLITS,
+        rng=np.random.default_rng(0),
     )
     reference = found.curve("uniform", ADD_CONSTANT)
     print(
@@ -76,7 +80,7 @@ def halves() -> Iterator[Figure]:
     for need in found.needed():
         if need.estimator == BAYES:
             print(f"{need.policy:14}{need.answers:>6.1f} ({need.low:.1f} to {need.high:.1f})  x{need.times_fewer:.2f}")
-            goal = GOAL_UNIFORM if need.policy == Uniform.name else GOAL_ADAPTIVE
+            goal = GOAL_UNIFORM if need.policy == UniformIndex.name else GOAL_ADAPTIVE
             yield Figure(f"bayes, {need.policy}: times fewer answers on real halves", goal, need.times_fewer, unit="x")
     print_sober(counts)
     print_lead(counts)
@@ -95,9 +99,9 @@ def print_sober(counts: np.ndarray) -> None:
     for name, truth in truths.items():
         print(name)
         votes = np.array([rng.multinomial(N_POOL, row) for row in truth])
-        split = Recorded.of_counts(votes).against(truth, rng)
-        uniform = _replay(split, [Uniform()], (5, 8, 12, 16, 20, 25, 30, 36, 43, N_ANSWERS), rng)
-        adaptive = _replay(split, [L2(), KL()], (5, 8, 12, 16, 20, 25, 30, 36, 43, 51), rng)
+        split = RecordedAnswers.of_counts(votes).against(truth, rng)
+        uniform = _replay(split, [UniformIndex()], (5, 8, 12, 16, 20, 25, 30, 36, 43, N_ANSWERS), rng)
+        adaptive = _replay(split, [L2Index(), KLIndex()], (5, 8, 12, 16, 20, 25, 30, 36, 43, 51), rng)
         both = Replay((*uniform.curves, *adaptive.curves), N_DRAWN)
         for by, estimator in product(("squared_error", "kl"), (ADD_CONSTANT, BAYES)):
             cells = [
@@ -110,13 +114,15 @@ def print_sober(counts: np.ndarray) -> None:
             print(f"  {by.replace('_', ' '):13} of {estimator:12}: {', '.join(cells)}", flush=True)
 
 
-def _replay(split: Split, policies: list[Index], budgets: tuple[int, ...], rng: np.random.Generator) -> Replay:
+def _replay(
+    split: RecordedSplit, policies: list[AcquisitionIndex], budgets: tuple[int, ...], rng: np.random.Generator
+) -> Replay:
     curves = [curve for each in policies for curve in joined(each.name, [replayed(split, each, budgets, rng=rng)])]
     return Replay(tuple(curves), len(split.truth))
 
 
 def print_lead(counts: np.ndarray) -> None:
-    stop = stop_at_lead(Recorded.of_counts(counts), 8, np.random.default_rng(0))
+    stop = stop_at_lead(RecordedAnswers.of_counts(counts), 8, np.random.default_rng(0))
     print(
         f"most frequent label alone, stopping at a lead of 8: {stop.answers_per_item:.1f} of "
         f"{stop.recorded_per_item:.1f} answers (x{stop.times_fewer:.1f}), the label of all for {stop.agrees:.2%}, "

@@ -17,7 +17,7 @@ import numpy as np
 
 from plan_figures import Figure
 from sfumato import SoftLabels
-from sfumato.importers import Cifar10H
+from sfumato.importers import Cifar10HImporter
 from sfumato.planning.asking import asked
 from sfumato.planning.measures import MEASURES
 from sfumato.planning.pilot import Pilot
@@ -32,7 +32,7 @@ MOST_OFF = 0.02
 
 
 def cifar_10h() -> SoftLabels:
-    table = Cifar10H().read(Path(os.environ["SFUMATO_DATA"]) / "cifar10h").table
+    table = Cifar10HImporter().read(Path(os.environ["SFUMATO_DATA"]) / "cifar10h").table
     assert isinstance(table, SoftLabels)
     return table
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
-from sfumato.importers import Cifar10H, Cifar10S
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter
 from sfumato.planning.exchange import exchange_rates
 from sfumato.planning.goals import Goal
 
@@ -22,7 +22,7 @@ NEAR = 0.1
 
 def figures() -> Iterator[Figure]:
     place = Path(os.environ["SFUMATO_DATA"])
-    rich, votes = Cifar10S().read(place / "cifar10s").table, Cifar10H().read(place / "cifar10h").table
+    rich, votes = Cifar10SImporter().read(place / "cifar10s").table, Cifar10HImporter().read(place / "cifar10h").table
     found: dict[tuple[str, str, int], list[tuple[float, float, float]]] = defaultdict(list)
     for seed in range(SEEDS):
         for rate in exchange_rates(rich, votes, kind="top_two", rng=np.random.default_rng(seed)).rates:

@@ -18,10 +18,10 @@ import numpy as np
 from plan_figures import Figure
 from sfumato.planning.informativeness.embedding import Embedder, recovery
 from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
-from sfumato.planning.informativeness.kinds import Soft
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.rank_orders import Orders
-from sfumato.planning.informativeness.simulation import Cells, Grid
+from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 
 GOAL = {30: 80, 90: 100, 180: 500}
@@ -33,7 +33,7 @@ TIMES = {30: 5, 90: 5, 180: 3}
 """How often each of both is run; the fastest counts."""
 EARLIER = {5: (0.85, 0.13), 25: (0.79, 0.14), 125: (0.70, 0.15)}
 """Mean rho of soft and of hard labels in an earlier simulation of the same grid, by dimensions."""
-FULL = Grid(n=tuple(range(3, 91)), k=tuple(range(3, 91)))
+FULL = SimulationGrid(n=tuple(range(3, 91)), k=tuple(range(3, 91)))
 CORES = 2
 SAMPLE = 60
 
@@ -66,7 +66,7 @@ def peer_python() -> Path:
     return python
 
 
-def peer_run(python: Path, orders: Orders, d: int, seed: int, true: np.ndarray) -> dict[str, float]:
+def peer_run(python: Path, orders: RankedLists, d: int, seed: int, true: np.ndarray) -> dict[str, float]:
     """Seconds, loss, iterations and rho of cblearn; its triplets are made before the clock starts."""
     with tempfile.TemporaryDirectory() as folder:
         given, found = Path(folder) / "given.npz", Path(folder) / "found.npy"
@@ -77,7 +77,7 @@ def peer_run(python: Path, orders: Orders, d: int, seed: int, true: np.ndarray) 
     return {**json.loads(done.stdout.splitlines()[-1]), "rho": recovery(found=places @ places.T, true=true)}
 
 
-def our_run(embedder: Embedder, orders: Orders, true: np.ndarray) -> dict[str, float]:
+def our_run(embedder: Embedder, orders: RankedLists, true: np.ndarray) -> dict[str, float]:
     """The same of ours, compiled before."""
     found = embedder.embed(orders, rng=np.random.default_rng(1))
     seconds = best_of(TIMES[orders.n_objects], lambda: embedder.embed(orders, rng=np.random.default_rng(1)))
@@ -102,8 +102,8 @@ def gnmds() -> Iterator[Figure]:
         n = 2 * n_objects // 3
         runs: dict[str, list[dict[str, float]]] = {}
         for seed in range(N_WORLDS[n_objects]):
-            world = World.drawn(n, n_objects - n, d, rng=np.random.default_rng([n_objects, d, seed, FRESH]))
-            orders, true = Soft().judge(world), world.cosines()
+            world = LatentWorld.drawn(n, n_objects - n, d, rng=np.random.default_rng([n_objects, d, seed, FRESH]))
+            orders, true = SoftLabelType().judge(world), world.cosines()
             runs.setdefault("cblearn", []).append(peer_run(python, orders, d, seed, true))
             for name, embedder in (
                 ("ours", Gnmds(d)),
@@ -131,8 +131,8 @@ def gnmds() -> Iterator[Figure]:
 
 def gradient() -> Iterator[Figure]:
     rng = np.random.default_rng(0)
-    world = World.drawn(10_000, 10, 10, rng=rng)
-    orders, places = Soft().judge(world), np.random.default_rng(1).standard_normal((10_010, 10))
+    world = LatentWorld.drawn(10_000, 10, 10, rng=rng)
+    orders, places = SoftLabelType().judge(world), np.random.default_rng(1).standard_normal((10_010, 10))
     loss_and_gradient(orders, places)
     seconds = best_of(5, lambda: loss_and_gradient(orders, places))
     what = f"loss and gradient, n = 10,000, k = 10, {orders.n_triplets:,} triplets"
@@ -143,7 +143,7 @@ def gradient() -> Iterator[Figure]:
 def uniform_grid() -> tuple[Cells, float]:
     """The cells of the uniform grid, and the processor seconds they took."""
     begun = time.process_time()
-    cells = Grid().run()
+    cells = SimulationGrid().run()
     return cells, time.process_time() - begun
 
 
@@ -184,7 +184,7 @@ def grid_full(*, sample_alone: bool, output: Path | None) -> Iterator[Figure]:
     begun = time.perf_counter()
     for i in some:
         n, k, d, _ = worlds[i]
-        Grid(n=(n,), k=(k,), d=(d,)).run()
+        SimulationGrid(n=(n,), k=(k,), d=(d,)).run()
     minutes = (time.perf_counter() - begun) / SAMPLE * len(worlds) / CORES / 60
     print(f"{len(worlds):,} worlds; about {minutes:.1f} min on {CORES} cores, from {SAMPLE} of them", flush=True)
     if sample_alone:

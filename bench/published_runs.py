@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.importers import Cifar10H, FashionMnistH
+from sfumato.importers import Cifar10HImporter, FashionMnistHImporter
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.experiment import Experiment
-from sfumato.training.experiment_file import GridFile
-from sfumato.training.workers import carry_out_all
+from sfumato.training.experiment_file import ExperimentFile
+from sfumato.training.workers import run_experiment
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
 TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "shuffled", "entropy-matched")
@@ -41,7 +41,7 @@ class Protocol:
     rest: dict[str, Any] = field(default_factory=dict)
 
     def people(self) -> SoftLabels:
-        reader = Cifar10H() if self.name == "cifar" else FashionMnistH()
+        reader = Cifar10HImporter() if self.name == "cifar" else FashionMnistHImporter()
         table = reader.read(DATA / self.folder).table
         assert isinstance(table, SoftLabels)
         return table
@@ -96,13 +96,13 @@ def published_runs(name: str, place: Path) -> Published:
     experiment = _experiment(protocol, place, inputs, labels)
     n_missing = protocol.seeds * len(TARGETS) - len(list(experiment.folder.rglob("run.json")))
     before = _cpu_seconds()
-    carry_out_all(experiment, processes=2)
+    run_experiment(experiment, processes=2)
     seconds = (_cpu_seconds() - before) / n_missing if n_missing else None
     return Published(protocol, place / "runs", inputs, labels, seconds)
 
 
 def _experiment(protocol: Protocol, place: Path, inputs: Path, labels: Path) -> Experiment:
-    file = GridFile.of(
+    file = ExperimentFile.of(
         {
             "data": {"inputs": inputs, "labels": labels},
             "grid": {"targets": list(TARGETS), "networks": [protocol.network], "seeds": protocol.seeds},

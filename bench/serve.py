@@ -45,7 +45,7 @@ from open_loop import People, Waits  # noqa: E402
 from postgres_cluster import cluster  # noqa: E402
 from study_server import StudyServer, write_texts_study  # noqa: E402
 
-from sfumato.server.browser_client import Visitor  # noqa: E402
+from sfumato.server.browser_client import BrowserClient  # noqa: E402
 
 N_CLIENTS, SECONDS = 32, 12
 N_PEOPLE, EVERY_SECONDS, CROWD_SECONDS = 500, 2.0, 30
@@ -74,9 +74,9 @@ def served(store: str | None = None) -> Iterator[StudyServer]:
             yield server
 
 
-async def arrived(url: str) -> tuple[Visitor, dict[str, object]]:
+async def arrived(url: str) -> tuple[BrowserClient, dict[str, object]]:
     """Somebody at their first trial."""
-    visitor = Visitor(url)
+    visitor = BrowserClient(url)
     await visitor.join()
     return visitor, await visitor.instructions()
 
@@ -87,7 +87,7 @@ async def closed_loop(url: str, n_clients: int, n_answers: int | None = None, se
     latencies: list[float] = []
     begun = time.perf_counter()
 
-    async def answer(visitor: Visitor, state: dict) -> None:
+    async def answer(visitor: BrowserClient, state: dict) -> None:
         while time.perf_counter() - begun < seconds and (n_answers is None or len(latencies) < n_answers):
             pressed = time.perf_counter()
             reply = await visitor.submit(state["trials"][0]["trial"], ANSWER, RECORD)
@@ -233,7 +233,7 @@ def memory() -> list[list[str]]:
 
 async def first_page(url: str) -> float:
     begun = time.perf_counter()
-    visitor = Visitor(url)
+    visitor = BrowserClient(url)
     await visitor.join()
     await visitor.config()
     visitor.close()

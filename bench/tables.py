@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 CLASSES = tuple(f"class-{k}" for k in range(10))
 LIMIT_MB = 2000
@@ -38,8 +38,8 @@ def names(prefix: str, n: int) -> pa.Array:
 
 def write_tables(folder: Path, n: int) -> dict[str, Path]:
     rng = np.random.default_rng(0)
-    item = Coded(rng.integers(0, n // 10, n).astype(np.int32), names("item-", n // 10)).compact()
-    annotator = Coded(rng.integers(0, 5000, n).astype(np.int32), names("a", 5000)).compact()
+    item = CodedText(rng.integers(0, n // 10, n).astype(np.int32), names("item-", n // 10)).compact()
+    annotator = CodedText(rng.integers(0, 5000, n).astype(np.int32), names("a", 5000)).compact()
     chosen = rng.integers(0, 10, n)
     soft = rng.dirichlet(np.ones(10), n)
     paths = {}

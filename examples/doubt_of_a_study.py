@@ -12,22 +12,22 @@ from sfumato import Annotations
 from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
-from sfumato.labeling import Tokens
+from sfumato.labeling import TokensLabeler
 from sfumato.server.server import running
 from sfumato.server.simulated_visits import simulate, stimuli_in
 from sfumato.store.exporting import export
-from sfumato.store.location import StorePlace, store_beside
+from sfumato.store.location import StoreLocation, default_location
 from sfumato.study import read_study
 
 with tempfile.TemporaryDirectory() as name:
     study = read_study(begin_study(Path(name) / "birds", "tokens", demo=True))
-    rng, store = np.random.default_rng(0), store_beside(study)
+    rng, store = np.random.default_rng(0), default_location(study)
     people = drawn_annotators(14, len(study.classes), rng)
     truth = Truth.built_in(study.class_names, read_items(study.items, study.class_names))
     with running(study, store) as address, stimuli_in(store) as stimulus_of:
         print(f"{simulate(address, study, people, truth, stimulus_of, rng).n_acknowledged} answers")
-    export(StorePlace.of(store), study.name, Path(name) / "annotations.parquet")
+    export(StoreLocation.of(store), study.name, Path(name) / "annotations.parquet")
     annotations = Annotations.read(Path(name) / "annotations.parquet")
 
-doubt = Tokens().label(annotations.for_purposes("label")).doubt().to_polars()
+doubt = TokensLabeler().label(annotations.for_purposes("label")).doubt().to_polars()
 print(doubt.sort("between", descending=True).head(3))

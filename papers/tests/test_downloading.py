@@ -15,7 +15,7 @@ import pytest
 from home import Fault, Home
 from made_up_sets import HOMES, made_up_sources, served
 
-from sfumato.importers import Cifar10H, Cifar10S, FashionMnistH, HMix
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter, HMixImporter
 from sfumato.tables.errors import BadFile, CannotWrite, NoReply, UnknownName
 from sfumato_papers.download import download, in_order
 from sfumato_papers.http_file import Fetcher
@@ -58,10 +58,10 @@ def test_all_sets_come_and_each_file_is_asked_for_once(home: Home, tmp_path: Pat
 
 def test_what_was_downloaded_can_be_imported(home: Home, tmp_path: Path) -> None:
     fetched(home, tmp_path, *ALL)
-    assert Cifar10H().read(tmp_path / "cifar10h").table.probs.tolist()[1][:3] == [0, 0.4, 0.6]
-    assert len(Cifar10S(as_released=True).read(tmp_path / "cifar10s").table) == 3
-    assert len(FashionMnistH().read(tmp_path / "fashion-mnist-h").table) == 2
-    assert len(HMix().read(tmp_path / "hmix").table) == 2
+    assert Cifar10HImporter().read(tmp_path / "cifar10h").table.probs.tolist()[1][:3] == [0, 0.4, 0.6]
+    assert len(Cifar10SImporter(as_released=True).read(tmp_path / "cifar10s").table) == 3
+    assert len(FashionMnistHImporter().read(tmp_path / "fashion-mnist-h").table) == 2
+    assert len(HMixImporter().read(tmp_path / "hmix").table) == 2
 
 
 def test_the_terms_are_said_before_anything_is_asked_for(home: Home, tmp_path: Path) -> None:

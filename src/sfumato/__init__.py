@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sfumato.planning.deciding import decide
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
-    from sfumato.reporting.report_inputs import Evidence
+    from sfumato.reporting.report_inputs import ReportInputs
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.doubt import Doubt
@@ -28,7 +28,7 @@ _HOME = {
     "Annotations": "sfumato.tables.annotations",
     "Beliefs": "sfumato.tables.beliefs",
     "Doubt": "sfumato.tables.doubt",
-    "Evidence": "sfumato.reporting.report_inputs",
+    "ReportInputs": "sfumato.reporting.report_inputs",
     "Plan": "sfumato.planning.plan_file",
     "Report": "sfumato.reporting.report",
     "Scores": "sfumato.tables.scores",
@@ -43,9 +43,9 @@ __all__ = [
     "Annotations",
     "Beliefs",
     "Doubt",
-    "Evidence",
     "Plan",
     "Report",
+    "ReportInputs",
     "Scores",
     "SfumatoError",
     "SfumatoWarning",

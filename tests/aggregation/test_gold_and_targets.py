@@ -10,13 +10,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregation import AGGREGATORS, Beside, DawidSkene, Glad, Mace, Majority, Mean, OneCoin, Target, calibrate
+from sfumato.aggregation import (
+    AGGREGATORS,
+    AggregationInputs,
+    DawidSkene,
+    Estimand,
+    Glad,
+    Mace,
+    Majority,
+    Mean,
+    OneCoin,
+    calibrate,
+)
 from sfumato.labeling.transform import Infill
 from sfumato.tables.errors import BadSetting, BadTable
 
 CLASSES = ("cat", "dog", "fox")
-OF_TRUTH = [each for each in AGGREGATORS if each.target is Target.TRUTH]
-OF_PEOPLE = [each for each in AGGREGATORS if each.target is Target.PEOPLE]
+OF_TRUTH = [each for each in AGGREGATORS if each.target is Estimand.TRUTH]
+OF_PEOPLE = [each for each in AGGREGATORS if each.target is Estimand.PEOPLE]
 by_name = {"ids": lambda each: each.name}
 
 
@@ -37,7 +48,7 @@ def gold_of(truth: np.ndarray, n: int) -> SoftLabels:
 @pytest.mark.parametrize("aggregator", OF_TRUTH, **by_name)
 def test_gold_items_keep_their_class(aggregator: Any) -> None:
     truth, beliefs = misled()
-    labels = aggregator().aggregate(beliefs, Beside(gold=gold_of(truth, 40))).labels
+    labels = aggregator().aggregate(beliefs, AggregationInputs(gold=gold_of(truth, 40))).labels
     assert np.array_equal(labels.probs[:40], np.eye(3)[truth[:40]])
 
 
@@ -45,7 +56,9 @@ def test_gold_items_keep_their_class(aggregator: Any) -> None:
 def test_gold_improves_the_rest(aggregator: Any) -> None:
     truth, beliefs = misled()
     without = aggregator().aggregate(beliefs).labels.probs[100:].argmax(axis=1)
-    with_gold = aggregator().aggregate(beliefs, Beside(gold=gold_of(truth, 100))).labels.probs[100:].argmax(axis=1)
+    with_gold = (
+        aggregator().aggregate(beliefs, AggregationInputs(gold=gold_of(truth, 100))).labels.probs[100:].argmax(axis=1)
+    )
     assert (without == truth[100:]).mean() < 0.1
     assert (with_gold == truth[100:]).mean() > 0.95
 
@@ -53,7 +66,7 @@ def test_gold_improves_the_rest(aggregator: Any) -> None:
 def test_gold_is_matched_by_name() -> None:
     truth, beliefs = misled()
     gold = SoftLabels.one_hot(["nobody-saw-it", "i7"], ["cat", CLASSES[truth[7]]], ("fox", "dog", "cat"))
-    labels = DawidSkene().aggregate(beliefs, Beside(gold=gold)).labels
+    labels = DawidSkene().aggregate(beliefs, AggregationInputs(gold=gold)).labels
     assert labels.probs[7].tolist() == np.eye(3)[truth[7]].tolist()
     assert labels.probs[6].max() < 1
 
@@ -62,7 +75,7 @@ def test_gold_is_matched_by_name() -> None:
 def test_gold_for_how_people_judge_is_refused(aggregator: Any) -> None:
     truth, beliefs = misled()
     with pytest.raises(BadSetting) as caught:
-        aggregator().aggregate(beliefs, Beside(gold=gold_of(truth, 5)))
+        aggregator().aggregate(beliefs, AggregationInputs(gold=gold_of(truth, 5)))
     assert caught.value.code == "mixed-targets"
 
 
@@ -74,7 +87,7 @@ def test_gold_of_strangers_is_refused(aggregator: Any) -> None:
         (SoftLabels.one_hot(["j1"], ["cat"], ("cat", "dog")), "missing-gold"),
     ):
         with pytest.raises(BadTable) as caught:
-            aggregator().aggregate(beliefs, Beside(gold=gold))
+            aggregator().aggregate(beliefs, AggregationInputs(gold=gold))
         assert caught.value.code == code
 
 
@@ -93,7 +106,7 @@ def test_calibration_needs_something_to_go_by() -> None:
         (Majority().aggregate(beliefs), SoftLabels.one_hot(["j"], ["cat"], CLASSES), "missing-gold"),
         (Majority().aggregate(beliefs), SoftLabels.one_hot(["i1"], ["emu"], ("emu", "cat")), "bad-classes"),
         # Gold that was fixed cannot judge.
-        (DawidSkene().aggregate(beliefs, Beside(gold=gold_of(truth, 9))), gold_of(truth, 9), "missing-gold"),
+        (DawidSkene().aggregate(beliefs, AggregationInputs(gold=gold_of(truth, 9))), gold_of(truth, 9), "missing-gold"),
         (DawidSkene().aggregate(beliefs.take(np.arange(0, 2000, 10))), None, "missing-gold"),
     ):
         with pytest.raises((BadTable, BadSetting)) as caught:
@@ -110,7 +123,7 @@ def test_labels_of_two_sorts_do_not_fill_each_other_in() -> None:
             Infill(filling=filling).apply(table)
         assert caught.value.code == "mixed-targets"
     filled = Infill(filling=Mean().aggregate(beliefs).labels).apply(people)
-    assert (len(filled), filled.target) == (200, Target.PEOPLE)
+    assert (len(filled), filled.target) == (200, Estimand.PEOPLE)
 
 
 @pytest.mark.parametrize("aggregator", [Mean, DawidSkene], **by_name)

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregation import AGGREGATORS, Aggregator, Answers, Beside, Mean, aggregator_named, intervals
+from sfumato.aggregation import (
+    AGGREGATORS,
+    AggregationInputs,
+    Aggregator,
+    AnswerMatrix,
+    Mean,
+    aggregator_named,
+    intervals,
+)
 from sfumato.aggregation.weights import read_weights
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
@@ -34,7 +42,7 @@ def votes(rows: list[tuple[str, str, int]], classes: tuple[str, ...] = CLASSES) 
     return Beliefs.from_numpy(items, people, np.array(chosen), classes)
 
 
-def checked(aggregator: Aggregator, beliefs: Beliefs, beside: Beside | None = None) -> dict[str, np.ndarray]:
+def checked(aggregator: Aggregator, beliefs: Beliefs, beside: AggregationInputs | None = None) -> dict[str, np.ndarray]:
     """Each item's distribution, every number of the result looked at; intervals hold the label of how people judge."""
     result = aggregator.aggregate(beliefs, beside)
     probs = result.labels.probs
@@ -119,9 +127,9 @@ def test_a_second_answer_warns_and_counts(aggregator: Aggregator) -> None:
 def test_repeats_averaged_are_one_answer(aggregator: Aggregator) -> None:
     once = checked(aggregator, votes([("x", "a", 0), ("x", "b", 1), ("y", "a", 2), ("y", "b", 2)]))
     if aggregator.name in ("mean", "majority", "log-pool"):
-        averaged = checked(aggregator, votes(TWICE), Beside(average_repeats=True))
+        averaged = checked(aggregator, votes(TWICE), AggregationInputs(average_repeats=True))
         np.testing.assert_allclose(averaged["x"], once["x"], atol=1e-12)
-    result = aggregator.aggregate(votes(TWICE), Beside(average_repeats=True))
+    result = aggregator.aggregate(votes(TWICE), AggregationInputs(average_repeats=True))
     assert result.labels.n_annotators is not None
     assert result.labels.n_annotators.tolist() == [2, 2]
 
@@ -130,7 +138,7 @@ def test_repeats_averaged_by_hand() -> None:
     """a said cat and dog of x: half a voice each; b said dog. So dog has 1.5 of 2."""
     beliefs = votes([("x", "a", 0), ("x", "a", 1), ("x", "b", 1)])
     np.testing.assert_allclose(
-        Mean().aggregate(beliefs, Beside(average_repeats=True)).labels.probs, [[0.25, 0.75, 0.0]], rtol=1e-12
+        Mean().aggregate(beliefs, AggregationInputs(average_repeats=True)).labels.probs, [[0.25, 0.75, 0.0]], rtol=1e-12
     )
 
 
@@ -138,14 +146,14 @@ def test_repeats_averaged_by_hand() -> None:
 @pytest.mark.parametrize("weight", [-1.0, float("nan"), float("inf")])
 def test_weights_that_mean_nothing_are_refused(aggregator: Aggregator, weight: float) -> None:
     with pytest.raises(BadSetting) as caught:
-        aggregator.aggregate(votes([("x", "a", 0), ("x", "b", 1)]), Beside(weights={"a": weight}))
+        aggregator.aggregate(votes([("x", "a", 0), ("x", "b", 1)]), AggregationInputs(weights={"a": weight}))
     assert caught.value.code == "bad-weight"
 
 
 @over_all
 def test_nobody_counts(aggregator: Aggregator) -> None:
     with pytest.raises(BadSetting, match="weight 0 for every annotator") as caught:
-        aggregator.aggregate(votes([("x", "a", 0), ("x", "b", 1)]), Beside(weights={"a": 0.0, "b": 0.0}))
+        aggregator.aggregate(votes([("x", "a", 0), ("x", "b", 1)]), AggregationInputs(weights={"a": 0.0, "b": 0.0}))
     assert caught.value.code == "bad-weight"
 
 
@@ -153,13 +161,13 @@ def test_nobody_counts(aggregator: Aggregator) -> None:
 def test_an_item_of_people_who_do_not_count_is_told(aggregator: Aggregator) -> None:
     beliefs = votes([("x", "a", 0), ("y", "b", 1), ("x", "c", 0), ("z", "c", 1)])
     with pytest.warns(SfumatoWarning, match="with them 1 items that nobody else answered"):
-        rows = checked(aggregator, beliefs, Beside(weights={"b": 0.0}))
+        rows = checked(aggregator, beliefs, AggregationInputs(weights={"b": 0.0}))
     assert sorted(rows) == ["x", "z"]
 
 
 def test_weights_of_strangers_warn() -> None:
     with pytest.warns(SfumatoWarning, match="weights for annotators without answers: zoe"):
-        Mean().aggregate(votes([("x", "a", 0)]), Beside(weights={"zoe": 2.0}))
+        Mean().aggregate(votes([("x", "a", 0)]), AggregationInputs(weights={"zoe": 2.0}))
 
 
 def test_weights_of_a_file(tmp_path: Path) -> None:
@@ -206,7 +214,11 @@ CAN = [each for each in AGGREGATORS if each.name not in ("dawid-skene", "mixture
 @pytest.mark.slow
 def test_ten_thousand_classes(aggregator: Any) -> None:
     beliefs = many_classes(50)
-    beside = Beside(gold=SoftLabels.one_hot(["i1"], ["c20"], ("c20", "c0"))) if aggregator.name == "one-coin" else None
+    beside = (
+        AggregationInputs(gold=SoftLabels.one_hot(["i1"], ["c20"], ("c20", "c0")))
+        if aggregator.name == "one-coin"
+        else None
+    )
     tracemalloc.start()
     started = time.process_time()
     labels = made(aggregator).aggregate(beliefs, beside).labels
@@ -230,5 +242,5 @@ def test_too_many_pairs_are_refused() -> None:
     people = [f"a{w}" for w in range(35_000)]
     beliefs = Beliefs.from_numpy(["x"] * 35_000, people, np.zeros(35_000, np.int32), classes)
     with pytest.raises(BadTable) as caught:
-        Answers.of(beliefs)
+        AnswerMatrix.of(beliefs)
     assert caught.value.code == "too-many-pairs"

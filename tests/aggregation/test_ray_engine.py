@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregation import Aggregation, Answers, Beside, DawidSkene, Mace
+from sfumato.aggregation import Aggregation, AggregationInputs, AnswerMatrix, DawidSkene, Mace
 from sfumato.aggregation import ray_engine as module
 from sfumato.aggregation.engine import Sums, quiet
 from sfumato.aggregation.passes import VotePass
@@ -82,22 +82,22 @@ def assert_same(found: Aggregation, expected: Aggregation) -> None:
         pytest.param(
             DawidSkene(),
             softened(simulated()),
-            Beside(weights=WEIGHTS),
+            AggregationInputs(weights=WEIGHTS),
             id="virtual-evidence-weights",
             marks=pytest.mark.slow,
         ),
         pytest.param(
             DawidSkene(prior=0.0),
             simulated(),
-            Beside(gold=some_gold(), weights=WEIGHTS),
+            AggregationInputs(gold=some_gold(), weights=WEIGHTS),
             id="gold-weights",
             marks=pytest.mark.slow,
         ),
-        pytest.param(Mace(), simulated(), Beside(gold=some_gold()), id="mace", marks=pytest.mark.slow),
+        pytest.param(Mace(), simulated(), AggregationInputs(gold=some_gold()), id="mace", marks=pytest.mark.slow),
     ],
 )
-def test_same_as_local(cluster: Any, aggregator: Any, beliefs: Beliefs, beside: Beside) -> None:
-    on_ray = Beside(gold=beside.gold, weights=beside.weights, engine=RayEngine(2))
+def test_same_as_local(cluster: Any, aggregator: Any, beliefs: Beliefs, beside: AggregationInputs) -> None:
+    on_ray = AggregationInputs(gold=beside.gold, weights=beside.weights, engine=RayEngine(2))
     assert_same(aggregator.aggregate(beliefs, on_ray), aggregator.aggregate(beliefs, beside))
 
 
@@ -109,7 +109,7 @@ def test_same_as_local_where_passes_are_compiled(cluster: Any) -> None:
     if not kernels.is_built():
         pytest.skip("the kernels are not compiled: python -m sfumato.aggregation.kernels")
     beliefs = simulated(n_items=11_000, n_annotators=40)
-    answers = Answers.of(beliefs, Beside(engine=RayEngine(2)))
+    answers = AnswerMatrix.of(beliefs, AggregationInputs(engine=RayEngine(2)))
     assert all(answers.part(*each).compiled for each in answers.blocks(len(answers.key) // 2 + 1))
     few = DawidSkene(iterations=5, tolerance=0.0)
     assert_same(few.fit(answers), few.aggregate(beliefs))
@@ -119,7 +119,7 @@ def test_same_as_local_where_passes_are_compiled(cluster: Any) -> None:
 @pytest.mark.slow
 def test_fewer_items_than_workers(cluster: Any) -> None:
     beliefs = Beliefs.from_numpy(["i", "i", "i"], ["a", "b", "c"], np.array([0, 0, 1]), CLASSES)
-    parts = RayEngine(2).open(Answers.of(beliefs))
+    parts = RayEngine(2).open(AnswerMatrix.of(beliefs))
     assert len(parts.held) == 1
     np.testing.assert_allclose(parts.run(VotePass(by_class=False)).shares, [2 / 3, 1 / 3, 0, 0], **EXACTLY)
     parts.close()
@@ -132,7 +132,7 @@ class WatchedEngine:
     def __init__(self) -> None:
         self.parts: RayParts | None = None
 
-    def open(self, answers: Answers) -> RayParts:
+    def open(self, answers: AnswerMatrix) -> RayParts:
         self.parts = RayEngine(2).open(answers)
         return self.parts
 
@@ -156,7 +156,7 @@ def test_a_killed_worker_changes_nothing(cluster: Any) -> None:
         elif iteration == 5:
             after.extend(engine.processes(cluster))
 
-    found = aggregator.aggregate(beliefs, Beside(engine=engine, progress=kill_one))
+    found = aggregator.aggregate(beliefs, AggregationInputs(engine=engine, progress=kill_one))
     assert after[0] == before[0]
     assert after[1] != before[1]
     assert_same(found, aggregator.aggregate(beliefs))
@@ -182,7 +182,7 @@ class FatalOncePass:
 @needs_ray
 @pytest.mark.slow
 def test_a_worker_killed_within_a_pass_does_it_over(cluster: Any, tmp_path: Path) -> None:
-    answers = Answers.of(simulated())
+    answers = AnswerMatrix.of(simulated())
     # This module cannot be imported by the workers.
     cluster.cloudpickle.register_pickle_by_value(sys.modules[__name__])
     parts = RayEngine(2).open(answers)
@@ -211,7 +211,7 @@ def test_only_sums_travel(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(module, "_received", watched)
     work = VotePass(by_class=True)
     for n_items in (400, 4000):
-        parts = RayEngine(1).open(Answers.of(simulated(n_items)))
+        parts = RayEngine(1).open(AnswerMatrix.of(simulated(n_items)))
         assert parts.run(work).posterior is None
         kept = parts.run(work, kept=True, counted=False)
         parts.close()
@@ -224,7 +224,7 @@ def test_only_sums_travel(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_names_and_progress_stay_at_home() -> None:
-    part = Answers.of(simulated(), Beside(progress=lambda *_: None)).part(100, 200)
+    part = AnswerMatrix.of(simulated(), AggregationInputs(progress=lambda *_: None)).part(100, 200)
     sent = module._stripped(part)
     assert sent.progress is quiet
     assert (sent.n_items, sent.n_annotators) == (part.n_items, part.n_annotators)
@@ -240,7 +240,7 @@ def test_a_local_cluster_listens_to_this_machine_alone(cluster: Any) -> None:
 @needs_ray
 def test_more_workers_than_the_cluster_has_are_refused(cluster: Any) -> None:
     with pytest.raises(BadSetting, match="2 CPUs for 3 workers"):
-        RayEngine(3).open(Answers.of(simulated()))
+        RayEngine(3).open(AnswerMatrix.of(simulated()))
 
 
 @needs_ray

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from sfumato import Beliefs
 from sfumato.aggregation import (
+    AggregationInputs,
     Bayes,
-    Beside,
     LocalEngine,
     Mace,
     Mean,
@@ -54,7 +54,7 @@ def test_who_answers_twice_is_not_compared_with_themselves() -> None:
     item, annotator, label = zip(*rows, strict=True)
     beliefs = Beliefs.from_votes(item=item, annotator=annotator, label=label)
     for averaged in (False, True):
-        quality = ReliabilityPool().aggregate(beliefs, Beside(average_repeats=averaged)).annotators
+        quality = ReliabilityPool().aggregate(beliefs, AggregationInputs(average_repeats=averaged)).annotators
         weight = dict(zip(quality.annotators.to_pylist(), quality.measures["weight"], strict=True))
         assert weight["guesses"] < 0.8 * min(weight["looks-0"], weight["looks-1"])
 
@@ -72,10 +72,10 @@ def test_mace_with_priors_near_nothing() -> None:
 
 
 def test_intervals_under_weights_whose_squares_are_no_numbers() -> None:
-    plain = intervals(Mean().aggregate(crowd(3, 10), Beside(weights={"a0": 2.0, "a1": 1.0, "a2": 1.0})))
+    plain = intervals(Mean().aggregate(crowd(3, 10), AggregationInputs(weights={"a0": 2.0, "a1": 1.0, "a2": 1.0})))
     for scale in (1e200, 1e-200):
         weights = {"a0": 2 * scale, "a1": scale, "a2": scale}
-        found = intervals(Mean().aggregate(crowd(3, 10), Beside(weights=weights)))
+        found = intervals(Mean().aggregate(crowd(3, 10), AggregationInputs(weights=weights)))
         np.testing.assert_allclose(found.low, plain.low, rtol=1e-9)
         np.testing.assert_allclose(found.high, plain.high, rtol=1e-9)
 

@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect
 
 from browser import DRIVERS, Person, write_study
 from sfumato.server import request_guard
-from sfumato.server.pace import Limits, Pace
+from sfumato.server.pace import ServerLimits, TokenBucket
 from sfumato.server.server import LOOPBACK, listening, opened, server_of
 from sfumato.server.site import Site
 from sfumato.store.schema import METADATA
@@ -100,7 +100,7 @@ addEventListener('securitypolicyviolation', (e) => window.violations.push(`${e.v
 
 
 @contextlib.contextmanager
-def served_here(folder: Path, limits: Limits | None = None) -> Iterator[tuple[Site, str]]:
+def served_here(folder: Path, limits: ServerLimits | None = None) -> Iterator[tuple[Site, str]]:
     """The study of a folder, served from a thread of this process; its site and its address."""
     with opened(read_study(folder)) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
         server = server_of(site, LOOPBACK, limits)
@@ -354,7 +354,7 @@ def test_without_the_guard_another_site_lets_people_in(
 # --- a server that asks to wait (S30) ---
 
 
-class Grudging(Pace):
+class Grudging(TokenBucket):
     """Sends every second request away for a moment, however slow they come."""
 
     n_asked = 0
@@ -367,7 +367,7 @@ class Grudging(Pace):
 def test_a_page_that_is_told_to_wait_loses_nothing(tmp_path: Path, visitor: Visitor) -> None:
     n_answers = 3
     folder = write_study(tmp_path / "study", "choice", n_each=2)
-    with served_here(folder, Limits(Grudging())) as (site, url):
+    with served_here(folder, ServerLimits(Grudging())) as (site, url):
         page = visitor(forgiving=True)
         told: list[int] = []
         page.on("response", lambda reply: told.append(reply.status))

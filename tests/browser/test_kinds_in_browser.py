@@ -14,7 +14,7 @@ from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer, by_touch, rows
 from sfumato.elicitation.kinds import KINDS, kind_of
-from sfumato.elicitation.kinds.top_two.kind import TopTwo
+from sfumato.elicitation.kinds.top_two.kind import TopTwoKind
 from sfumato.labeling import TopTwoClamp
 from sfumato.study import read_study
 from sfumato.study.stimulus import Stimulus
@@ -367,7 +367,7 @@ def test_published_answers_in_the_published_form_take_the_events_planned(
 
 def is_taken(answer: Any, study: Study) -> bool:
     try:
-        TopTwo().parse(msgspec.to_builtins(answer), Stimulus("t0"), study)
+        TopTwoKind().parse(msgspec.to_builtins(answer), Stimulus("t0"), study)
     except InvalidAnswer:
         return False
     return True

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Request, Route
 from study_server import StudyServer
 
 from browser import Person, rows
-from sfumato.recruitment.pay import Brier
+from sfumato.recruitment.pay import BrierBonus
 from sfumato.server.entering import entry_address
 from sfumato.study import read_study
 
@@ -60,7 +60,7 @@ def test_from_prolific_and_back(prolific: StudyServer, visitor: Callable[..., Pa
     assert "pidaaaa1" not in page.url + page.content()
     for name in ("consent", "instructions"):
         person.goes_to(name)
-        assert page.inner_text("main").count(Brier.said) == 1
+        assert page.inner_text("main").count(BrierBonus.said) == 1
     look_closely(page, "instructions-bonus", TWO_WAYS)
     person.goes_to("comprehension")
     person.goes_to("trial")

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.aggregation import AGGREGATORS, Beside, DawidSkene, Mean, Target, calibrate
+from sfumato.aggregation import AGGREGATORS, AggregationInputs, DawidSkene, Estimand, Mean, calibrate
 from sfumato.cli.aggregate import AGGREGATOR_LINES
 
 SFUMATO = Path(sys.executable).parent / "sfumato"
@@ -46,7 +46,7 @@ def test_the_mean_is_the_default(beliefs: Beliefs, tmp_path: Path) -> None:
     assert "SoftLabels of 60 items: how people judge" in shown
     assert "by mean, from 240 answers of 8 people" in shown
     labels = SoftLabels.read(tmp_path / "l.parquet")
-    assert labels.target is Target.PEOPLE
+    assert labels.target is Estimand.PEOPLE
     assert np.array_equal(labels.probs, Mean().aggregate(beliefs).labels.probs)
     assert labels.n_annotators is not None
     assert labels.n_annotators.tolist() == [4] * 60
@@ -64,7 +64,7 @@ def test_everything_at_once(beliefs: Beliefs, tmp_path: Path) -> None:
     assert "converged after" in shown
     assert "calibrated on gold items" in shown
     assert "120 intervals at 0.8" in shown
-    fitted = DawidSkene(prior=5.0).aggregate(beliefs, Beside(weights={"a0": 2.0}))
+    fitted = DawidSkene(prior=5.0).aggregate(beliefs, AggregationInputs(weights={"a0": 2.0}))
     expected = calibrate(fitted, SoftLabels.read(tmp_path / "gold.csv"))
     labels = SoftLabels.read(tmp_path / "l.parquet")
     np.testing.assert_allclose(labels.probs, expected.labels.probs, atol=1e-9)

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from sfumato.cli import plan_simulate
 from sfumato.planning.informativeness.kind_names import label_kind_named
-from sfumato.planning.informativeness.kinds import LABEL_KINDS, Hard, Soft, Sparse
-from sfumato.planning.informativeness.simulation import Grid
+from sfumato.planning.informativeness.kinds import LABEL_KINDS, HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.simulation import SimulationGrid
 from sfumato.tables.errors import SfumatoError
 
 
@@ -40,8 +40,9 @@ def test_the_cells_are_those_of_the_grid() -> None:
     )  # fmt: skip
     assert "cells.parquet: 36 cells of 12 worlds" in shown
     table = pl.read_parquet("cells.parquet")
-    expected = Grid(
-        n=(8, 10, 11), k=(3, 5), d=(4,), kinds=(Soft(), Hard(), Sparse(2)), n_seeds=2, seed=7, spread=0.5, noise=0.1
+    expected = SimulationGrid(
+        n=(8, 10, 11), k=(3, 5), d=(4,), kinds=(SoftLabelType(), HardLabels(), SparseLabels(2)), n_seeds=2, seed=7,
+        spread=0.5, noise=0.1,
     ).run()  # fmt: skip
     assert table["rho"].to_list() == [cell.rho for cell in expected.cells]
     soft = table.filter(kind="soft")["rho"]

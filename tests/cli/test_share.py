@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from measuring import most_bytes
 
 from sfumato.cli.share import FORMAT_LINES, command
-from sfumato.importers import Cifar10H
+from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.share import FORMATS
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.soft_labels import SoftLabels
@@ -94,7 +94,7 @@ def test_the_help_and_the_page_name_every_format():
 
 
 def test_cifar_10h_as_huggingface(published, tmp_path):
-    table = Cifar10H().read(published / "cifar10h").table
+    table = Cifar10HImporter().read(published / "cifar10h").table
     table.write(tmp_path / "labels.parquet")
     run(tmp_path / "labels.parquet", "--as", "huggingface", "-o", tmp_path / "out")
     read = pq.read_table(tmp_path / "out" / "data")

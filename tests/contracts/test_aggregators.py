@@ -17,21 +17,21 @@ from sfumato import Beliefs, SoftLabels
 from sfumato.aggregation import (
     AGGREGATORS,
     Aggregation,
+    AggregationInputs,
     Aggregator,
     AnnotatorQuality,
-    Answers,
+    AnswerMatrix,
     Bayes,
-    Beside,
     DawidSkene,
+    Estimand,
     Glad,
     Mace,
     OneCoin,
-    Target,
     aggregator_named,
     update,
 )
 from sfumato.aggregation import answer_matrix as answers_module
-from sfumato.aggregation.aggregation import Earlier, labels_of
+from sfumato.aggregation.aggregation import PreviousAggregation, labels_of
 from sfumato.aggregation.mean import mean_of
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
@@ -160,7 +160,7 @@ def leaves_out_who_weighs_nothing(aggregator: Aggregator) -> None:
     for data in (HARD, SOFT):
         rest = aggregator.aggregate(data.beliefs(data.annotator != "a3")).labels
         with pytest.warns(SfumatoWarning, match="left out 1 annotators of weight 0"):
-            weighed = aggregator.aggregate(data.beliefs(), Beside(weights={"a3": 0.0}))
+            weighed = aggregator.aggregate(data.beliefs(), AggregationInputs(weights={"a3": 0.0}))
         assert_same(weighed.labels, rest, 1e-7)
         assert "a3" not in weighed.annotators.annotators.to_pylist()
 
@@ -171,7 +171,7 @@ def weighs_people(aggregator: Aggregator) -> None:
     votes = np.array([0, 1, 1, 1, 1, 1, 0, 0, 0])
     beliefs = Beliefs.from_numpy(items, ["p", "q", "r"] * 3, votes, CLASSES)
     plain = rows_by_item(aggregator.aggregate(beliefs).labels)["x"]
-    heavy = rows_by_item(aggregator.aggregate(beliefs, Beside(weights={"p": 6.0})).labels)["x"]
+    heavy = rows_by_item(aggregator.aggregate(beliefs, AggregationInputs(weights={"p": 6.0})).labels)["x"]
     assert heavy[0] > plain[0]
 
 
@@ -222,9 +222,9 @@ def runs_alike_compiled(aggregator: Aggregator) -> None:
     known = [f"i{i}" for i in range(0, 600, 20)]
     for data in (hard, soft):
         gold = SoftLabels.one_hot(known, [CLASSES[data.truth[int(name[1:])]] for name in known], CLASSES)
-        besides = [Beside(), Beside(weights=weights)]
-        if aggregator.target is Target.TRUTH:
-            besides += [Beside(gold=gold), Beside(gold=gold, weights=weights)]
+        besides = [AggregationInputs(), AggregationInputs(weights=weights)]
+        if aggregator.target is Estimand.TRUTH:
+            besides += [AggregationInputs(gold=gold), AggregationInputs(gold=gold, weights=weights)]
         for beside in besides:
             slow, fast = (_run(aggregator, data.beliefs(), beside, worth) for worth in (10**9, 0))
             assert not slow.answers.compiled
@@ -236,7 +236,7 @@ def runs_alike_compiled(aggregator: Aggregator) -> None:
                 np.testing.assert_allclose(values, fast.annotators.measures[name], rtol=1e-7, atol=1e-9)
 
 
-def _run(aggregator: Aggregator, beliefs: Beliefs, beside: Beside, worth: int) -> Aggregation:
+def _run(aggregator: Aggregator, beliefs: Beliefs, beside: AggregationInputs, worth: int) -> Aggregation:
     """Compiled from `worth` answers on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answers_module, "WORTH_COMPILED", worth)
@@ -277,7 +277,7 @@ def test_a_big_item_does_not_speak_for_the_others(aggregator: Any) -> None:
 
 def counts_only_relative_weights(aggregator: Aggregator) -> None:
     for data in (HARD, SOFT):
-        twice = Beside(weights={f"a{w}": 2.0 for w in range(10)})
+        twice = AggregationInputs(weights={f"a{w}": 2.0 for w in range(10)})
         assert_same(
             aggregator.aggregate(data.beliefs(), twice).labels, aggregator.aggregate(data.beliefs()).labels, 1e-12
         )
@@ -343,7 +343,7 @@ def test_what_does_not_iterate_has_converged(aggregator: Any) -> None:
 )
 def test_progress_is_told_after_every_iteration(aggregator: Any) -> None:
     seen: list[tuple[int, int, float]] = []
-    beside = Beside(progress=lambda iteration, most, objective: seen.append((iteration, most, objective)))
+    beside = AggregationInputs(progress=lambda iteration, most, objective: seen.append((iteration, most, objective)))
     result = made(aggregator, iterations=5, tolerance=0.0).aggregate(HARD.beliefs(), beside)
     assert seen == [(i + 1, 5, objective) for i, objective in enumerate(result.objective)]
 
@@ -457,74 +457,74 @@ class _Wrong:
     tolerance: float = 0.0
 
     name: ClassVar[str] = "wrong"
-    target: ClassVar[Target] = Target.PEOPLE
+    target: ClassVar[Estimand] = Estimand.PEOPLE
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         return self.told(answers, mean_of(answers))
 
-    def told(self, answers: Answers, probs: np.ndarray, **changed: Any) -> Aggregation:
+    def told(self, answers: AnswerMatrix, probs: np.ndarray, **changed: Any) -> Aggregation:
         quality = AnnotatorQuality.of(answers, share=np.ones(answers.n_annotators))
         right = Aggregation(self, labels_of(answers, probs, self.target), quality, answers, objective=(0.0, 1.0))
         return replace(right, **changed)
 
 
 class CountsAnswersForPeople(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         labels = labels_of(answers, mean_of(answers), self.target)
         counted = replace(labels, n_annotators=np.diff(answers.starts).astype(np.int32))
         return self.told(answers, mean_of(answers), labels=counted)
 
 
 class MixesUpItems(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         return self.told(answers, np.roll(mean_of(answers), 1, axis=0))
 
 
 class ClaimsAnotherTarget(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
-        return self.told(answers, mean_of(answers), labels=labels_of(answers, mean_of(answers), Target.TRUTH))
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+        return self.told(answers, mean_of(answers), labels=labels_of(answers, mean_of(answers), Estimand.TRUTH))
 
 
 class HearsWhoSpokeFirst(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         return self.told(answers, answers.probs(0, answers.n_items)[answers.starts[:-1]])
 
 
 class GoesByName(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         liked = np.array([1.0 if name[0] < "m" else 2.0 + int(name[1:]) for name in answers.annotators.to_pylist()])
         return self.told(answers, mean_of(answers.weighted(liked)))
 
 
 class LikesTheFirstClass(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         return self.told(answers, 0.999 * mean_of(answers) + 0.001 * np.eye(answers.n_classes)[0])
 
 
 class TakesVotesForAnotherThing(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         p = mean_of(answers)
         return self.told(answers, p if answers.soft is None else 0.99 * p + 0.01 / answers.n_classes)
 
 
 class IgnoresWeights(_Wrong):
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
         if beside is not None and beside.weights is not None and 0.0 in beside.weights.values():
             warnings.warn("left out 1 annotators of weight 0", SfumatoWarning, stacklevel=1)
-        return self.fit(Answers.of(beliefs))
+        return self.fit(AnswerMatrix.of(beliefs))
 
 
 class Contradicts(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         p = 1 - mean_of(answers)
         return self.told(answers, p / p.sum(axis=1, keepdims=True))
 
 
 class ForgetsAnAnnotator(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         quality = AnnotatorQuality(
             answers.annotators[1:], answers.answers_of[1:], {"share": answers.answers_of[1:] * 1.0}
         )
@@ -532,7 +532,7 @@ class ForgetsAnAnnotator(_Wrong):
 
 
 class Multiplies(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         p = np.ones((answers.n_items, answers.n_classes))
         np.multiply.at(p, answers.item, 0.6 * answers.probs(0, answers.n_items) + 0.1)
         lost = p.sum(axis=1) == 0
@@ -541,7 +541,7 @@ class Multiplies(_Wrong):
 
 
 class CompiledOtherwise(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         p = mean_of(answers)
         return self.told(answers, 0.9999 * p + 0.0001 / answers.n_classes if answers.compiled else p)
 
@@ -577,23 +577,23 @@ def test_every_contract_holds_for_the_sound_part_of_the_wrong_ones() -> None:
 
 
 class SmoothsByAConstant(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         total = np.bincount(answers.item, answers.weights(0, answers.n_items))[:, None]
         return self.told(answers, (mean_of(answers) * total + 0.25) / (total + 1))
 
 
 class FallsAtTheEnd(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         return self.told(answers, mean_of(answers), objective=(*np.linspace(-9, -1, 39).tolist(), -1.001))
 
 
 class NeverSaysThatItStopped(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         return self.told(answers, mean_of(answers), objective=(0.0,) * self.iterations, converged=self.tolerance > 0)
 
 
 class ForgetsWhatIsNew(_Wrong):
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         p = mean_of(answers)
         if earlier is not None:
             p[: len(earlier.probs)] = earlier.probs

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.recruitment.pay import BONUS_RULES, BonusRule, Compared
+from sfumato.recruitment.pay import BONUS_RULES, BonusRule, PeerAnswers
 
 N_CLASSES, N_PEOPLE, N_ITEMS = 3, 12, 40
 MADE = [member() for member in BONUS_RULES]
 over_rules = pytest.mark.parametrize("rule", MADE, ids=lambda rule: rule.name)
 
 
-def crowd(seed: int = 0, *, each: int = 6, n_items: int = N_ITEMS) -> Compared:
+def crowd(seed: int = 0, *, each: int = 6, n_items: int = N_ITEMS) -> PeerAnswers:
     """People who look: most of an answer's mass is on what the item shows, each item being asked of some of them."""
     rng = np.random.default_rng(seed)
     shown = rng.integers(0, N_CLASSES, n_items)
@@ -26,10 +26,10 @@ def crowd(seed: int = 0, *, each: int = 6, n_items: int = N_ITEMS) -> Compared:
     annotator = np.concatenate([rng.permutation(N_PEOPLE)[:each] for _ in range(n_items)])
     probs = rng.dirichlet(np.ones(N_CLASSES), len(item)) * 0.6
     probs[np.arange(len(item)), shown[item]] += 0.4
-    return Compared(item, annotator, probs, np.ones(N_PEOPLE, bool))
+    return PeerAnswers(item, annotator, probs, np.ones(N_PEOPLE, bool))
 
 
-def saying(answers: Compared, person: int, probs: np.ndarray) -> Compared:
+def saying(answers: PeerAnswers, person: int, probs: np.ndarray) -> PeerAnswers:
     """The same crowd, with one person saying other things."""
     changed = answers.probs.copy()
     changed[answers.annotator == person] = probs
@@ -39,51 +39,51 @@ def saying(answers: Compared, person: int, probs: np.ndarray) -> Compared:
 # The contracts: each takes a rule and answers, and fails for a rule that breaks it.
 
 
-def scores_lie_between_0_and_1(rule: BonusRule, of: Compared) -> None:
+def scores_lie_between_0_and_1(rule: BonusRule, of: PeerAnswers) -> None:
     scores = rule.scores(of)
     assert scores.shape == (of.n_annotators,)
     assert (np.isnan(scores) | ((scores >= 0) & (scores <= 1))).all()
 
 
-def ignores_the_order_of_rows_classes_and_items(rule: BonusRule, of: Compared) -> None:
+def ignores_the_order_of_rows_classes_and_items(rule: BonusRule, of: PeerAnswers) -> None:
     rng = np.random.default_rng(1)
     rows, classes, items = rng.permutation(len(of.item)), rng.permutation(N_CLASSES), rng.permutation(of.n_items)
-    other = Compared(items[of.item][rows], of.annotator[rows], of.probs[rows][:, classes], of.is_peer)
+    other = PeerAnswers(items[of.item][rows], of.annotator[rows], of.probs[rows][:, classes], of.is_peer)
     np.testing.assert_allclose(rule.scores(other), rule.scores(of), atol=1e-12)
 
 
-def goes_with_the_person(rule: BonusRule, of: Compared) -> None:
+def goes_with_the_person(rule: BonusRule, of: PeerAnswers) -> None:
     order = np.random.default_rng(2).permutation(N_PEOPLE)
     other = replace(of, annotator=order[of.annotator])
     np.testing.assert_allclose(rule.scores(other)[order], rule.scores(of), atol=1e-12)
 
 
-def pays_nobody_for_being_alone(rule: BonusRule, of: Compared) -> None:
+def pays_nobody_for_being_alone(rule: BonusRule, of: PeerAnswers) -> None:
     """An item that nobody else was asked about tells nothing of anybody; who has only such items has no score."""
     n = of.n_items
     own = rng_probs(5)
-    more = Compared(
+    more = PeerAnswers(
         np.append(of.item, np.arange(n, n + 5)),
         np.append(of.annotator, np.zeros(5, np.int64)),
         np.concatenate([of.probs, own]),
         of.is_peer,
     )
     np.testing.assert_allclose(rule.scores(more), rule.scores(of), atol=1e-12)
-    assert np.isnan(rule.scores(Compared(np.arange(5), np.zeros(5, np.int64), own, np.ones(1, bool)))).all()
+    assert np.isnan(rule.scores(PeerAnswers(np.arange(5), np.zeros(5, np.int64), own, np.ones(1, bool)))).all()
 
 
-def measures_nobody_by_who_is_set_aside(rule: BonusRule, of: Compared) -> None:
+def measures_nobody_by_who_is_set_aside(rule: BonusRule, of: PeerAnswers) -> None:
     """The others score as if the person had not been there; the person is scored all the same."""
     aside = 3
     is_peer = np.arange(N_PEOPLE) != aside
     scores = rule.scores(replace(of, is_peer=is_peer))
     gone = of.annotator != aside
-    without = rule.scores(Compared(of.item[gone], of.annotator[gone], of.probs[gone], of.is_peer))
+    without = rule.scores(PeerAnswers(of.item[gone], of.annotator[gone], of.probs[gone], of.is_peer))
     np.testing.assert_allclose(scores[is_peer], without[is_peer], atol=1e-12)
     assert not np.isnan(scores[aside])
 
 
-def looking_earns_more_than_not_looking(rule: BonusRule, of: Compared) -> None:
+def looking_earns_more_than_not_looking(rule: BonusRule, of: PeerAnswers) -> None:
     """Whoever answers without looking, at random or always the same, earns less than with the answers they gave."""
     rng = np.random.default_rng(3)
     for person in range(3):
@@ -94,7 +94,7 @@ def looking_earns_more_than_not_looking(rule: BonusRule, of: Compared) -> None:
         assert all(rule.scores(saying(of, person, probs))[person] < looked for probs in blind)
 
 
-def changes_no_argument(rule: BonusRule, of: Compared) -> None:
+def changes_no_argument(rule: BonusRule, of: PeerAnswers) -> None:
     before = (of.item.copy(), of.annotator.copy(), of.probs.copy(), of.is_peer.copy())
     first = rule.scores(of)
     assert np.array_equal(rule.scores(of), first, equal_nan=True)
@@ -151,7 +151,7 @@ class _Wrong:
 class CountsOneself(_Wrong):
     """The pooled label with the person's own answer in it: whoever is alone agrees with themselves."""
 
-    def scores(self, answers: Compared) -> np.ndarray:
+    def scores(self, answers: PeerAnswers) -> np.ndarray:
         sums = np.zeros((answers.n_items, answers.probs.shape[1]))
         np.add.at(sums, answers.item, answers.probs)
         pooled = sums[answers.item] / np.bincount(answers.item)[answers.item][:, None]
@@ -163,34 +163,34 @@ class CountsOneself(_Wrong):
 class PaysForConfidence(_Wrong):
     """Being sure earns, whatever of."""
 
-    def scores(self, answers: Compared) -> np.ndarray:
+    def scores(self, answers: PeerAnswers) -> np.ndarray:
         return answers.mean_of(answers.probs.max(axis=1))
 
 
 class LikesTheFirstClass(_Wrong):
-    def scores(self, answers: Compared) -> np.ndarray:
+    def scores(self, answers: PeerAnswers) -> np.ndarray:
         return answers.mean_of(answers.probs[:, 0])
 
 
 class LikesTheFirstPeople(_Wrong):
-    def scores(self, answers: Compared) -> np.ndarray:
+    def scores(self, answers: PeerAnswers) -> np.ndarray:
         return np.linspace(1, 0, answers.n_annotators)
 
 
 class GoesAboveOne(_Wrong):
-    def scores(self, answers: Compared) -> np.ndarray:
+    def scores(self, answers: PeerAnswers) -> np.ndarray:
         return 1 + answers.mean_of(answers.probs.max(axis=1))
 
 
 class ForgetsWhoIsAside(_Wrong):
-    def scores(self, answers: Compared) -> np.ndarray:
+    def scores(self, answers: PeerAnswers) -> np.ndarray:
         everybody = replace(answers, is_peer=np.ones(answers.n_annotators, bool))
         apart = everybody.probs - everybody.pooled(everybody.probs)
         return everybody.mean_of(1 - (apart**2).sum(axis=1) / 2)
 
 
 class ChangesItsArgument(_Wrong):
-    def scores(self, answers: Compared) -> np.ndarray:
+    def scores(self, answers: PeerAnswers) -> np.ndarray:
         answers.probs[:] = answers.probs.round(1)
         return answers.mean_of(answers.probs.max(axis=1))
 

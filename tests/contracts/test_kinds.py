@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from sfumato import Annotations
 from sfumato.elicitation.kind import Kind, folder_of, label_of
-from sfumato.elicitation.kinds import KINDS, Choice, Mixture, Tokens, TopTwo, kind_named, kind_of
+from sfumato.elicitation.kinds import KINDS, ChoiceKind, MixtureKind, TokensKind, TopTwoKind, kind_named, kind_of
 from sfumato.labeling import LABELERS, ClassSimilarity
 from sfumato.server.translations import texts_in
 from sfumato.study.stimulus import Item, Stimulus
@@ -37,10 +37,10 @@ CLASS_FIELD = "each class"
 """How `meanings` calls the fields of a payload that has one for every class."""
 
 VARIANTS = (
-    Choice(submit_at_once=True),
-    Tokens(tokens=4),
-    Tokens(tokens=37, drag=True),
-    Mixture(drag=True),
+    ChoiceKind(submit_at_once=True),
+    TokensKind(tokens=4),
+    TokensKind(tokens=37, drag=True),
+    MixtureKind(drag=True),
 )
 ALL = [*(kind() for kind in KINDS), *VARIANTS]
 over_kinds = pytest.mark.parametrize("kind", ALL, ids=repr)
@@ -328,7 +328,7 @@ def test_any_belief_becomes_an_answer(kind: Kind, seed: int, sharpness: float) -
 
 
 @dataclass(frozen=True)
-class _Wrong(Choice):
+class _Wrong(ChoiceKind):
     pass
 
 
@@ -352,13 +352,13 @@ class AnswersOutOfForm(_Wrong):
 
 
 class TakesAnything(_Wrong):
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Choice:
-        return payloads.Choice(raw["class"] if isinstance(raw, dict) and raw.get("class") in CLASSES else "cat")
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.ChoicePayload:
+        return payloads.ChoicePayload(raw["class"] if isinstance(raw, dict) and raw.get("class") in CLASSES else "cat")
 
 
 class TakesUnknownClasses(_Wrong):
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Choice:
-        return msgspec.convert(raw, payloads.Choice)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.ChoicePayload:
+        return msgspec.convert(raw, payloads.ChoicePayload)
 
 
 class AnswersAtRandom(_Wrong):
@@ -367,8 +367,8 @@ class AnswersAtRandom(_Wrong):
 
 
 class StoresAnotherClass(_Wrong):
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Choice:
-        return payloads.Choice("gnu")
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.ChoicePayload:
+        return payloads.ChoicePayload("gnu")
 
 
 @pytest.mark.parametrize(
@@ -410,13 +410,13 @@ def test_contract_rejects_a_wrong_kind(
 def test_contract_rejects_a_wrong_form(
     contract: Callable[[Kind], None], old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file in folder_of(Choice).glob("form.*"):
+    for file in folder_of(ChoiceKind).glob("form.*"):
         text = file.read_text(encoding="utf-8")
         assert file.suffix != ".html" or old in text
         (tmp_path / file.name).write_text(text.replace(old, new) if file.suffix == ".html" else text, encoding="utf-8")
     monkeypatch.setattr(f"{__name__}.folder_of", lambda kind: tmp_path)
     with pytest.raises(AssertionError):
-        contract(Choice())
+        contract(ChoiceKind())
 
 
 def test_every_contract_has_a_wrong_kind() -> None:
@@ -442,7 +442,7 @@ def test_names_are_distinct_and_found() -> None:
 def test_settings_come_from_the_study() -> None:
     for kind in VARIANTS:
         assert kind_of(study_of(kind)) == kind
-    study = replace(study_of(Tokens()), question=Question("tokens", settings={"coins": 3}))
+    study = replace(study_of(TokensKind()), question=Question("tokens", settings={"coins": 3}))
     with pytest.raises(BadSetting, match="coins"):
         kind_of(study)
 
@@ -450,18 +450,18 @@ def test_settings_come_from_the_study() -> None:
 @pytest.mark.parametrize(
     ("kind", "given_settings"),
     [
-        (Choice, {"submit_at_once": "yes"}),
-        (Tokens, {"tokens": 1}),
-        (Tokens, {"tokens": 2.5}),
-        (Tokens, {"tokens": True}),
-        (Tokens, {"tokens": 101}),
-        (Tokens, {"drag": 1}),
-        (Mixture, {"pairs": 0}),
-        (Mixture, {"shares": []}),
-        (Mixture, {"shares": [0.5, 1.5]}),
-        (Mixture, {"shares": "half"}),
-        (Mixture, {"shares": [True]}),
-        (Mixture, {"drag": "no"}),
+        (ChoiceKind, {"submit_at_once": "yes"}),
+        (TokensKind, {"tokens": 1}),
+        (TokensKind, {"tokens": 2.5}),
+        (TokensKind, {"tokens": True}),
+        (TokensKind, {"tokens": 101}),
+        (TokensKind, {"drag": 1}),
+        (MixtureKind, {"pairs": 0}),
+        (MixtureKind, {"shares": []}),
+        (MixtureKind, {"shares": [0.5, 1.5]}),
+        (MixtureKind, {"shares": "half"}),
+        (MixtureKind, {"shares": [True]}),
+        (MixtureKind, {"drag": "no"}),
     ],
 )
 def test_bad_settings_are_refused(kind: Any, given_settings: dict[str, Any]) -> None:
@@ -491,7 +491,7 @@ TWO = {"first": "cat", "first_percent": 70, "second": "dog", "second_percent": 2
 )
 def test_top_two_refuses_what_cannot_be_meant(change: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidAnswer) as caught:
-        TopTwo().parse({**TWO, **change}, Stimulus("i"), study_of(TopTwo()))
+        TopTwoKind().parse({**TWO, **change}, Stimulus("i"), study_of(TopTwoKind()))
     assert caught.value.where.column == field
 
 
@@ -509,13 +509,13 @@ def test_top_two_refuses_what_cannot_be_meant(change: dict[str, Any], field: str
 )
 def test_top_two_takes_every_honest_answer(change: dict[str, Any]) -> None:
     raw = {**TWO, **change}
-    assert json.loads(payload_of(TopTwo(), Stimulus("i"), raw)) == raw
+    assert json.loads(payload_of(TopTwoKind(), Stimulus("i"), raw)) == raw
 
 
 @pytest.mark.parametrize("tokens", [{"cat": 9}, {"cat": 11}, {}, {"cat": 10, "dog": 1}, {"cat": -1, "dog": 11}])
 def test_tokens_are_all_placed(tokens: dict[str, int]) -> None:
     with pytest.raises(InvalidAnswer) as caught:
-        Tokens().parse({"tokens": tokens, "others": False}, Stimulus("i"), study_of(Tokens()))
+        TokensKind().parse({"tokens": tokens, "others": False}, Stimulus("i"), study_of(TokensKind()))
     assert str(caught.value.where.column).startswith("tokens")
 
 
@@ -528,7 +528,7 @@ def test_tokens_are_all_placed(tokens: dict[str, int]) -> None:
 def test_simulated_tokens_are_the_nearest(belief: list[float], n: int, seed: int) -> None:
     """No class is a whole token away from its share of the belief."""
     shares = [p / sum(belief) for p in belief]
-    kind = Tokens(tokens=n)
+    kind = TokensKind(tokens=n)
     raw = kind.simulate([shares], Stimulus("i"), study_of(kind), np.random.default_rng(seed))
     assert sum(raw["tokens"].values()) == n
     for name, share in zip(CLASSES, shares, strict=True):
@@ -539,7 +539,7 @@ def test_simulated_tokens_are_the_nearest(belief: list[float], n: int, seed: int
 
 
 def test_mixed_pairs_are_of_different_classes_and_shares_are_dealt_out() -> None:
-    stimuli = Mixture(pairs=50, shares=[0.2, 0.8]).stimuli(ITEMS, study_of(Mixture()))  # type: ignore[arg-type]
+    stimuli = MixtureKind(pairs=50, shares=[0.2, 0.8]).stimuli(ITEMS, study_of(MixtureKind()))  # type: ignore[arg-type]
     given_class = {item.id: item.given for item in ITEMS}
     pairs = [stimulus.told["of"] for stimulus in stimuli]
     assert len({frozenset(pair) for pair in pairs}) == len(stimuli) == 50
@@ -552,17 +552,17 @@ def test_mixed_pairs_are_of_different_classes_and_shares_are_dealt_out() -> None
 
 @pytest.mark.parametrize("pairs", [250, 126, 125, 1])
 def test_mixture_can_ask_about_every_pair_there_is(pairs: int) -> None:
-    assert len(Mixture(pairs=pairs).stimuli(ITEMS, study_of(Mixture()))) == pairs
+    assert len(MixtureKind(pairs=pairs).stimuli(ITEMS, study_of(MixtureKind()))) == pairs
 
 
 def test_another_study_mixes_other_pairs() -> None:
-    study = study_of(Mixture())
-    assert Mixture().stimuli(ITEMS, study) != Mixture().stimuli(ITEMS, replace(study, name="other"))
+    study = study_of(MixtureKind())
+    assert MixtureKind().stimuli(ITEMS, study) != MixtureKind().stimuli(ITEMS, replace(study, name="other"))
 
 
 def test_pictures_mixed_already_are_asked_about_as_they_are() -> None:
     items = [Item("m1", picture=Path("m1.png"), columns={"first": "cat", "second": "dog"})]
-    assert Mixture().stimuli(items, study_of(Mixture())) == [Stimulus("m1", told={"classes": ["cat", "dog"]})]
+    assert MixtureKind().stimuli(items, study_of(MixtureKind())) == [Stimulus("m1", told={"classes": ["cat", "dog"]})]
 
 
 @pytest.mark.parametrize(
@@ -580,4 +580,4 @@ def test_pictures_mixed_already_are_asked_about_as_they_are() -> None:
 )
 def test_items_that_cannot_be_mixed_are_refused(items: list[Item]) -> None:
     with pytest.raises(BadSetting):
-        Mixture(pairs=1).stimuli(items, study_of(Mixture()))
+        MixtureKind(pairs=1).stimuli(items, study_of(MixtureKind()))

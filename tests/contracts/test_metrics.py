@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.evaluation import METRICS, Better, Compared, Estimate, Metric
+from sfumato.evaluation import METRICS, Better, Estimate, MatchedLabels, Metric
 from sfumato.evaluation.metric import mean_over_items
-from sfumato.tables.bootstrap import Interval, Resampling
+from sfumato.tables.bootstrap import Bootstrap, Interval
 
 CLASSES = ("cat", "dog", "fox", "owl")
 DIVERGENCES = ("kl_divergence", "brier", "brier_calibration", "brier_refinement", "jsd", "js_distance",
@@ -20,7 +20,7 @@ DIVERGENCES = ("kl_divergence", "brier", "brier_calibration", "brier_refinement"
 PROPER = ("cross_entropy", "kl_divergence", "brier")
 
 
-def crowd(n: int, *, seed: int, tied: bool) -> Compared:
+def crowd(n: int, *, seed: int, tied: bool) -> MatchedLabels:
     """Predictions and votes of ten people; `tied` rounds predictions, so that many are equal."""
     rng = np.random.default_rng(seed)
     people = rng.multinomial(10, rng.dirichlet(np.full(4, 0.6), n)) / 10
@@ -29,7 +29,7 @@ def crowd(n: int, *, seed: int, tied: bool) -> Compared:
         predicted = np.floor(predicted * 4) + 0.5
     predicted /= predicted.sum(axis=1, keepdims=True)
     original = rng.integers(4, size=n)
-    return Compared(pa.array([f"i{i}" for i in range(n)]), CLASSES, predicted, people, original, np.full(n, 10))
+    return MatchedLabels(pa.array([f"i{i}" for i in range(n)]), CLASSES, predicted, people, original, np.full(n, 10))
 
 
 PLAIN, TIED = crowd(240, seed=1, tied=False), crowd(240, seed=2, tied=True)
@@ -41,9 +41,9 @@ def made(metric: Any) -> Metric:
     return metric(**({"ordered": True} if "ordered" in has else {}))
 
 
-def estimate(metric: Metric, compared: Compared, seed: int = 0) -> Estimate:
+def estimate(metric: Metric, compared: MatchedLabels, seed: int = 0) -> Estimate:
     rng = np.random.default_rng(seed)
-    return metric.estimate(compared, Resampling.of(len(compared), level=0.95, draws=200, rng=rng))
+    return metric.estimate(compared, Bootstrap.of(len(compared), level=0.95, draws=200, rng=rng))
 
 
 # The contracts.
@@ -172,13 +172,13 @@ class _Wrong:
     better: ClassVar[Better] = Better.LOW
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:
+    def missing(self, compared: MatchedLabels) -> str:
         return ""
 
-    def values(self, compared: Compared) -> np.ndarray:
+    def values(self, compared: MatchedLabels) -> np.ndarray:
         return np.abs(compared.predicted - compared.people).sum(axis=1) / 2
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         return mean_over_items(self.values(compared), resampling)
 
 
@@ -187,38 +187,38 @@ class LeavesItsBounds(_Wrong):
 
 
 class MindsTheFirstItems(_Wrong):
-    def values(self, compared: Compared) -> np.ndarray:
+    def values(self, compared: MatchedLabels) -> np.ndarray:
         return super().values(compared) * np.linspace(0, 1, len(compared))
 
 
 class TakesTheFirstOfTiedClasses(_Wrong):
-    def values(self, compared: Compared) -> np.ndarray:
+    def values(self, compared: MatchedLabels) -> np.ndarray:
         return (compared.predicted.argmax(axis=1) == compared.people.argmax(axis=1)).astype(float)
 
 
 class DrawsOnItsOwn(_Wrong):
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         return replace(super().estimate(compared, resampling), floor=float(np.random.default_rng().random()))
 
 
 class SaysNothingOfItsInterval(_Wrong):
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         return replace(super().estimate(compared, resampling), interval=Interval(np.nan, np.nan, ""))
 
 
 class HasAnIntervalElsewhere(_Wrong):
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         return replace(super().estimate(compared, resampling), interval=Interval(0.0, 0.001, "95% over items"))
 
 
 class ChangesPredictions(_Wrong):
-    def values(self, compared: Compared) -> np.ndarray:
+    def values(self, compared: MatchedLabels) -> np.ndarray:
         compared.predicted[0] += 1e-9
         return super().values(compared)
 
 
 class KeepsADistance(_Wrong):
-    def values(self, compared: Compared) -> np.ndarray:
+    def values(self, compared: MatchedLabels) -> np.ndarray:
         return super().values(compared) + 1e-6
 
 

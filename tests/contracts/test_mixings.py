@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from sfumato.tables.errors import BadSetting, UnknownName
-from sfumato.training.mixing import MIXINGS, ClassPair, Mixed, Mixing, Mixup, mixing_named
+from sfumato.training.mixing import MIXINGS, ClassPair, MixedBatch, Mixing, Mixup, mixing_named
 from sfumato.training.mixing.mixed import Pairing
 
 BATCH, CLASSES = 6, 4
@@ -28,7 +28,7 @@ def labels(members: int, seed: int = 2) -> Tensor:
     return torch.from_numpy(rng.dirichlet(np.ones(CLASSES), (members, BATCH)).astype(np.float32))
 
 
-def logits_for(mixed: Mixed, seed: int = 3, scale: float = 2.0) -> Tensor:
+def logits_for(mixed: MixedBatch, seed: int = 3, scale: float = 2.0) -> Tensor:
     rng = np.random.default_rng(seed)
     return torch.from_numpy(scale * rng.standard_normal((len(mixed.y), len(mixed.x), CLASSES))).to(torch.float32)
 
@@ -196,71 +196,71 @@ def test_settings_that_mean_nothing_are_refused(mixing: Any) -> None:
 class _Wrong:
     name: ClassVar[str] = "wrong"
 
-    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> Mixed:
+    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> MixedBatch:
         return Mixup().mixed(x, y, draw)
 
-    def losses(self, logits: Tensor, mixed: Mixed) -> Tensor:
+    def losses(self, logits: Tensor, mixed: MixedBatch) -> Tensor:
         return Mixup().losses(logits, mixed)
 
 
 class MixesInPlace(_Wrong):
-    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> Mixed:
+    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> MixedBatch:
         mixed = Mixup().mixed(x, y, draw)
         return replace(mixed, x=x.copy_(mixed.x))
 
 
 class CentresLogitsInPlace(_Wrong):
-    def losses(self, logits: Tensor, mixed: Mixed) -> Tensor:
+    def losses(self, logits: Tensor, mixed: MixedBatch) -> Tensor:
         return Mixup().losses(logits.sub_(logits.mean(dim=-1, keepdim=True)), mixed)
 
 
 class DrawsForEveryMember(_Wrong):
-    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> Mixed:
+    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> MixedBatch:
         own = [Mixup().mixed(x, member[None], draw) for member in y]
-        return Mixed(own[-1].x, torch.cat([each.y for each in own]), own[-1].share)
+        return MixedBatch(own[-1].x, torch.cat([each.y for each in own]), own[-1].share)
 
 
 class DrawsFromTheWorld(_Wrong):
-    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> Mixed:
+    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> MixedBatch:
         return Mixup().mixed(x, y, torch.Generator().manual_seed(int(torch.randint(99, ()))))
 
 
 class LosesMass(_Wrong):
-    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> Mixed:
+    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> MixedBatch:
         mixed = Mixup().mixed(x, y, draw)
         return replace(mixed, y=mixed.share * y + (0.999 - mixed.share) * y)
 
 
 class GoesBeyondItsEnds(_Wrong):
-    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> Mixed:
+    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> MixedBatch:
         mixed = Mixup().mixed(x, y, draw)
         return replace(mixed, x=2 * mixed.x - x)
 
 
 class ShiftsClasses(_Wrong):
-    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> Mixed:
+    def mixed(self, x: Tensor, y: Tensor, draw: torch.Generator) -> MixedBatch:
         pairing = Pairing.drawn(len(x), 1.0, draw, x.device)
         y = pairing.share * y + (1 - pairing.share) * y[:, pairing.partner].roll(1, dims=-1)
-        return Mixed(pairing.of_items(x), y, pairing.share)
+        return MixedBatch(pairing.of_items(x), y, pairing.share)
 
 
 class SumsOverTheBatch(_Wrong):
-    def losses(self, logits: Tensor, mixed: Mixed) -> Tensor:
+    def losses(self, logits: Tensor, mixed: MixedBatch) -> Tensor:
         return Mixup().losses(logits, mixed) * logits.shape[1]
 
 
 class SharesTheBlame(_Wrong):
-    def losses(self, logits: Tensor, mixed: Mixed) -> Tensor:
+    def losses(self, logits: Tensor, mixed: MixedBatch) -> Tensor:
         return Mixup().losses(logits, mixed).mean().repeat(len(logits))
 
 
 class TakesTheLogOfNothing(_Wrong):
-    def losses(self, logits: Tensor, mixed: Mixed) -> Tensor:
+    def losses(self, logits: Tensor, mixed: MixedBatch) -> Tensor:
         return -(mixed.y * logits.softmax(dim=-1).log()).sum(dim=-1).mean(dim=-1)
 
 
 class DividesByNoEntropy(_Wrong):
-    def losses(self, logits: Tensor, mixed: Mixed) -> Tensor:
+    def losses(self, logits: Tensor, mixed: MixedBatch) -> Tensor:
         log_p = logits.log_softmax(dim=-1)
         weight = (np.log(2) / -(log_p.exp() * log_p).sum(dim=-1)).clamp(0.7, 1)
         return (weight * -(mixed.y * log_p).sum(dim=-1)).mean(dim=-1)

@@ -13,21 +13,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.tables.errors import BadSetting, UnknownName
-from sfumato.training.target_labels import FixedLabels, Labels, VotedLabels
+from sfumato.training.target_labels import FixedLabels, SampledLabels, TargetLabels
 from sfumato.training.targets import (
     TARGETS,
-    ClassLevel,
-    Deaggregated,
-    Distilled,
-    EntropyMatched,
-    Random,
-    Shuffled,
-    Smoothing,
+    ClassLevelTarget,
+    DeaggregatedTarget,
+    DistilledTarget,
+    EntropyMatchedTarget,
+    RandomTarget,
+    ShuffledTarget,
+    SmoothingTarget,
     Target,
-    Tempered,
+    TemperedTarget,
     target_named,
 )
-from sfumato.training.training_set import Lesson, Pool, one_hot
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, one_hot
 
 OPTIONS = {"original": "--original", "people": "--labels", "beliefs": "--beliefs", "predicted": "--teacher"}
 NEEDS: dict[str, set[str]] = {
@@ -49,21 +49,21 @@ NEEDS: dict[str, set[str]] = {
 
 MADE: tuple[Target, ...] = (
     *(target() for target in TARGETS),
-    ClassLevel(by="majority"),
-    Shuffled(by="majority"),
-    Deaggregated(annotators=2),
-    Random(form="soft"),
-    Distilled(temperature=3.0, share=0.6),
-    Tempered(temperature=0.3),
-    EntropyMatched(level="mean"),
-    Smoothing(share=0.0),
-    Smoothing(share=1.0),
+    ClassLevelTarget(by="majority"),
+    ShuffledTarget(by="majority"),
+    DeaggregatedTarget(annotators=2),
+    RandomTarget(form="soft"),
+    DistilledTarget(temperature=3.0, share=0.6),
+    TemperedTarget(temperature=0.3),
+    EntropyMatchedTarget(level="mean"),
+    SmoothingTarget(share=0.0),
+    SmoothingTarget(share=1.0),
 )
 DOUBTS_ANYWAY = ("smoothing", "uniform", "random")
 """Those that are unsure of an item nobody is unsure of."""
 
 
-def drawn(n_items: int, n_classes: int, seed: int, doubt: float = 0.5) -> Lesson:
+def drawn(n_items: int, n_classes: int, seed: int, doubt: float = 0.5) -> TrainingSet:
     """A lesson with every source: people lean to the original class, mostly; one to six beliefs an item."""
     rng = np.random.default_rng(seed)
     original = rng.integers(n_classes, size=n_items)
@@ -74,8 +74,8 @@ def drawn(n_items: int, n_classes: int, seed: int, doubt: float = 0.5) -> Lesson
     people /= people.sum(axis=1, keepdims=True)
     counts = rng.integers(1, 7, n_items)
     rows = rng.dirichlet(np.full(n_classes, doubt), int(counts.sum()))
-    pool = Pool(rows, np.concatenate(([0], np.cumsum(counts))), rng.integers(9, size=len(rows)), 9)
-    return Lesson(
+    pool = AnnotatorBeliefs(rows, np.concatenate(([0], np.cumsum(counts))), rng.integers(9, size=len(rows)), 9)
+    return TrainingSet(
         tuple(f"item-{i}" for i in range(n_items)),
         tuple(f"class-{k}" for k in range(n_classes)),
         original,
@@ -88,17 +88,17 @@ def drawn(n_items: int, n_classes: int, seed: int, doubt: float = 0.5) -> Lesson
 LESSON = drawn(200, 5, seed=1)
 
 
-def made_by(target: Target, lesson: Lesson, seed: int = 7) -> Labels:
+def made_by(target: Target, lesson: TrainingSet, seed: int = 7) -> TargetLabels:
     return target.labels(lesson, np.random.default_rng(seed))
 
 
-def at(labels: Labels, index: np.ndarray, chance: np.ndarray) -> np.ndarray:
+def at(labels: TargetLabels, index: np.ndarray, chance: np.ndarray) -> np.ndarray:
     got = labels.at(torch.from_numpy(index), torch.from_numpy(chance))
     assert got.dtype == torch.float32
     return got.numpy()
 
 
-def accesses(lesson: Lesson, each: int = 12) -> tuple[np.ndarray, np.ndarray]:
+def accesses(lesson: TrainingSet, each: int = 12) -> tuple[np.ndarray, np.ndarray]:
     """Every item `each` times in no order, with luck from the first number there is to the last below one."""
     rng = np.random.default_rng(3)
     index = rng.permutation(np.repeat(np.arange(lesson.n_items), each))
@@ -110,7 +110,7 @@ def accesses(lesson: Lesson, each: int = 12) -> tuple[np.ndarray, np.ndarray]:
 # The contracts: each takes a target and a lesson with every source, and fails for a target that breaks it.
 
 
-def gives_a_distribution_at_every_access(target: Target, lesson: Lesson) -> None:
+def gives_a_distribution_at_every_access(target: Target, lesson: TrainingSet) -> None:
     labels = made_by(target, lesson)
     index, chance = accesses(lesson)
     for got in (at(labels, index, chance), labels.mean()):
@@ -122,7 +122,7 @@ def gives_a_distribution_at_every_access(target: Target, lesson: Lesson) -> None
     assert labels.mean().shape == (lesson.n_items, lesson.n_classes)
 
 
-def answers_each_access_by_itself(target: Target, lesson: Lesson) -> None:
+def answers_each_access_by_itself(target: Target, lesson: TrainingSet) -> None:
     labels = made_by(target, lesson)
     index, chance = accesses(lesson)
     got = at(labels, index, chance)
@@ -131,24 +131,24 @@ def answers_each_access_by_itself(target: Target, lesson: Lesson) -> None:
     np.testing.assert_array_equal(at(labels.to(torch.device("cpu")), index, chance), got)
 
 
-def means_what_it_gives(target: Target, lesson: Lesson) -> None:
+def means_what_it_gives(target: Target, lesson: TrainingSet) -> None:
     """The mean over a fine grid of chance, which 1 to 6 rows divide evenly, so that only drawn votes are rounded."""
     labels = made_by(target, lesson)
     n = 480
     sums = np.zeros((lesson.n_items, lesson.n_classes))
     for step in range(n):
         sums += at(labels, np.arange(lesson.n_items), np.full(lesson.n_items, (step + 0.5) / n))
-    tolerance = 1 / n if isinstance(labels, VotedLabels) else 1e-6
+    tolerance = 1 / n if isinstance(labels, SampledLabels) else 1e-6
     np.testing.assert_allclose(labels.mean(), sums / n, rtol=0, atol=tolerance)
 
 
-def repeats_by_seed(target: Target, lesson: Lesson) -> None:
+def repeats_by_seed(target: Target, lesson: TrainingSet) -> None:
     one, other = made_by(target, lesson, 5), made_by(target, lesson, 5)
     np.testing.assert_array_equal(one.mean(), other.mean())
     np.testing.assert_array_equal(at(one, *accesses(lesson)), at(other, *accesses(lesson)))
 
 
-def arrays_of(lesson: Lesson) -> list[np.ndarray]:
+def arrays_of(lesson: TrainingSet) -> list[np.ndarray]:
     assert lesson.original is not None
     assert lesson.people is not None
     assert lesson.beliefs is not None
@@ -157,14 +157,16 @@ def arrays_of(lesson: Lesson) -> list[np.ndarray]:
     return [lesson.original, lesson.people, lesson.predicted, pool.rows, pool.starts, pool.annotators]
 
 
-def in_single_precision(lesson: Lesson) -> Lesson:
+def in_single_precision(lesson: TrainingSet) -> TrainingSet:
     original, people, predicted, rows, starts, annotators = arrays_of(lesson)
     assert lesson.beliefs is not None
-    pool = Pool(rows.astype(np.float32), starts, annotators, lesson.beliefs.n_annotators)
-    return Lesson(lesson.items, lesson.classes, original, people.astype(np.float32), pool, predicted.astype(np.float32))
+    pool = AnnotatorBeliefs(rows.astype(np.float32), starts, annotators, lesson.beliefs.n_annotators)
+    return TrainingSet(
+        lesson.items, lesson.classes, original, people.astype(np.float32), pool, predicted.astype(np.float32)
+    )
 
 
-def leaves_the_lesson_alone(target: Target, lesson: Lesson) -> None:
+def leaves_the_lesson_alone(target: Target, lesson: TrainingSet) -> None:
     """Neither making labels nor writing into them reaches the lesson; single precision could be shared unseen."""
     for each in (lesson, in_single_precision(lesson)):
         # A copy, so that a target that does write spoils nothing for the next test.
@@ -176,7 +178,7 @@ def leaves_the_lesson_alone(target: Target, lesson: Lesson) -> None:
         assert [array.tobytes() for array in arrays_of(own)] == before
 
 
-def is_sure_where_everybody_is(target: Target, lesson: Lesson) -> None:
+def is_sure_where_everybody_is(target: Target, lesson: TrainingSet) -> None:
     """Where all sources say the same without doubt, the labels are the hard ones, exactly, whatever the luck."""
     if target.name in DOUBTS_ANYWAY:
         return
@@ -191,26 +193,26 @@ def is_sure_where_everybody_is(target: Target, lesson: Lesson) -> None:
     np.testing.assert_array_equal(labels.mean(), hard)
 
 
-def treats_classes_alike(target: Target, lesson: Lesson) -> None:
+def treats_classes_alike(target: Target, lesson: TrainingSet) -> None:
     """Classes in another order give the same labels with the columns in that order."""
     if target.name == "random":
         return
     order = np.random.default_rng(11).permutation(lesson.n_classes)
     original, people, predicted, rows, starts, annotators = arrays_of(lesson)
     assert lesson.beliefs is not None
-    other = Lesson(
+    other = TrainingSet(
         lesson.items,
         tuple(lesson.classes[k] for k in order),
         np.argsort(order)[original],
         people[:, order],
-        Pool(rows[:, order], starts, annotators, lesson.beliefs.n_annotators),
+        AnnotatorBeliefs(rows[:, order], starts, annotators, lesson.beliefs.n_annotators),
         predicted[:, order],
     )
     got, plain = made_by(target, other).mean(), made_by(target, lesson).mean()
     np.testing.assert_allclose(got, plain[:, order], rtol=0, atol=1e-6)
 
 
-def ignores_the_order_of_items(target: Target, lesson: Lesson) -> None:
+def ignores_the_order_of_items(target: Target, lesson: TrainingSet) -> None:
     if target.name in ("random", "shuffled") or getattr(target, "annotators", None) is not None:
         return
     order = np.random.default_rng(13).permutation(lesson.n_items)
@@ -234,7 +236,7 @@ CONTRACTS = (
 
 @pytest.mark.parametrize("target", MADE, ids=repr)
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract.__name__)
-def test_contract(contract: Callable[[Target, Lesson], None], target: Target) -> None:
+def test_contract(contract: Callable[[Target, TrainingSet], None], target: Target) -> None:
     contract(target, LESSON)
 
 
@@ -273,9 +275,9 @@ def test_sources(target: Any) -> None:
 
 
 def test_sources_that_depend_on_settings() -> None:
-    asks_for_what_it_needs(Distilled(share=0.5), {"predicted", "original"})
-    asks_for_what_it_needs(ClassLevel(by="majority"), {"people"})
-    asks_for_what_it_needs(Shuffled(by="majority"), {"people"})
+    asks_for_what_it_needs(DistilledTarget(share=0.5), {"predicted", "original"})
+    asks_for_what_it_needs(ClassLevelTarget(by="majority"), {"people"})
+    asks_for_what_it_needs(ShuffledTarget(by="majority"), {"people"})
 
 
 def test_names_are_distinct_and_found() -> None:
@@ -317,30 +319,30 @@ def test_settings_that_mean_nothing_are_refused(target: Any) -> None:
 class _Wrong:
     name: ClassVar[str] = "wrong"
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         return FixedLabels.of(self.spoilt(lesson.need_people(self.name), lesson, rng))
 
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return people
 
 
 class _Unchecked(_Wrong):
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         return FixedLabels(torch.from_numpy(self.spoilt(lesson.need_people(self.name), lesson, rng)))
 
 
 class SumsToTwo(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return (2 * people).astype(np.float32)
 
 
 class OwesMass(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return (1.5 * people - 0.5 / lesson.n_classes).astype(np.float32)
 
 
 class GivesNothing(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return np.where(people > 0, people, np.nan).astype(np.float32)
 
 
@@ -349,10 +351,10 @@ class GivesDoubles(_Unchecked):
 
 
 class SharesMemory(_Unchecked):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(people, np.float32)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         probs = torch.from_numpy(self.spoilt(lesson.need_people(self.name), lesson, rng))
         return _Windows(probs)
 
@@ -368,45 +370,45 @@ class _ShiftedMean(FixedLabels):
 
 
 class SaysAnotherMean(_Wrong):
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         return _ShiftedMean(FixedLabels.of(lesson.need_people(self.name)).probs)
 
 
-class _OneLuckForAll(VotedLabels):
+class _OneLuckForAll(SampledLabels):
     def at(self, index: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
         return super().at(index, chance[:1].expand(len(chance)))
 
 
 class DrawsOnceForTheBatch(_Wrong):
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
-        right = VotedLabels.of(lesson.need_people(self.name))
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
+        right = SampledLabels.of(lesson.need_people(self.name))
         return _OneLuckForAll(right.probs, right.cumulative)
 
 
 class SeedsItself(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return people[np.random.default_rng().permutation(len(people))]
 
 
 class WritesIntoTheLesson(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         people *= 0.5
         people += 0.5 / lesson.n_classes
         return people
 
 
 class AlwaysDoubtsALittle(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return 0.999 * people + 0.001 / lesson.n_classes
 
 
 class LikesTheFirstClass(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return 0.999 * people + 0.001 * one_hot([0], lesson.n_classes)
 
 
 class LooksAtTheNextItem(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return np.roll(people, 1, axis=0)
 
 
@@ -428,7 +430,7 @@ class LooksAtTheNextItem(_Wrong):
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
-def test_contract_rejects_a_wrong_target(contract: Callable[[Target, Lesson], None], wrong: Target) -> None:
+def test_contract_rejects_a_wrong_target(contract: Callable[[Target, TrainingSet], None], wrong: Target) -> None:
     with pytest.raises(AssertionError):
         contract(wrong, LESSON)
 
@@ -441,13 +443,13 @@ def test_every_contract_holds_for_the_sound_part_of_the_wrong_ones() -> None:
 
 
 class MakesDo(_Wrong):
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         known = lesson.people is not None
         return super().labels(lesson if known else replace(lesson, people=lesson.predicted), rng)
 
 
 class PeeksAtTheTeacher(_Wrong):
-    def spoilt(self, people: np.ndarray, lesson: Lesson, rng: np.random.Generator) -> np.ndarray:
+    def spoilt(self, people: np.ndarray, lesson: TrainingSet, rng: np.random.Generator) -> np.ndarray:
         return people if lesson.predicted is None else (people + lesson.predicted) / 2
 
 

@@ -10,30 +10,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from sfumato.elicitation.assignment import PROBES, Openings, Pick
+from sfumato.elicitation.assignment import PROBES, NextTrial, QuotaTable
 
 
 def test_by_hand() -> None:
-    openings = Openings([(1, 2, 0), (2, 2, 1), (3, 2, 2)])
+    openings = QuotaTable([(1, 2, 0), (2, 2, 1), (3, 2, 2)])
     assert openings.room == 2 + 1
     assert set(openings.with_room()) == {1, 2}
     assert (1 in openings, 2 in openings, 3 in openings, 4 in openings) == (True, True, False, False)
     rng = random.Random(1)
-    assert openings.choose((), rng) == Pick(1)
-    assert openings.choose({1}, rng) == Pick(2)
+    assert openings.choose((), rng) == NextTrial(1)
+    assert openings.choose({1}, rng) == NextTrial(2)
     assert openings.choose({1, 2}, rng) is None
     openings.take(1)
     assert openings.room == 2
-    assert {openings.choose((), rng) for _ in range(50)} == {Pick(1), Pick(2)}
+    assert {openings.choose((), rng) for _ in range(50)} == {NextTrial(1), NextTrial(2)}
     openings.take(1)
     assert 1 not in openings
     openings.give_back(3)
     assert (openings.taken(3), openings.room) == (1, 2)
-    assert {openings.choose((), rng) for _ in range(50)} == {Pick(2), Pick(3)}
+    assert {openings.choose((), rng) for _ in range(50)} == {NextTrial(2), NextTrial(3)}
 
 
 def test_a_quota_goes_down_below_what_is_taken_and_up_again() -> None:
-    openings = Openings([(1, 5, 3)])
+    openings = QuotaTable([(1, 5, 3)])
     openings.set_quota(1, 2)
     assert (openings.room, 1 in openings, openings.taken(1)) == (0, False, 3)
     openings.give_back(1)
@@ -47,8 +47,8 @@ def test_a_quota_goes_down_below_what_is_taken_and_up_again() -> None:
 
 
 def test_an_empty_study_has_nothing_to_choose() -> None:
-    assert Openings([]).choose((), random.Random(1)) is None
-    assert Openings([(1, 0, 0)]).choose((), random.Random(1)) is None
+    assert QuotaTable([]).choose((), random.Random(1)) is None
+    assert QuotaTable([(1, 0, 0)]).choose((), random.Random(1)) is None
 
 
 @given(
@@ -61,7 +61,7 @@ def test_a_random_walk_agrees_with_a_naive_count(
     items: list[tuple[int, int]], steps: list[tuple[str, int, int]], seen: set[int], seed: int
 ) -> None:
     naive = {item: list(start) for item, start in enumerate(items)}
-    openings = Openings((item, quota, taken) for item, (quota, taken) in naive.items())
+    openings = QuotaTable((item, quota, taken) for item, (quota, taken) in naive.items())
     rng = random.Random(seed)
     for step, item, quota in steps:
         if step == "quota":
@@ -91,7 +91,7 @@ def test_a_random_walk_agrees_with_a_naive_count(
 
 @pytest.mark.parametrize("n_seen", [0, 5, 9], ids=["nothing seen", "half seen", "mostly seen: the list is searched"])
 def test_equals_are_equally_likely(n_seen: int) -> None:
-    openings = Openings([(item, 3, 1) for item in range(12)] + [(99, 3, 2)])
+    openings = QuotaTable([(item, 3, 1) for item in range(12)] + [(99, 3, 2)])
     seen = set(range(n_seen))
     rng = random.Random(20)
     drawn = Counter(openings.choose(seen, rng).item for _ in range(6_000))
@@ -101,7 +101,7 @@ def test_equals_are_equally_likely(n_seen: int) -> None:
 
 def test_equals_are_equally_likely_after_many_moves_in_the_lists() -> None:
     rng = random.Random(3)
-    openings = Openings([(item, 100, 0) for item in range(10)])
+    openings = QuotaTable([(item, 100, 0) for item in range(10)])
     for _ in range(500):
         item = rng.randrange(10)
         openings.take(item)
@@ -112,5 +112,5 @@ def test_equals_are_equally_likely_after_many_moves_in_the_lists() -> None:
 
 def test_the_one_item_left_is_found_however_unlikely() -> None:
     n_items = 200 * PROBES
-    openings = Openings([(item, 1, 0) for item in range(n_items)])
-    assert openings.choose(set(range(n_items)) - {77}, random.Random(1)) == Pick(77)
+    openings = QuotaTable([(item, 1, 0) for item in range(n_items)])
+    assert openings.choose(set(range(n_items)) - {77}, random.Random(1)) == NextTrial(77)

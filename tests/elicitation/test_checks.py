@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from study_at_work import AtWork, items_named, plain_study, sent
 
-from sfumato.elicitation.participant import Person, Trial
-from sfumato.elicitation.trial_sequence import Course
+from sfumato.elicitation.participant import Participant, Trial
+from sfumato.elicitation.trial_sequence import TrialSequence
 from sfumato.store.schema import ANSWERED, OPEN
 from sfumato.study import read_study
 from sfumato.study.study import Check, People, Quality, Region
@@ -64,9 +64,9 @@ def test_a_region_of_the_simplex(region: Region, belief: dict[str, float], holds
 # --- where checks and repeats come ---
 
 
-def led_through(course: Course, seed: int, fresh: int) -> list[tuple[str, int]]:
+def led_through(course: TrialSequence, seed: int, fresh: int) -> list[tuple[str, int]]:
     """Why each trial of somebody was shown, and its item, where there are `fresh` items to label."""
-    person, rng = Person(1, "hash", seed), random.Random(seed)
+    person, rng = Participant(1, "hash", seed), random.Random(seed)
     shown: list[tuple[str, int]] = []
     items = iter(range(fresh))
     while (purpose := course.due(person)) is not None:
@@ -91,7 +91,7 @@ def test_everybody_sees_each_check_once_and_repeats_at_their_distance(
 ) -> None:
     size = 5 + max(repeats, 1) + more
     people = People(batch_size=size, batches=batches, repeats=repeats, repeat_distance=5)
-    course = Course(people, {}, {1000 + n: None if n % 2 else n + 1 for n in range(n_checks)})
+    course = TrialSequence(people, {}, {1000 + n: None if n % 2 else n + 1 for n in range(n_checks)})
     shown = led_through(course, seed, fresh=size * batches)
     assert len(shown) == course.n_wanted
     assert [item for purpose, item in shown if purpose == "label"] == list(range(size * batches))
@@ -115,7 +115,7 @@ def test_no_check_drawn_by_chance_falls_behind_the_last_item(
     checks = {1000 + n: None for n in range(n_checks)}
     for batch_size in (n_items + 5, 25):
         people = People(batch_size=batch_size, repeats=repeats, repeat_distance=distance)
-        course = Course(people, {}, checks, n_items)
+        course = TrialSequence(people, {}, checks, n_items)
         shown = led_through(course, seed, fresh=n_items)
         purposes = [purpose for purpose, _ in shown]
         assert purposes.count("check") == n_checks
@@ -125,7 +125,7 @@ def test_no_check_drawn_by_chance_falls_behind_the_last_item(
 
 
 def test_places_of_checks_differ_from_person_to_person_and_stay() -> None:
-    course = Course(People(batch_size=50), {}, {7: None})
+    course = TrialSequence(People(batch_size=50), {}, {7: None})
     places = [next(place for place, _ in course._places(seed)) for seed in range(200)]
     assert places == [next(place for place, _ in course._places(seed)) for seed in range(200)]
     assert len(set(places)) > 30

@@ -16,11 +16,11 @@ import pytest
 from study_at_work import AtWork, Someone, items_named, plain_study
 
 from sfumato.cli.study_options import checked_study
-from sfumato.elicitation.deeper_form import Depth
-from sfumato.elicitation.participant_state import Outcome, Sent, Shown
+from sfumato.elicitation.deeper_form import DeeperFormRule
+from sfumato.elicitation.participant_state import ShownTrial, SubmitResult, SubmittedAnswer
 from sfumato.store.exporting import export
-from sfumato.store.interaction_record import Record
-from sfumato.store.location import StorePlace
+from sfumato.store.interaction_record import InteractionRecord
+from sfumato.store.location import StoreLocation
 from sfumato.store.verifying import verify
 from sfumato.study import read_study
 from sfumato.study.study import Check, Deeper, People, PracticeItem, Question, Region, Study
@@ -38,14 +38,14 @@ def at_work(store: str, study: Study, n_items: int = 8) -> AtWork:
     return AtWork(store, study, items_named(n_items)).start()
 
 
-def sent(trial: str, answer: dict[str, Any], key: str | None = None, **record: Any) -> Sent:
+def sent(trial: str, answer: dict[str, Any], key: str | None = None, **record: Any) -> SubmittedAnswer:
     key = key or str(uuid.uuid4())
     body = json.dumps({"key": key, "trial": trial, "answer": answer, "record": record})
     digest = hashlib.sha256(body.encode()).hexdigest()
-    return Sent(key, trial, answer, Record(elapsed_ms=1500, **record), body, digest)
+    return SubmittedAnswer(key, trial, answer, InteractionRecord(elapsed_ms=1500, **record), body, digest)
 
 
-def answer(person: Someone, shown: Shown, chosen: str | None = "cat") -> Outcome:
+def answer(person: Someone, shown: ShownTrial, chosen: str | None = "cat") -> SubmitResult:
     """As a page would: None is somebody who is not sure."""
     if shown.question == 1:
         given = sent(shown.handle, TOKENS)
@@ -60,7 +60,7 @@ def answer(person: Someone, shown: Shown, chosen: str | None = "cat") -> Outcome
     return outcome
 
 
-def answer_all(person: Someone, chosen: str | None = "cat") -> list[Shown]:
+def answer_all(person: Someone, chosen: str | None = "cat") -> list[ShownTrial]:
     shown = []
     while (standing := person.standing()).stage == "trials":
         shown.append(standing.trials[0])
@@ -72,7 +72,7 @@ def answer_all(person: Someone, chosen: str | None = "cat") -> list[Shown]:
 
 
 def test_by_chance_as_often_as_the_share_says() -> None:
-    depth, rng = Depth(Deeper(Question("tokens"), share=0.25)), random.Random(7)
+    depth, rng = DeeperFormRule(Deeper(Question("tokens"), share=0.25)), random.Random(7)
     drawn = [depth.drawn(1, "label", rng) for _ in range(4000)]
     assert {each.probability for each in drawn} == {0.25}
     assert Counter(each.why for each in drawn)["random"] == pytest.approx(1000, abs=4 * (4000 * 0.25 * 0.75) ** 0.5)
@@ -81,7 +81,7 @@ def test_by_chance_as_often_as_the_share_says() -> None:
 
 
 def test_an_item_is_uncertain_where_enough_answers_name_another_class() -> None:
-    depth = Depth(Deeper(Question("tokens"), disagreement=0.4))
+    depth = DeeperFormRule(Deeper(Question("tokens"), disagreement=0.4))
     said: list[tuple[str | None, bool]] = [
         ("cat", False),  # one answer says nothing yet
         ("dog", True),  # 1 of 2
@@ -97,7 +97,7 @@ def test_an_item_is_uncertain_where_enough_answers_name_another_class() -> None:
 
 
 def test_listed_and_uncertain_items_open_for_certain() -> None:
-    depth, rng = Depth(Deeper(Question("tokens"), share=0.5, disagreement=0.3), [5]), random.Random(1)
+    depth, rng = DeeperFormRule(Deeper(Question("tokens"), share=0.5, disagreement=0.3), [5]), random.Random(1)
     for chosen in ("cat", "dog"):
         depth.heard(6, chosen)
     assert (depth.drawn(5, "label", rng).why, depth.drawn(5, "label", rng).probability) == ("listed", 1.0)
@@ -118,14 +118,14 @@ def test_who_is_not_sure_gets_the_deeper_form_and_the_store_says_so(store: str, 
     rows = at.rows("SELECT kind, question, deeper, deeper_probability FROM answers JOIN trials ON trials.id = trial"
                    " ORDER BY answers.id")  # fmt: skip
     assert rows == [("tokens/1", 1, "unsure", 1.0), ("choice/1", 0, None, 0.0)]
-    export(StorePlace.of(store), "pets", tmp_path / "a.parquet", tmp_path / "r.parquet")
+    export(StoreLocation.of(store), "pets", tmp_path / "a.parquet", tmp_path / "r.parquet")
     records = pq.read_table(tmp_path / "r.parquet").to_pylist()
     assert [(row["deeper"], row["deeper_probability"], row["first"]) for row in records] == [
         ("unsure", 1.0, None),
         (None, 0.0, None),
     ]
     at.stop()
-    assert [each.faults for each in verify(StorePlace.of(store))] == [()]
+    assert [each.faults for each in verify(StoreLocation.of(store))] == [()]
 
 
 def test_one_trial_one_answer_one_place_of_the_quota(store: str, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_one_trial_one_answer_one_place_of_the_quota(store: str, tmp_path: Path)
     assert [len(each) for each in shown] == [4, 4, 4, 0]
     assert set(at.answers_by_item().values()) == {3}
     assert at.one("SELECT count(DISTINCT trial) FROM answers") == 12
-    export(StorePlace.of(store), "pets", tmp_path / "a.parquet", tmp_path / "r.parquet")
+    export(StoreLocation.of(store), "pets", tmp_path / "a.parquet", tmp_path / "r.parquet")
     records = pq.read_table(tmp_path / "r.parquet").to_pylist()
     opened = {row["trial"]: row for row in records if row["deeper"] == "random"}
     assert opened  # by the seed

@@ -15,7 +15,7 @@ from sfumato.recruitment.arriving import arrived, checked, entry_key, note_check
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.turnout import turnout_of
 from sfumato.store.exporting import export
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.verifying import verify
 from sfumato.study.study import People, Recruiting
 from sfumato.tables.annotations import Annotations
@@ -60,7 +60,7 @@ def test_the_id_goes_and_the_counts_stay(store: str) -> None:
             at.answers_by_item(),
         )
         assert after == before
-        assert [found.faults for found in verify(StorePlace.of(store))] == [()]
+        assert [found.faults for found in verify(StoreLocation.of(store))] == [()]
         ((who, about),) = at.rows("SELECT who, about FROM happenings WHERE what = 'erased'")
         assert (who, json.loads(about)) == ("tests", {"annotator": pseudonym, "answers": "kept"})
         assert PERSON not in about
@@ -105,7 +105,7 @@ def test_their_link_is_dead_and_their_turn_goes_back(store: str) -> None:
 
 def test_answers_stay_in_exports_or_are_left_out(store: str, tmp_path: Path) -> None:
     def exported() -> set[str]:
-        export(StorePlace.of(store), STUDY.name, tmp_path / "a.parquet")
+        export(StoreLocation.of(store), STUDY.name, tmp_path / "a.parquet")
         return set(Annotations.read(tmp_path / "a.parquet").annotator.names.to_pylist())
 
     with at_work(store, STUDY) as at:
@@ -119,7 +119,7 @@ def test_answers_stay_in_exports_or_are_left_out(store: str, tmp_path: Path) -> 
         assert at.one("SELECT count(*) FROM answers") == 2
         assert erase(at, pseudonym=first, answers=True) == first  # once more changes nothing
         assert at.one("SELECT count(*) FROM happenings WHERE what = 'erased'") == 2
-        (one, _) = turnout_of(StorePlace.of(store), STUDY).people
+        (one, _) = turnout_of(StoreLocation.of(store), STUDY).people
         assert (one.is_erased, one.is_left_out, one.arrival, one.n_answers) == (True, True, None, 1)
 
 
@@ -170,6 +170,6 @@ def test_a_word_about_an_earlier_visit_is_not_taken_for_the_last(store: str) -> 
         at.run(lambda work: note_check(work, second, checked(OldWord(), second)))  # type: ignore[arg-type]
         at.run(lambda work: note_check(work, first, said))  # comes late
         at.run(lambda work: note_check(work, second, "known"))  # and a second word changes nothing
-        (one,) = turnout_of(StorePlace.of(store), STUDY).people
+        (one,) = turnout_of(StoreLocation.of(store), STUDY).people
         assert (one.checked, one.arrival.session, one.earlier) == ("unknown", "another9", (SESSION,))  # type: ignore[union-attr]
         assert at.run(lambda work: unchecked(work, Prolific())) == []

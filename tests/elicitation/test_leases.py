@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.elicitation.assignment import Pick
-from sfumato.elicitation.leases import MOST_OVER, Leases
+from sfumato.elicitation.assignment import NextTrial
+from sfumato.elicitation.leases import MOST_OVER, LeaseTable
 from sfumato.elicitation.participant import Trial
 from sfumato.store.schema import OPEN
 
@@ -21,7 +21,7 @@ def trial(number: int, item: int, expires: float = 10.0, purpose: str = "label")
 
 
 def test_held_answered_and_given_back() -> None:
-    leases = Leases([(1, 2, 0)])
+    leases = LeaseTable([(1, 2, 0)])
     first, second = trial(1, 1), trial(2, 1)
     leases.hold(first)
     leases.hold(second)
@@ -31,11 +31,11 @@ def test_held_answered_and_given_back() -> None:
     assert (leases.room(), len(leases), leases.get(1), leases.get(2)) == (0, 1, None, second)
     leases.give_back(second)
     assert (leases.room(), len(leases)) == (1, 0)
-    assert leases.choose((), random.Random(1)) == Pick(1)
+    assert leases.choose((), random.Random(1)) == NextTrial(1)
 
 
 def test_giving_back_twice_or_after_the_answer_changes_nothing() -> None:
-    leases = Leases([(1, 2, 0)])
+    leases = LeaseTable([(1, 2, 0)])
     first, second = trial(1, 1), trial(2, 1)
     leases.hold(first)
     leases.hold(second)
@@ -47,7 +47,7 @@ def test_giving_back_twice_or_after_the_answer_changes_nothing() -> None:
 
 @pytest.mark.parametrize("purpose", ["practice", "repeat"])
 def test_practice_and_repeats_take_nothing_and_never_lapse(purpose: str) -> None:
-    leases = Leases([(1, 1, 0)])
+    leases = LeaseTable([(1, 1, 0)])
     leases.hold(trial(1, 1, purpose=purpose))
     leases.give_back(trial(1, 1, purpose=purpose))
     assert (leases.room(), len(leases), list(leases.overdue(1e9))) == (1, 0, [])
@@ -56,7 +56,7 @@ def test_practice_and_repeats_take_nothing_and_never_lapse(purpose: str) -> None
 
 
 def test_overdue_at_the_moment_and_not_before() -> None:
-    leases = Leases([(1, 3, 0)])
+    leases = LeaseTable([(1, 3, 0)])
     early, late = trial(1, 1, 10.0), trial(2, 1, 20.0)
     leases.hold(late)
     leases.hold(early)
@@ -67,7 +67,7 @@ def test_overdue_at_the_moment_and_not_before() -> None:
 
 
 def test_a_renewed_lease_is_overdue_at_its_new_time_only() -> None:
-    leases = Leases([(1, 1, 0)])
+    leases = LeaseTable([(1, 1, 0)])
     held = trial(1, 1, 10.0)
     leases.hold(held)
     held.expires = 30.0
@@ -77,7 +77,7 @@ def test_a_renewed_lease_is_overdue_at_its_new_time_only() -> None:
 
 
 def test_restored_trials_are_counted_once() -> None:
-    leases = Leases([(1, 2, 1)])
+    leases = LeaseTable([(1, 2, 1)])
     held = trial(1, 1)
     leases.restore(held)
     assert leases.room() == 1
@@ -86,7 +86,7 @@ def test_restored_trials_are_counted_once() -> None:
 
 
 def test_what_was_answered_takes_no_room() -> None:
-    leases = Leases([(1, 10**9, 0)])
+    leases = LeaseTable([(1, 10**9, 0)])
     kept = trial(0, 1, 5.0)
     leases.hold(kept)
     tracemalloc.start()
@@ -110,7 +110,7 @@ def test_a_random_walk_agrees_with_a_naive_count(steps: list[tuple[str, int]], m
 
 
 def _walk(steps: list[tuple[str, int]]) -> None:
-    leases, now = Leases([(item, 3, 0) for item in range(3)]), 0.0
+    leases, now = LeaseTable([(item, 3, 0) for item in range(3)]), 0.0
     held: dict[int, Trial] = {}
     n_answered = 0
     for number, (step, amount) in enumerate(steps):

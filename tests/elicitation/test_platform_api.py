@@ -15,8 +15,8 @@ from platform_stub import FAULTS, PlatformStub
 from sfumato.recruitment import PLATFORMS, MTurk, Prolific, mturk_api
 from sfumato.recruitment.columns import read_export
 from sfumato.recruitment.mturk_api import signed
-from sfumato.recruitment.platform import Arrival, Platform, Submission
-from sfumato.recruitment.platform_api import ATTEMPTS, Line, Request, pages_of, request_key
+from sfumato.recruitment.platform import Arrival, Platform, PlatformSubmission
+from sfumato.recruitment.platform_api import ATTEMPTS, ApiConnection, ApiRequest, pages_of, request_key
 from sfumato.tables.errors import BadSetting, BadTable, NoReply, Refused
 
 ME = Arrival("personA", "study1", "session1")
@@ -95,7 +95,7 @@ def test_a_redirect_is_not_followed_with_the_token() -> None:
 @pytest.mark.parametrize("base", ["http://api.prolific.com", "ftp://127.0.0.1", "api.prolific.com", ""])
 def test_a_token_goes_over_https_or_not_at_all(base: str) -> None:
     with pytest.raises(BadSetting) as error:
-        Line(base, lambda _: {})
+        ApiConnection(base, lambda _: {})
     assert error.value.code == "not-https"
 
 
@@ -114,7 +114,9 @@ def test_all_submissions_come_page_by_page_whatever_goes_wrong(platform: Platfor
         stub.add("stranger", "session99", WORD[platform.name], study="study2")
         stub.faults.extend(["500", "", "drop", "429", "", "garbage", "lose"])
         found = caller_of(platform, stub).submissions("study1", "list key")
-        expected = {Submission(f"person{n}", f"session{n}", "submitted", f"CODE{n}", "study1") for n in range(10)}
+        expected = {
+            PlatformSubmission(f"person{n}", f"session{n}", "submitted", f"CODE{n}", "study1") for n in range(10)
+        }
         assert set(found) == expected
         assert len(found) > 10  # some twice, in any order: who reads them takes each once
         keys = [key for _, key in stub.requests]
@@ -146,7 +148,7 @@ def test_the_signature_is_that_of_amazons_own_example(monkeypatch: pytest.Monkey
     monkeypatch.setattr(mturk_api, "SERVICE", "service")
     now = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)
     secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
-    headers = signed(Request("/"), "example.amazonaws.com", "AKIDEXAMPLE", secret, now, {})
+    headers = signed(ApiRequest("/"), "example.amazonaws.com", "AKIDEXAMPLE", secret, now, {})
     assert headers["X-Amz-Date"] == "20150830T123600Z"
     assert headers["Authorization"] == (
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, "
@@ -156,9 +158,9 @@ def test_the_signature_is_that_of_amazons_own_example(monkeypatch: pytest.Monkey
 
 def test_whatever_is_changed_changes_the_signature() -> None:
     now = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-    request = Request("/", {"X-Amz-Target": "T.Op", "Content-Type": "application/x-amz-json-1.1"}, b"{}")
+    request = ApiRequest("/", {"X-Amz-Target": "T.Op", "Content-Type": "application/x-amz-json-1.1"}, b"{}")
 
-    def signature(request: Request = request, host: str = "h", secret: str = "s", now: datetime = now) -> str:
+    def signature(request: ApiRequest = request, host: str = "h", secret: str = "s", now: datetime = now) -> str:
         return signed(request, host, "AK", secret, now, {})["Authorization"].rpartition("Signature=")[2]
 
     assert signature() == signature()
@@ -196,7 +198,7 @@ MTURK_EXPORT = """\
 def test_prolifics_export(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text(PROLIFIC_EXPORT)
     found = Prolific().submissions(read_export(tmp_path / "e.csv"))
-    assert found[0] == Submission("5f0a", "60d1", "approved", "C1")
+    assert found[0] == PlatformSubmission("5f0a", "60d1", "approved", "C1")
     assert [each.status for each in found] == [
         "approved", "submitted", "returned", "timed out", "rejected", "screened out", "approved", "active",
         "something new",
@@ -207,15 +209,15 @@ def test_prolifics_export(tmp_path: Path) -> None:
 def test_mturks_batch_results(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text(MTURK_EXPORT)
     assert MTurk().submissions(read_export(tmp_path / "e.csv")) == [
-        Submission("W1", "AS1", "approved", "C1", "H1"),
-        Submission("W2", "AS2", "submitted", "", "H1"),
-        Submission("W3", "AS3", "rejected", "C1", "H1"),
+        PlatformSubmission("W1", "AS1", "approved", "C1", "H1"),
+        PlatformSubmission("W2", "AS2", "submitted", "", "H1"),
+        PlatformSubmission("W3", "AS3", "rejected", "C1", "H1"),
     ]
 
 
 def test_ids_of_an_export_stay_text(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("Submission id,Participant id,Status\n007,1e5,APPROVED\n")
-    assert Prolific().submissions(read_export(tmp_path / "e.csv")) == [Submission("1e5", "007", "approved")]
+    assert Prolific().submissions(read_export(tmp_path / "e.csv")) == [PlatformSubmission("1e5", "007", "approved")]
 
 
 @both

@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from sfumato.elicitation.kinds.plausible.kind import Plausible
-from sfumato.elicitation.kinds.similarity.kind import Similarity
-from sfumato.elicitation.kinds.sliders.kind import Sliders
-from sfumato.elicitation.kinds.triplet.kind import Triplet, _numbered_pair
-from sfumato.elicitation.kinds.typicality.kind import Typicality
+from sfumato.elicitation.kinds.plausible.kind import PlausibleKind
+from sfumato.elicitation.kinds.similarity.kind import SimilarityKind
+from sfumato.elicitation.kinds.sliders.kind import SlidersKind
+from sfumato.elicitation.kinds.triplet.kind import TripletKind, _numbered_pair
+from sfumato.elicitation.kinds.typicality.kind import TypicalityKind
 from sfumato.elicitation.scale import nearest_on_scale, on_scale
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, ItemSource, Study, StudyClass
@@ -38,48 +38,48 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize(
         ("kind", "stimulus", "raw", "field"),
         [
-            (Plausible(), ONE, None, "answer"),
-            (Plausible(), ONE, ["yes", "no", "no"], "answer"),
-            (Plausible(), ONE, {}, "cat"),
-            (Plausible(), ONE, {"cat": "yes", "ship": "no"}, "dog"),
-            (Plausible(), ONE, {"cat": "yes", "dog": "no", "ship": "no", "cow": "no"}, "cow"),
-            (Plausible(), ONE, {"cat": "yes", "dog": "perhaps", "ship": "no"}, "dog"),
-            (Plausible(), ONE, {"cat": "yes", "dog": None, "ship": "no"}, "dog"),
-            (Plausible(), ONE, {"cat": "yes", "dog": ["no"], "ship": "no"}, "dog"),
-            (Plausible(), ONE, {"cat": "Yes", "dog": "no", "ship": "no"}, "cat"),
-            (Sliders(), ONE, "0.5", "answer"),
-            (Sliders(), ONE, {"cat": 0.5}, "dog"),
-            (Sliders(), ONE, {"cat": 0.5, "dog": 0, "ship": 0, "cow": 0}, "cow"),
-            (Sliders(), ONE, {"cat": 1.05, "dog": 0, "ship": 0}, "cat"),
-            (Sliders(), ONE, {"cat": 1, "dog": -0.05, "ship": 0}, "dog"),
-            (Sliders(), ONE, {"cat": 1, "dog": 0.33, "ship": 0}, "dog"),
-            (Sliders(), ONE, {"cat": 1, "dog": "0.5", "ship": 0}, "dog"),
-            (Sliders(), ONE, {"cat": 1, "dog": True, "ship": 0}, "dog"),
-            (Sliders(), ONE, {"cat": 1, "dog": None, "ship": 0}, "dog"),
-            (Sliders(), ONE, {"cat": 1, "dog": NAN, "ship": 0}, "dog"),
-            (Sliders(), ONE, {"cat": 1, "dog": 10**400, "ship": 0}, "dog"),
-            (Typicality(), OF_CAT, [], "answer"),
-            (Typicality(), OF_CAT, {}, "typicality"),
-            (Typicality(), OF_CAT, {"typicality": 0.9, "class": "dog"}, "class"),
-            (Typicality(), OF_CAT, {"typicality": 1.1}, "typicality"),
-            (Typicality(), OF_CAT, {"typicality": -0.1}, "typicality"),
-            (Typicality(), OF_CAT, {"typicality": 0.55}, "typicality"),
-            (Typicality(), OF_CAT, {"typicality": "0.5"}, "typicality"),
-            (Typicality(), OF_CAT, {"typicality": None}, "typicality"),
-            (Typicality(), OF_CAT, {"typicality": NAN}, "typicality"),
-            (Similarity(), PAIR, 5, "answer"),
-            (Similarity(), PAIR, {}, "rating"),
-            (Similarity(), PAIR, {"rating": 7}, "rating"),
-            (Similarity(), PAIR, {"rating": -1}, "rating"),
-            (Similarity(), PAIR, {"rating": 2.5}, "rating"),
-            (Similarity(), PAIR, {"rating": "5"}, "rating"),
-            (Similarity(), PAIR, {"rating": True}, "rating"),
-            (Similarity(), PAIR, {"rating": 5, "other": "z"}, "other"),
-            (Triplet(), THREE, "a", "answer"),
-            (Triplet(), THREE, {}, "closer"),
-            (Triplet(), THREE, {"closer": "c"}, "closer"),
-            (Triplet(), THREE, {"closer": None}, "closer"),
-            (Triplet(), THREE, {"closer": "a", "a": "y"}, "a"),
+            (PlausibleKind(), ONE, None, "answer"),
+            (PlausibleKind(), ONE, ["yes", "no", "no"], "answer"),
+            (PlausibleKind(), ONE, {}, "cat"),
+            (PlausibleKind(), ONE, {"cat": "yes", "ship": "no"}, "dog"),
+            (PlausibleKind(), ONE, {"cat": "yes", "dog": "no", "ship": "no", "cow": "no"}, "cow"),
+            (PlausibleKind(), ONE, {"cat": "yes", "dog": "perhaps", "ship": "no"}, "dog"),
+            (PlausibleKind(), ONE, {"cat": "yes", "dog": None, "ship": "no"}, "dog"),
+            (PlausibleKind(), ONE, {"cat": "yes", "dog": ["no"], "ship": "no"}, "dog"),
+            (PlausibleKind(), ONE, {"cat": "Yes", "dog": "no", "ship": "no"}, "cat"),
+            (SlidersKind(), ONE, "0.5", "answer"),
+            (SlidersKind(), ONE, {"cat": 0.5}, "dog"),
+            (SlidersKind(), ONE, {"cat": 0.5, "dog": 0, "ship": 0, "cow": 0}, "cow"),
+            (SlidersKind(), ONE, {"cat": 1.05, "dog": 0, "ship": 0}, "cat"),
+            (SlidersKind(), ONE, {"cat": 1, "dog": -0.05, "ship": 0}, "dog"),
+            (SlidersKind(), ONE, {"cat": 1, "dog": 0.33, "ship": 0}, "dog"),
+            (SlidersKind(), ONE, {"cat": 1, "dog": "0.5", "ship": 0}, "dog"),
+            (SlidersKind(), ONE, {"cat": 1, "dog": True, "ship": 0}, "dog"),
+            (SlidersKind(), ONE, {"cat": 1, "dog": None, "ship": 0}, "dog"),
+            (SlidersKind(), ONE, {"cat": 1, "dog": NAN, "ship": 0}, "dog"),
+            (SlidersKind(), ONE, {"cat": 1, "dog": 10**400, "ship": 0}, "dog"),
+            (TypicalityKind(), OF_CAT, [], "answer"),
+            (TypicalityKind(), OF_CAT, {}, "typicality"),
+            (TypicalityKind(), OF_CAT, {"typicality": 0.9, "class": "dog"}, "class"),
+            (TypicalityKind(), OF_CAT, {"typicality": 1.1}, "typicality"),
+            (TypicalityKind(), OF_CAT, {"typicality": -0.1}, "typicality"),
+            (TypicalityKind(), OF_CAT, {"typicality": 0.55}, "typicality"),
+            (TypicalityKind(), OF_CAT, {"typicality": "0.5"}, "typicality"),
+            (TypicalityKind(), OF_CAT, {"typicality": None}, "typicality"),
+            (TypicalityKind(), OF_CAT, {"typicality": NAN}, "typicality"),
+            (SimilarityKind(), PAIR, 5, "answer"),
+            (SimilarityKind(), PAIR, {}, "rating"),
+            (SimilarityKind(), PAIR, {"rating": 7}, "rating"),
+            (SimilarityKind(), PAIR, {"rating": -1}, "rating"),
+            (SimilarityKind(), PAIR, {"rating": 2.5}, "rating"),
+            (SimilarityKind(), PAIR, {"rating": "5"}, "rating"),
+            (SimilarityKind(), PAIR, {"rating": True}, "rating"),
+            (SimilarityKind(), PAIR, {"rating": 5, "other": "z"}, "other"),
+            (TripletKind(), THREE, "a", "answer"),
+            (TripletKind(), THREE, {}, "closer"),
+            (TripletKind(), THREE, {"closer": "c"}, "closer"),
+            (TripletKind(), THREE, {"closer": None}, "closer"),
+            (TripletKind(), THREE, {"closer": "a", "a": "y"}, "a"),
         ],
         ids=str,
     )
@@ -96,19 +96,24 @@ class TestWhatIsTaken:
         ("kind", "stimulus", "raw", "payload"),
         [
             (
-                Plausible(),
+                PlausibleKind(),
                 ONE,
                 {"ship": "no", "dog": "unsure", "cat": "yes"},
                 '{"cat":"yes","dog":"unsure","ship":"no"}',
             ),
-            (Plausible(), ONE, {"cat": "no", "dog": "no", "ship": "no"}, '{"cat":"no","dog":"no","ship":"no"}'),
-            (Sliders(), ONE, {"dog": 0.35, "cat": 1, "ship": 0}, '{"cat":1.0,"dog":0.35,"ship":0.0}'),
-            (Sliders(step=1), ONE, {"dog": 0.29, "cat": 0.57, "ship": 0}, '{"cat":0.57,"dog":0.29,"ship":0.0}'),
-            (Sliders(), ONE, {"cat": 0, "dog": 0, "ship": 0}, '{"cat":0.0,"dog":0.0,"ship":0.0}'),
-            (Typicality(), OF_CAT, {"typicality": 0.9}, '{"class":"cat","typicality":0.9}'),
-            (Typicality(steps=7), OF_CAT, {"typicality": 1 / 6}, '{"class":"cat","typicality":0.16666666666666666}'),
-            (Similarity(), PAIR, {"rating": 5}, '{"other":"y","rating":5}'),
-            (Triplet(), THREE, {"closer": "b"}, '{"a":"y","b":"z","closer":"b"}'),
+            (PlausibleKind(), ONE, {"cat": "no", "dog": "no", "ship": "no"}, '{"cat":"no","dog":"no","ship":"no"}'),
+            (SlidersKind(), ONE, {"dog": 0.35, "cat": 1, "ship": 0}, '{"cat":1.0,"dog":0.35,"ship":0.0}'),
+            (SlidersKind(step=1), ONE, {"dog": 0.29, "cat": 0.57, "ship": 0}, '{"cat":0.57,"dog":0.29,"ship":0.0}'),
+            (SlidersKind(), ONE, {"cat": 0, "dog": 0, "ship": 0}, '{"cat":0.0,"dog":0.0,"ship":0.0}'),
+            (TypicalityKind(), OF_CAT, {"typicality": 0.9}, '{"class":"cat","typicality":0.9}'),
+            (
+                TypicalityKind(steps=7),
+                OF_CAT,
+                {"typicality": 1 / 6},
+                '{"class":"cat","typicality":0.16666666666666666}',
+            ),
+            (SimilarityKind(), PAIR, {"rating": 5}, '{"other":"y","rating":5}'),
+            (TripletKind(), THREE, {"closer": "b"}, '{"a":"y","b":"z","closer":"b"}'),
         ],
         ids=str,
     )
@@ -126,22 +131,24 @@ class TestSettings:
     @pytest.mark.parametrize(
         "make",
         [
-            lambda: Sliders(step=0),
-            lambda: Sliders(step=3),
-            lambda: Sliders(step=True),
-            lambda: Sliders(step=2.5),  # type: ignore[arg-type]
-            lambda: Typicality(steps=1),
-            lambda: Typicality(steps=12),
-            lambda: Similarity(pairs=0),
-            lambda: Similarity(pairs="all"),  # type: ignore[arg-type]
-            lambda: Triplet(triplets=-1),
+            lambda: SlidersKind(step=0),
+            lambda: SlidersKind(step=3),
+            lambda: SlidersKind(step=True),
+            lambda: SlidersKind(step=2.5),  # type: ignore[arg-type]
+            lambda: TypicalityKind(steps=1),
+            lambda: TypicalityKind(steps=12),
+            lambda: SimilarityKind(pairs=0),
+            lambda: SimilarityKind(pairs="all"),  # type: ignore[arg-type]
+            lambda: TripletKind(triplets=-1),
         ],
     )
     def test_out_of_range_is_refused(self, make: Any) -> None:
         with pytest.raises(BadSetting):
             make()
 
-    @pytest.mark.parametrize("kind", [Plausible(), Sliders(), Typicality(), Similarity(), Triplet()])
+    @pytest.mark.parametrize(
+        "kind", [PlausibleKind(), SlidersKind(), TypicalityKind(), SimilarityKind(), TripletKind()]
+    )
     def test_the_third_person_is_asked_for_other_people(self, kind: Any) -> None:
         assert kind.prompt(Framing.OTHERS).startswith("Imagine 100 people")
         assert "100" not in kind.prompt(Framing.OWN)
@@ -156,32 +163,32 @@ class TestSettings:
 
 class TestTypicalityStimuli:
     def test_each_item_is_asked_about_with_its_class(self) -> None:
-        asked = Typicality().stimuli([Item("1", given="cat"), Item("2", given="ship")], STUDY)
+        asked = TypicalityKind().stimuli([Item("1", given="cat"), Item("2", given="ship")], STUDY)
         assert asked == [Stimulus("1", told={"class": "cat"}), Stimulus("2", told={"class": "ship"})]
 
     def test_items_without_a_class_are_counted_and_named(self) -> None:
         with pytest.raises(BadSetting, match=r"2 of 3 items: 2, 3.*column class"):
-            Typicality().stimuli([Item("1", given="cat"), Item("2"), Item("3")], STUDY)
+            TypicalityKind().stimuli([Item("1", given="cat"), Item("2"), Item("3")], STUDY)
 
     def test_a_class_that_is_none_of_the_study_is_named(self) -> None:
         with pytest.raises(BadSetting, match=r"'1'.*'cow'.*cat, dog, ship"):
-            Typicality().stimuli([Item("1", given="cow")], STUDY)
+            TypicalityKind().stimuli([Item("1", given="cow")], STUDY)
 
 
 class TestSimilarityStimuli:
     @pytest.mark.parametrize("n", [2, 3, 4, 5, 10, 11, 63])
     def test_few_items_are_all_compared_once(self, n: int) -> None:
-        pairs = [frozenset(each.shown) for each in Similarity().stimuli(items(n), STUDY)]
+        pairs = [frozenset(each.shown) for each in SimilarityKind().stimuli(items(n), STUDY)]
         assert len(pairs) == len(set(pairs)) == n * (n - 1) // 2
         assert all(len(pair) == 2 for pair in pairs)
 
     def test_of_many_items_two_thousand_pairs_are_drawn(self) -> None:
-        assert len(Similarity().stimuli(items(64), STUDY)) == 2_000
-        assert len(Similarity().stimuli(items(20_000), STUDY)) == 2_000
+        assert len(SimilarityKind().stimuli(items(64), STUDY)) == 2_000
+        assert len(SimilarityKind().stimuli(items(20_000), STUDY)) == 2_000
 
     @pytest.mark.parametrize(("n", "pairs"), [(10, 7), (10, 31), (11, 40), (100, 333), (300, 2_000), (50, 1_225)])
     def test_every_item_comes_about_equally_often_on_either_side(self, n: int, pairs: int) -> None:
-        drawn = Similarity(pairs=pairs).stimuli(items(n), STUDY)
+        drawn = SimilarityKind(pairs=pairs).stimuli(items(n), STUDY)
         assert len({frozenset(each.shown) for each in drawn}) == len(drawn) == pairs
         shown = Counter(name for each in drawn for name in each.shown)
         first = Counter(each.item for each in drawn)
@@ -190,39 +197,39 @@ class TestSimilarityStimuli:
         assert max(first.values()) - min(first[item.id] for item in items(n)) <= 2
 
     def test_there_are_never_more_than_there_are(self) -> None:
-        assert len(Similarity(pairs=500).stimuli(items(5), STUDY)) == 10
+        assert len(SimilarityKind(pairs=500).stimuli(items(5), STUDY)) == 10
 
     def test_the_same_study_draws_the_same_and_another_study_others(self) -> None:
         other = Study("others", "Pets", STUDY.classes, STUDY.items)
-        kind = Similarity(pairs=20)
+        kind = SimilarityKind(pairs=20)
         assert kind.stimuli(items(30), STUDY) == kind.stimuli(items(30), STUDY)
         assert kind.stimuli(items(30), STUDY) != kind.stimuli(items(30), other)
 
     def test_pairs_of_the_column_other_are_taken_as_they_are(self) -> None:
         given = [Item("1", columns={"other": "3"}), Item("2", columns={"other": "1"}), Item("3", columns={"other": ""})]
-        assert Similarity().stimuli(given, STUDY) == [Stimulus("1", ("3",)), Stimulus("2", ("1",))]
+        assert SimilarityKind().stimuli(given, STUDY) == [Stimulus("1", ("3",)), Stimulus("2", ("1",))]
 
     @pytest.mark.parametrize("other", ["4", "1"])
     def test_an_unknown_other_and_oneself_are_refused(self, other: str) -> None:
         with pytest.raises(BadSetting, match=f"other = '{other}' for the item '1'"):
-            Similarity().stimuli([Item("1", columns={"other": other}), Item("2")], STUDY)
+            SimilarityKind().stimuli([Item("1", columns={"other": other}), Item("2")], STUDY)
 
     def test_one_item_cannot_be_compared(self) -> None:
         with pytest.raises(BadSetting, match="at least 2"):
-            Similarity().stimuli(items(1), STUDY)
+            SimilarityKind().stimuli(items(1), STUDY)
 
 
 class TestTripletStimuli:
     @pytest.mark.parametrize("n", [3, 4, 5, 8])
     def test_few_items_are_all_asked_about(self, n: int) -> None:
-        drawn = Triplet().stimuli(items(n), STUDY)
+        drawn = TripletKind().stimuli(items(n), STUDY)
         assert len(drawn) == n * (n - 1) * (n - 2) // 2
         assert len({(each.item, frozenset(each.others)) for each in drawn}) == len(drawn)
         assert all(len(set(each.shown)) == 3 for each in drawn)
 
     @pytest.mark.parametrize(("n", "triplets"), [(30, 1_000), (300, 1_000), (1_000, 999), (20_000, 50)])
     def test_every_item_comes_about_equally_often_in_each_place(self, n: int, triplets: int) -> None:
-        drawn = Triplet(triplets=triplets).stimuli(items(n), STUDY)
+        drawn = TripletKind(triplets=triplets).stimuli(items(n), STUDY)
         assert len({(each.item, frozenset(each.others)) for each in drawn}) == len(drawn) == triplets
         for place in range(3):
             shown = Counter(each.shown[place] for each in drawn)
@@ -235,16 +242,16 @@ class TestTripletStimuli:
 
     def test_the_columns_a_and_b_are_taken_as_they_are(self) -> None:
         given = [Item("1", columns={"a": "2", "b": "3"}), Item("2"), Item("3")]
-        assert Triplet().stimuli(given, STUDY) == [Stimulus("1", ("2", "3"))]
+        assert TripletKind().stimuli(given, STUDY) == [Stimulus("1", ("2", "3"))]
 
     @pytest.mark.parametrize(("a", "b", "column"), [("2", "", "b"), ("2", "2", "a"), ("2", "9", "b"), ("1", "2", "a")])
     def test_companions_that_cannot_be_are_refused(self, a: str, b: str, column: str) -> None:
         with pytest.raises(BadSetting, match=f"found {column} = "):
-            Triplet().stimuli([Item("1", columns={"a": a, "b": b}), Item("2"), Item("3")], STUDY)
+            TripletKind().stimuli([Item("1", columns={"a": a, "b": b}), Item("2"), Item("3")], STUDY)
 
     def test_two_items_are_too_few(self) -> None:
         with pytest.raises(BadSetting, match="at least 3"):
-            Triplet().stimuli(items(2), STUDY)
+            TripletKind().stimuli(items(2), STUDY)
 
 
 CAT, DOG, TORN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.5, 0.5, 0.0)
@@ -262,28 +269,28 @@ def many(kind: Any, beliefs: list[Any], stimulus: Stimulus, n: int = 400) -> lis
 
 class TestSimulated:
     def test_plausible_follows_what_is_nearly_as_probable_as_the_most_probable(self) -> None:
-        assert all(raw == {"cat": "yes", "dog": "no", "ship": "no"} for raw in many(Plausible(), [CAT], ONE))
-        assert all(raw["cat"] == raw["dog"] == "yes" for raw in many(Plausible(), [TORN], ONE))
-        marks = Counter(raw["dog"] for raw in many(Plausible(), [(0.8, 0.18, 0.02)], ONE))
+        assert all(raw == {"cat": "yes", "dog": "no", "ship": "no"} for raw in many(PlausibleKind(), [CAT], ONE))
+        assert all(raw["cat"] == raw["dog"] == "yes" for raw in many(PlausibleKind(), [TORN], ONE))
+        marks = Counter(raw["dog"] for raw in many(PlausibleKind(), [(0.8, 0.18, 0.02)], ONE))
         # 0.18 / 0.8 lies between a tenth and a half, by more than three times the unsteadiness.
         assert marks["unsure"] > 390
 
     def test_sliders_are_relative_to_the_best(self) -> None:
-        sent = many(Sliders(), [np.array([0.6, 0.3, 0.1])], ONE)
+        sent = many(SlidersKind(), [np.array([0.6, 0.3, 0.1])], ONE)
         means = [np.mean([raw[name] for raw in sent]) for name in STUDY.class_names]
         # The best is cut at 1: half of a normal with deviation .05 lies .02 below it on average.
         np.testing.assert_allclose(means, [0.98, 0.5, 1 / 6], atol=0.01)
-        assert all(raw["dog"] == raw["ship"] == 0 for raw in many(Sliders(), [CAT], ONE))
+        assert all(raw["dog"] == raw["ship"] == 0 for raw in many(SlidersKind(), [CAT], ONE))
 
     def test_typicality_is_of_the_class_told(self) -> None:
-        assert np.mean([raw["typicality"] for raw in many(Typicality(), [CAT], OF_CAT)]) > 0.95
-        assert np.mean([raw["typicality"] for raw in many(Typicality(), [DOG], OF_CAT)]) < 0.05
-        half = [raw["typicality"] for raw in many(Typicality(), [(0.3, 0.6, 0.1)], OF_CAT)]
+        assert np.mean([raw["typicality"] for raw in many(TypicalityKind(), [CAT], OF_CAT)]) > 0.95
+        assert np.mean([raw["typicality"] for raw in many(TypicalityKind(), [DOG], OF_CAT)]) < 0.05
+        half = [raw["typicality"] for raw in many(TypicalityKind(), [(0.3, 0.6, 0.1)], OF_CAT)]
         assert abs(np.mean(half) - 0.5) < 0.01
 
     def test_similarity_falls_with_the_distance_of_beliefs(self) -> None:
         means = [
-            np.mean([raw["rating"] for raw in many(Similarity(), [CAT, other], PAIR)]) for other in (CAT, TORN, DOG)
+            np.mean([raw["rating"] for raw in many(SimilarityKind(), [CAT, other], PAIR)]) for other in (CAT, TORN, DOG)
         ]
         assert means[0] > 5.6
         assert abs(means[1] - 3) < 0.1
@@ -291,7 +298,7 @@ class TestSimulated:
 
     def test_triplets_go_to_the_nearer_one_and_ties_either_way(self) -> None:
         def shares(*beliefs: Any) -> float:
-            return float(np.mean([raw["closer"] == "a" for raw in many(Triplet(), list(beliefs), THREE)]))
+            return float(np.mean([raw["closer"] == "a" for raw in many(TripletKind(), list(beliefs), THREE)]))
 
         assert shares(CAT, CAT, DOG) == 1
         assert shares(CAT, DOG, TORN) == 0

@@ -7,19 +7,19 @@ from collections import Counter
 
 import pytest
 
-from sfumato.elicitation.secure_random import AT_ONCE, Chance
+from sfumato.elicitation.secure_random import AT_ONCE, SecureRandom
 
 
 def test_no_byte_is_given_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     system = iter(range(10**6))
     monkeypatch.setattr(os, "urandom", lambda n: b"".join(next(system).to_bytes(1, "big") for _ in range(n)))
     monkeypatch.setattr("sfumato.elicitation.secure_random.AT_ONCE", 10)
-    chance = Chance()
+    chance = SecureRandom()
     assert b"".join(chance.randbytes(n) for n in (3, 4, 3, 10, 12)) == bytes(range(32))
 
 
 def test_numbers_are_even() -> None:
-    chance = Chance()
+    chance = SecureRandom()
     drawn = [chance.random() for _ in range(20_000)]
     assert 0 <= min(drawn) < 0.001 < 0.999 < max(drawn) < 1
     assert sum(drawn) / len(drawn) == pytest.approx(0.5, abs=0.012)
@@ -29,7 +29,7 @@ def test_numbers_are_even() -> None:
 
 
 def test_handles_are_unlike_and_fit_an_address() -> None:
-    chance = Chance()
+    chance = SecureRandom()
     handles = {chance.handle() for _ in range(3 * AT_ONCE // 12)}
     assert len(handles) == 3 * AT_ONCE // 12
     assert all(len(handle) == 16 and handle.replace("-", "").replace("_", "").isalnum() for handle in handles)

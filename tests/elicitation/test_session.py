@@ -18,9 +18,9 @@ import study_at_work
 from study_at_work import DAY, LEASE, Serve, Someone, at_work, items_named, plain_study, sent
 
 from sfumato.elicitation.participant_link import new_token
-from sfumato.elicitation.participant_state import Shown
+from sfumato.elicitation.participant_state import ShownTrial
 from sfumato.store.database import only_server
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import ComprehensionQuestion, Entry, Limits, People, PracticeItem, StudyClass
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere
@@ -324,7 +324,7 @@ def test_fewest_first(serve: Serve) -> None:
 def test_fifty_people_at_once_fill_every_quota_and_none_is_exceeded(serve: Serve, quota: int) -> None:
     at = serve(stimuli=items_named(30), answers_per_item=quota, batch_size=5)
     people = [at.new() for _ in range(50)]
-    shown: list[list[Shown]] = [[] for _ in people]
+    shown: list[list[ShownTrial]] = [[] for _ in people]
     with ThreadPoolExecutor(8) as pool:
         # Who finds nothing while others hold the rest comes back in the next round.
         for _ in range(5):
@@ -672,7 +672,7 @@ def test_two_servers_may_start_at_the_same_moment_on_an_empty_database(postgres:
 
 
 def test_a_second_server_on_one_file_is_refused_with_the_first_one_named(tmp_path: Path) -> None:
-    place = StorePlace.of(tmp_path / "answers.sqlite")
+    place = StoreLocation.of(tmp_path / "answers.sqlite")
     with only_server(place):
         for _ in range(2):
             with pytest.raises(BadSetting) as caught, only_server(place):

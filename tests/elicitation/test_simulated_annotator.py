@@ -9,7 +9,13 @@ import pytest
 
 from sfumato import SoftLabels
 from sfumato.elicitation.kinds import KINDS, kind_of
-from sfumato.elicitation.simulated_annotator import Asked, FittedAnnotator, SimulatedAnnotator, Truth, drawn_annotators
+from sfumato.elicitation.simulated_annotator import (
+    FittedAnnotator,
+    PresentedQuestion,
+    SimulatedAnnotator,
+    Truth,
+    drawn_annotators,
+)
 from sfumato.labeling import ClassSimilarity
 from sfumato.labeling.simulated_top_two import SimulatedTopTwo
 from sfumato.study.stimulus import Item, Stimulus
@@ -101,7 +107,7 @@ def test_answers_are_answers_of_the_kind(kind: type) -> None:
     rng = np.random.default_rng(5)
     for stimulus in made.stimuli(ITEMS, asked)[:60]:
         for person in drawn_annotators(4, len(CLASSES), rng, careless=0.5):
-            response = person.answer(truth.shown(stimulus), Asked(made, stimulus, asked), rng)
+            response = person.answer(truth.shown(stimulus), PresentedQuestion(made, stimulus, asked), rng)
             made.parse(response.raw, stimulus, asked)
             assert 0 < response.seconds < 10_000
 
@@ -116,7 +122,7 @@ def test_fitted_annotators_fill_in_the_form_as_cifar_10s_people_did() -> None:
     clear = np.array([0.98, 0.02, 0.0, 0.0, 0.0])
     firsts = {}
     for name, truth in (("clear", clear), ("doubtful", TRUTH)):
-        answers = [person.answer([truth], Asked(kind, Stimulus("a"), asked), rng).raw for _ in range(1500)]
+        answers = [person.answer([truth], PresentedQuestion(kind, Stimulus("a"), asked), rng).raw for _ in range(1500)]
         for answer in answers:
             kind.parse(answer, Stimulus("a"), asked)
         chosen = np.mean([answer["first"] == "cat" for answer in answers])

@@ -28,18 +28,18 @@ from hypothesis.stateful import (
 )
 from study_at_work import HandClock, plain_study, sent
 
-from sfumato.elicitation.answer_intake import Intake
+from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.leases import Leases
-from sfumato.elicitation.participant_state import Outcome, Sent, Standing
-from sfumato.elicitation.session import Fieldwork, hash_of
-from sfumato.elicitation.turns import Turns
+from sfumato.elicitation.leases import LeaseTable
+from sfumato.elicitation.participant_state import ParticipantState, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.session import RunningStudy, hash_of
+from sfumato.elicitation.turns import LeaseBook
 from sfumato.store import queries
 from sfumato.store.database import writing_engine
-from sfumato.store.interaction_record import Record
-from sfumato.store.location import StorePlace
+from sfumato.store.interaction_record import InteractionRecord
+from sfumato.store.location import StoreLocation
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN, answers, items, refused, trials
-from sfumato.store.writer import Request, Writer
+from sfumato.store.writer import Writer, WriteRequest
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Deeper, Limits, People, PracticeItem, Question, Study
 from sfumato.tables.errors import InvalidAnswer, NotThere, StoreDown
@@ -80,7 +80,7 @@ class Taker:
     token_hash: str
     people: People
     asked: dict[str, Asked] = field(default_factory=dict)
-    sent: dict[str, tuple[Sent, str | None, str | None]] = field(default_factory=dict)
+    sent: dict[str, tuple[SubmittedAnswer, str | None, str | None]] = field(default_factory=dict)
     """By key: what was sent, the id it was stored under, the code it was refused with."""
     withdrawn: bool = False
     code: str | None = None
@@ -142,7 +142,7 @@ class Model:
         fewest = min((self.taken()[item] for item in fresh), default=0)
         return [item for item in fresh if self.taken()[item] == fewest]
 
-    def check(self, person: Taker, standing: Standing) -> None:
+    def check(self, person: Taker, standing: ParticipantState) -> None:
         """Whether this is what the person must be told now; takes in the trials they were given."""
         if person.withdrawn:
             assert (standing.stage, standing.trials) == ("withdrawn", ())
@@ -194,7 +194,7 @@ class Steps(RuleBasedStateMachine):
 
     engine: sa.Engine
     study: Study = STUDY
-    fieldwork: type[Fieldwork] = Fieldwork
+    fieldwork: type[RunningStudy] = RunningStudy
     numbers = itertools.count(1)
 
     @initialize(seed=st.integers(0, 3), people=st.sampled_from(KINDS_OF_PEOPLE))
@@ -212,10 +212,10 @@ class Steps(RuleBasedStateMachine):
         self.writer = Writer(self.engine, self.work)
         self.ask(lambda work: None)
 
-    def ask(self, do: Callable[[Fieldwork], object]) -> object:
+    def ask(self, do: Callable[[RunningStudy], object]) -> object:
         """Do one request in a group of its own, as the writer's thread would."""
         self.model.lapse()
-        request = Request(do, None)
+        request = WriteRequest(do, None)
         self.writer._group([request])
         if request.error is not None:
             raise request.error
@@ -224,11 +224,11 @@ class Steps(RuleBasedStateMachine):
     def someone(self, who: int) -> Taker:
         return self.model.people[who % len(self.model.people)]
 
-    def given(self, handle: str, chosen: str = "cat", key: str | None = None) -> Sent:
+    def given(self, handle: str, chosen: str = "cat", key: str | None = None) -> SubmittedAnswer:
         """An answer as the page would send it."""
         return sent(handle, chosen, key)
 
-    def submit(self, person: Taker, answer: Sent) -> Outcome:
+    def submit(self, person: Taker, answer: SubmittedAnswer) -> SubmitResult:
         return self.ask(lambda work: work.submit(person.token_hash, answer))
 
     @rule()
@@ -241,7 +241,7 @@ class Steps(RuleBasedStateMachine):
     @rule(who=WHO, pulse=st.booleans())
     def next(self, who: int, pulse: bool) -> None:
         person = self.someone(who)
-        ask = Fieldwork.pulse if pulse else Fieldwork.standing
+        ask = RunningStudy.pulse if pulse else RunningStudy.standing
         self.model.check(person, self.ask(lambda work: ask(work, person.token_hash)))
 
     @rule(who=WHO, which=WHICH, chosen=st.sampled_from(["cat", "dog"]))
@@ -344,7 +344,7 @@ class Steps(RuleBasedStateMachine):
 
         given = [self.given(handle) for handle in list(person.asked)[which:]]
 
-        def breaks(work: Fieldwork) -> None:
+        def breaks(work: RunningStudy) -> None:
             work.standing(person.token_hash)
             for answer in given:
                 work.submit(person.token_hash, answer)
@@ -387,7 +387,7 @@ class DeeperSteps(Steps):
 
     study = replace(STUDY, deeper=Deeper(Question("tokens"), unsure=True, share=0.4, disagreement=0.5))
 
-    def given(self, handle: str, chosen: str = "cat", key: str | None = None) -> Sent:
+    def given(self, handle: str, chosen: str = "cat", key: str | None = None) -> SubmittedAnswer:
         asked = sa.select(trials.c.question, trials.c.deeper, trials.c.number).where(trials.c.handle == handle)
         with self.engine.connect() as connection:
             question, deeper, number = connection.execute(asked).one()
@@ -395,9 +395,9 @@ class DeeperSteps(Steps):
         if question == 1:
             record = plain.record
         elif deeper is not None:
-            record = Record(elapsed_ms=1500, opened="asked", first={"class": chosen})
+            record = InteractionRecord(elapsed_ms=1500, opened="asked", first={"class": chosen})
         elif number % 3 == 0:
-            record = Record(elapsed_ms=1500, opened="unsure")
+            record = InteractionRecord(elapsed_ms=1500, opened="unsure")
         else:
             return plain
         answer = {"tokens": {chosen: 10}, "others": False}
@@ -415,7 +415,7 @@ class DeeperSteps(Steps):
                     assert question == 1 or why is None
 
 
-class LapsesUnwritten(Fieldwork):
+class LapsesUnwritten(RunningStudy):
     """A study at work with a mistake: who is read anew in the group in which their lease ends still holds it."""
 
     _begins = False
@@ -447,30 +447,30 @@ def engine() -> Iterator[sa.Engine]:
     """A store in memory where there is room for it: nothing here is about the disk."""
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
-        engine = writing_engine(StorePlace.of(Path(folder) / "answers.sqlite"))
+        engine = writing_engine(StoreLocation.of(Path(folder) / "answers.sqlite"))
         yield engine
         engine.dispose()
 
 
-def run(engine: sa.Engine, fieldwork: type[Fieldwork], budget: settings, steps: type[Steps] = Steps) -> None:
+def run(engine: sa.Engine, fieldwork: type[RunningStudy], budget: settings, steps: type[Steps] = Steps) -> None:
     run_state_machine_as_test(type("Run", (steps,), {"engine": engine, "fieldwork": fieldwork}), settings=budget)
 
 
 def test_the_study_does_as_the_model(engine: sa.Engine) -> None:
-    run(engine, Fieldwork, BUDGET)
+    run(engine, RunningStudy, BUDGET)
 
 
 FEW = settings(BUDGET, max_examples=60, phases=[Phase.generate])
 
 
 def test_a_study_with_a_deeper_form_does_as_the_same_model(engine: sa.Engine) -> None:
-    run(engine, Fieldwork, settings(BUDGET, max_examples=max(BUDGET.max_examples // 3, 1)), DeeperSteps)
+    run(engine, RunningStudy, settings(BUDGET, max_examples=max(BUDGET.max_examples // 3, 1)), DeeperSteps)
 
 
 def test_a_form_that_is_not_noted_is_found(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Turns, "deepened", lambda self, trial, *, unsure: setattr(trial, "question", 1))
+    monkeypatch.setattr(LeaseBook, "deepened", lambda self, trial, *, unsure: setattr(trial, "question", 1))
     with pytest.raises(AssertionError):
-        run(engine, Fieldwork, FEW, DeeperSteps)
+        run(engine, RunningStudy, FEW, DeeperSteps)
 
 
 def test_a_lapse_that_is_not_written_is_found(engine: sa.Engine) -> None:
@@ -479,12 +479,12 @@ def test_a_lapse_that_is_not_written_is_found(engine: sa.Engine) -> None:
 
 
 def test_a_key_that_is_forgotten_is_found(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Intake, "_receipt", lambda *_: None)
+    monkeypatch.setattr(AnswerIntake, "_receipt", lambda *_: None)
     with pytest.raises(AssertionError):
-        run(engine, Fieldwork, FEW)
+        run(engine, RunningStudy, FEW)
 
 
 def test_a_lease_not_given_back_is_found(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Leases, "give_back", lambda self, trial: None)
+    monkeypatch.setattr(LeaseTable, "give_back", lambda self, trial: None)
     with pytest.raises(AssertionError):
-        run(engine, Fieldwork, FEW)
+        run(engine, RunningStudy, FEW)

@@ -17,7 +17,7 @@ from sfumato.evaluation.cartography import DataMap, data_map
 from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
 from sfumato.evaluation.epoch_shifts import epoch_shifts
 from sfumato.evaluation.rank_correlation import pulls, rank_correlation, spearman
-from sfumato.evaluation.regions import REGIONS, Region, Shares, Thresholds
+from sfumato.evaluation.regions import REGIONS, MapRegion, Shares, Thresholds
 from sfumato.evaluation.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.files import Rows
@@ -50,9 +50,9 @@ def test_by_hand() -> None:
     np.testing.assert_allclose(drawn.variability, [np.sqrt(0.26 / 3), 0, np.sqrt(0.02 / 3)], atol=1e-15)
     assert drawn.correctness.tolist() == [2, 3, 0]
     assert drawn.n_moments.tolist() == [3, 3, 3]
-    assert [REGIONS[k] for k in drawn.region] == [Region.AMBIGUOUS, Region.EASY, Region.HARD]
+    assert [REGIONS[k] for k in drawn.region] == [MapRegion.AMBIGUOUS, MapRegion.EASY, MapRegion.HARD]
     assert drawn.between_runs.tolist() == [0, 0, 0]
-    assert drawn.count(Region.EASY) == 1
+    assert drawn.count(MapRegion.EASY) == 1
 
 
 def test_the_soft_form_takes_the_agreement() -> None:

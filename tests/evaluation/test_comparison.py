@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.evaluation import Trained, compare_runs, measure_runs, metric_named, scores_over_seeds
+from sfumato.evaluation import RunPredictions, compare_runs, measure_runs, metric_named, scores_over_seeds
 from sfumato.evaluation.metrics import Brier, CrossEntropy
 from sfumato.evaluation.paired_tests import (
     both_interval,
@@ -232,14 +232,14 @@ def test_runs_of_different_items() -> None:
     one, other = trained.trained("hard", 0), trained.trained("soft", 0)
     fewer = replace(other.predictions, items=other.predictions.items[5:], probs=other.predictions.probs[5:],
                     n_annotators=None)  # fmt: skip
-    part = Trained("soft", "ffn", 0, fewer)
+    part = RunPredictions("soft", "ffn", 0, fewer)
     with pytest.warns(SfumatoWarning, match="only the 35 that all of them predict"):
         measured = measure_runs([one, part], people=trained.people(), metrics=[Brier()])
     expected = ((one.predictions.probs - trained.people().probs) ** 2).sum(1)[5:].mean()
     assert measured.of("hard", "ffn", "brier", "all").values[0] == pytest.approx(expected)
     none = replace(fewer, items=type(fewer.items).from_pandas([f"x{i}" for i in range(35)]))
     with pytest.raises(BadTable, match="share none"):
-        measure_runs([one, Trained("soft", "ffn", 0, none)], people=trained.people())
+        measure_runs([one, RunPredictions("soft", "ffn", 0, none)], people=trained.people())
     with pytest.raises(BadTable, match="found no runs"):
         measure_runs([], people=trained.people())
 
@@ -250,7 +250,9 @@ def test_another_order_changes_nothing() -> None:
     turned = replace(table, items=table.items[::-1], probs=table.probs[::-1, ::-1].copy(), classes=table.classes[::-1],
                      n_annotators=None)  # fmt: skip
     plain = measure_runs([one, other], people=trained.people(), metrics=[CrossEntropy()])
-    again = measure_runs([one, Trained("soft", "ffn", 0, turned)], people=trained.people(), metrics=[CrossEntropy()])
+    again = measure_runs(
+        [one, RunPredictions("soft", "ffn", 0, turned)], people=trained.people(), metrics=[CrossEntropy()]
+    )
     for a, b in zip(plain.figures, again.figures, strict=True):
         np.testing.assert_allclose(a.drawn, b.drawn, rtol=1e-12)
 
@@ -283,10 +285,10 @@ def test_a_metric_with_intervals_of_its_own() -> None:
 
 
 def test_draws_are_those_of_the_figure() -> None:
-    from sfumato.evaluation.metric import Drawn, from_influence, from_sums, mean_over_items, ratio
-    from sfumato.tables.bootstrap import Resampling
+    from sfumato.evaluation.metric import BootstrapDraws, from_influence, from_sums, mean_over_items, ratio
+    from sfumato.tables.bootstrap import Bootstrap
 
-    resampling = Resampling.of(50, level=0.9, draws=300, rng=np.random.default_rng(1))
+    resampling = Bootstrap.of(50, level=0.9, draws=300, rng=np.random.default_rng(1))
     values, weights = RNG.normal(2, 1, 50), RNG.integers(0, 2, 50).astype(float)
     times = resampling.times_drawn.astype(float)
     mean = mean_over_items(values, resampling, weights=weights)
@@ -300,7 +302,7 @@ def test_draws_are_those_of_the_figure() -> None:
     assert linear.own_drawn.is_linear
     # Another figure made of an estimate has the draws it brings, or none.
     assert replace(linear, value=49.0).own_drawn is None
-    squared = replace(linear, value=49.0, drawn=Drawn(49.0, linear.own_drawn.draws**2, is_linear=True))
+    squared = replace(linear, value=49.0, drawn=BootstrapDraws(49.0, linear.own_drawn.draws**2, is_linear=True))
     assert squared.own_drawn is squared.drawn
     assert mean_over_items(np.array([1.0, np.inf] * 25), resampling).own_drawn is None
 
@@ -318,10 +320,10 @@ def test_intervals_over_items_of_one_seed_are_the_metrics_own() -> None:
 def test_left_out_groups_move_a_mean_as_its_draws_do() -> None:
     from sfumato.evaluation.pairing import compared_runs
     from sfumato.evaluation.run_scores import _jackknifed
-    from sfumato.tables.bootstrap import Resampling
+    from sfumato.tables.bootstrap import Bootstrap
 
     (beside,) = compared_runs(trained.grid(["soft"], [0]), people=trained.people())
-    resampling = Resampling.of(len(beside), level=0.95, draws=2000, rng=np.random.default_rng(0))
+    resampling = Bootstrap.of(len(beside), level=0.95, draws=2000, rng=np.random.default_rng(0))
     values = ((beside.predicted - beside.people) ** 2).sum(axis=1)
     moved = _jackknifed(Brier(), beside, resampling, float(values.mean()))
     exact = resampling.times_drawn @ values / len(values) - values.mean()

@@ -10,7 +10,14 @@ import pytest
 import trained
 
 from sfumato import SoftLabels
-from sfumato.evaluation import Trained, compare_runs, measure_runs, read_runs, scores_over_seeds, stratification_named
+from sfumato.evaluation import (
+    RunPredictions,
+    compare_runs,
+    measure_runs,
+    read_runs,
+    scores_over_seeds,
+    stratification_named,
+)
 from sfumato.evaluation.conditions import joined, order_of
 from sfumato.evaluation.metrics import Brier, CrossEntropy
 from sfumato.tables.errors import BadFile, SfumatoWarning
@@ -18,7 +25,7 @@ from sfumato.tables.errors import BadFile, SfumatoWarning
 WORSE = {"clean": 0.0, "jpeg/2": 0.3, "jpeg/10": 0.6}
 
 
-def curve(targets: tuple[str, ...] = ("hard", "soft"), seeds: range = range(3)) -> list[Trained]:
+def curve(targets: tuple[str, ...] = ("hard", "soft"), seeds: range = range(3)) -> list[RunPredictions]:
     return [
         trained.shifted(run, condition, worse)
         for condition, worse in WORSE.items()

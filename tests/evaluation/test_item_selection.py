@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.evaluation.cartography import DataMap
 from sfumato.evaluation.item_selection import deal, select
-from sfumato.evaluation.regions import REGIONS, Region
+from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 N = 300
@@ -27,7 +27,7 @@ def drawn() -> DataMap:
 
 
 def test_quotas_are_filled_and_the_rest_taken_whole() -> None:
-    chosen = select(drawn(), LABELS, {Region.EASY: 20, Region.HARD: None}, rng=np.random.default_rng(0))
+    chosen = select(drawn(), LABELS, {MapRegion.EASY: 20, MapRegion.HARD: None}, rng=np.random.default_rng(0))
     counts = Counter(zip(chosen.labels, chosen.regions, strict=True))
     hard = [i for i in range(N) if i % 12 in (10, 11)]
     n_dogs = sum(i % 3 == 0 for i in hard)
@@ -43,14 +43,14 @@ def test_quotas_are_filled_and_the_rest_taken_whole() -> None:
 
 
 def test_the_same_state_draws_the_same() -> None:
-    quota = {Region.EASY: 10, Region.AMBIGUOUS: 5}
+    quota = {MapRegion.EASY: 10, MapRegion.AMBIGUOUS: 5}
     one, same, other = (select(drawn(), LABELS, quota, rng=np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert one.items == same.items
     assert one.items != other.items
 
 
 def test_a_quota_beyond_what_is_there() -> None:
-    quota = {Region.EASY: 10, Region.AMBIGUOUS: 40}
+    quota = {MapRegion.EASY: 10, MapRegion.AMBIGUOUS: 40}
     with pytest.raises(BadTable, match=r"found 25 of 40 ambiguous dog; expected as many") as caught:
         select(drawn(), LABELS, quota, rng=np.random.default_rng(0))
     assert caught.value.code == "quota"
@@ -60,7 +60,7 @@ def test_a_quota_beyond_what_is_there() -> None:
     with pytest.raises(BadTable, match="no class for 300 items"):
         select(drawn(), {}, quota, rng=np.random.default_rng(0))
     with pytest.raises(BadSetting, match="quota of easy"):
-        select(drawn(), LABELS, {Region.EASY: -1}, rng=np.random.default_rng(0))
+        select(drawn(), LABELS, {MapRegion.EASY: -1}, rng=np.random.default_rng(0))
 
 
 def test_splits_have_the_same_difficulty() -> None:

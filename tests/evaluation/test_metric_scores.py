@@ -11,11 +11,11 @@ import sfumato
 from sfumato import SoftLabels
 from sfumato.evaluation import (
     Better,
-    Compared,
     Estimate,
+    MatchedLabels,
     Metric,
+    RunPredictions,
     Stratum,
-    Trained,
     mean_over_items,
     measure_runs,
     metric_named,
@@ -23,7 +23,7 @@ from sfumato.evaluation import (
     stratification_named,
 )
 from sfumato.evaluation.metrics import Brier, CrossEntropy
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.scores import Scores
 
@@ -123,10 +123,10 @@ class SumOfCats:
     better = Better.NEITHER
     bounds = (0.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:
+    def missing(self, compared: MatchedLabels) -> str:
         return "" if "cat" in compared.classes else "needs cats"
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         return mean_over_items(compared.predicted[:, compared.classes.index("cat")], resampling)
 
 
@@ -136,7 +136,7 @@ def test_a_metric_of_ones_own_needs_no_listing() -> None:
     predicted = SoftLabels.from_numpy(ITEMS, PEOPLE.probs**2 / (PEOPLE.probs**2).sum(1, keepdims=True), CLASSES, 0)
     scores = score(predicted=predicted, people=PEOPLE, metrics=[mine, Brier()])
     assert scores.value_of("cats") == pytest.approx(predicted.probs[:, 0].mean())
-    measured = measure_runs([Trained("soft", "", 0, predicted)], people=PEOPLE, metrics=[mine])
+    measured = measure_runs([RunPredictions("soft", "", 0, predicted)], people=PEOPLE, metrics=[mine])
     # What `mean_over_items` drew is handed on, so that runs can be compared item by item.
     assert measured.figures[0].drawn.mean() == pytest.approx(scores.value_of("cats"), abs=0.02)
 

@@ -14,7 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.evaluation import Compared, Estimate, metric_named
+from sfumato.evaluation import Estimate, MatchedLabels, metric_named
 from sfumato.evaluation.metrics import (
     AURC,
     ECE,
@@ -28,26 +28,26 @@ from sfumato.evaluation.metrics import (
 from sfumato.evaluation.metrics.entropy_spearman import Ranked
 from sfumato.evaluation.metrics.smooth_ece import FINE
 from sfumato.evaluation.metrics.smoothing import on_grid, smoothed, trapezoid
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadSetting
 
 
-def beside(predicted: Any, people: Any, **more: Any) -> Compared:
+def beside(predicted: Any, people: Any, **more: Any) -> MatchedLabels:
     p, q = np.asarray(predicted, float), np.asarray(people, float)
     names = pa.array([str(i) for i in range(len(p))])
-    return Compared(names, tuple("abcdefghij"[: p.shape[1]]), p, q, **more)
+    return MatchedLabels(names, tuple("abcdefghij"[: p.shape[1]]), p, q, **more)
 
 
-def estimate(metric: Any, compared: Compared, draws: int = 100) -> Estimate:
-    resampling = Resampling.of(len(compared), level=0.95, draws=draws, rng=np.random.default_rng(0))
+def estimate(metric: Any, compared: MatchedLabels, draws: int = 100) -> Estimate:
+    resampling = Bootstrap.of(len(compared), level=0.95, draws=draws, rng=np.random.default_rng(0))
     return metric.estimate(compared, resampling)
 
 
-def value(name: str, compared: Compared, **with_settings: object) -> float:
+def value(name: str, compared: MatchedLabels, **with_settings: object) -> float:
     return estimate(metric_named(name, with_settings), compared).value
 
 
-def crowd(n: int, seed: int = 0, n_classes: int = 5) -> Compared:
+def crowd(n: int, seed: int = 0, n_classes: int = 5) -> MatchedLabels:
     rng = np.random.default_rng(seed)
     people = rng.multinomial(50, rng.dirichlet(np.full(n_classes, 0.4), n)) / 50
     predicted = 0.6 * people + 0.4 * rng.dirichlet(np.full(n_classes, 0.4), n)
@@ -278,7 +278,7 @@ def test_an_ece_confidence_of_1_is_in_the_last_bin_and_edges_belong_below() -> N
     assert value("ece", compared, bins=1) == pytest.approx(abs(2.15 - 2) / 3, abs=1e-12)
 
 
-def calibrated(n: int, rng: np.random.Generator, low: float = 0.6) -> Compared:
+def calibrated(n: int, rng: np.random.Generator, low: float = 0.6) -> MatchedLabels:
     c = rng.uniform(low, 1, n)
     right = rng.random(n) < c
     return beside(np.column_stack([c, 1 - c]), np.eye(2)[(~right).astype(int)])
@@ -329,17 +329,17 @@ def test_influence_values_are_derivatives() -> None:
         assert slope == pytest.approx(_influence(name, small)[row], abs=0.05 * abs(slope) + 0.02)
 
 
-def _influence(name: str, compared: Compared) -> np.ndarray:
+def _influence(name: str, compared: MatchedLabels) -> np.ndarray:
     """As the metric hands them to the bootstrap."""
     caught: list[np.ndarray] = []
 
-    class Catching(Resampling):
+    class Catching(Bootstrap):
         def sums(self, *values: Any) -> Any:
             caught.append(values[0])
             return super().sums(*values)
 
     n = len(compared)
-    base = Resampling.of(n, level=0.95, draws=100, rng=np.random.default_rng(0))
+    base = Bootstrap.of(n, level=0.95, draws=100, rng=np.random.default_rng(0))
     metric = metric_named(name)
     metric.estimate(compared, Catching(base.block, base.n_blocks, base.times_drawn, base.level))
     scale = 1 - metric.estimate(compared, base).value ** 2 if isinstance(metric, EntropySpearman) else 1.0

@@ -7,12 +7,12 @@ import pytest
 import trained
 from scipy import stats
 
-from sfumato.evaluation import Measured, Trained, kinds_of_labels, measure_against, mode_shift
+from sfumato.evaluation import RunMeasurements, RunPredictions, kinds_of_labels, measure_against, mode_shift
 from sfumato.evaluation.metrics import Brier, CrossEntropy
 from sfumato.tables.errors import BadTable, UnknownName
 
 
-def measured(runs: list[Trained]) -> dict[str, Measured]:
+def measured(runs: list[RunPredictions]) -> dict[str, RunMeasurements]:
     kinds = kinds_of_labels(trained.people(), trained.original())
     chosen = {name: kinds[name] for name in ("original", "people")}
     return measure_against(runs, chosen, metrics=[Brier(), CrossEntropy()])

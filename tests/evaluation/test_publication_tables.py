@@ -13,8 +13,8 @@ from sfumato.evaluation import compare_runs, cross_label, kinds_of_labels, measu
 from sfumato.evaluation import scores_over_seeds as over_seeds
 from sfumato.evaluation.metrics import Brier, CrossEntropy
 from sfumato.evaluation.publication_tables import (
-    Cell,
     PaperTable,
+    TableCell,
     table_of_cross_label,
     table_of_differences,
     table_of_mode_shift,
@@ -26,9 +26,9 @@ METRICS = [Brier(), CrossEntropy()]
 SMALL = PaperTable(
     ("target", "brier ↓"),
     (
-        (Cell(text="a_b|c & 50% #1"), Cell(0.12345, 0.0101, is_best=True, mark="*")),
-        (Cell(text="=1+1"), Cell(np.inf)),
-        (Cell(text="none"), Cell()),
+        (TableCell(text="a_b|c & 50% #1"), TableCell(0.12345, 0.0101, is_best=True, mark="*")),
+        (TableCell(text="=1+1"), TableCell(np.inf)),
+        (TableCell(text="none"), TableCell()),
     ),
     "note_",
 )

@@ -6,16 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.evaluation import Compared
+from sfumato.evaluation import MatchedLabels
 from sfumato.evaluation.metrics import ECE
 from sfumato.evaluation.reliability import reliability, smooth_reliability
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 
-def sure_by(confidence: np.ndarray, right: np.ndarray) -> Compared:
+def sure_by(confidence: np.ndarray, right: np.ndarray) -> MatchedLabels:
     names = pa.array([str(i) for i in range(len(confidence))])
     predicted = np.column_stack([confidence, 1 - confidence])
-    return Compared(names, ("a", "b"), predicted, np.eye(2)[(1 - right).astype(int)])
+    return MatchedLabels(names, ("a", "b"), predicted, np.eye(2)[(1 - right).astype(int)])
 
 
 def test_by_hand() -> None:
@@ -36,7 +36,7 @@ def test_its_gaps_add_up_to_ece() -> None:
     compared = sure_by(rng.uniform(0.5, 1, 500), rng.random(500) < 0.7)
     table = reliability(compared)
     gaps = np.nansum(table.n_items * np.abs(table.confidence - table.accuracy)) / 500
-    resampling = Resampling.of(500, level=0.95, draws=100, rng=rng)
+    resampling = Bootstrap.of(500, level=0.95, draws=100, rng=rng)
     assert ECE().estimate(compared, resampling).value == pytest.approx(gaps, abs=1e-12)
 
 

@@ -17,7 +17,7 @@ from sfumato.evaluation.ceilings import leave_one_out, split_half, triplet_disag
 from sfumato.evaluation.features import Features
 from sfumato.evaluation.judgments import implied_triplets, ratings_of, triplets_of
 from sfumato.evaluation.rank_correlation import rank_correlation
-from sfumato.evaluation.representation import Alike, Over, alike, represent
+from sfumato.evaluation.representation import FeatureSimilarity, SamplingUnit, alike, represent
 from sfumato.evaluation.sharing import shared_variance
 from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoWarning
 
@@ -54,12 +54,12 @@ def everybody(n_items: int = 12, n_people: int = 6, noise: float = 1.0, seed: in
 @pytest.mark.parametrize(
     ("by", "expected"),
     [
-        (Alike.COSINE, [0.9 / np.hypot(0.9, 0.1), 0, -1 / np.hypot(1, 0.2)]),
-        (Alike.EUCLIDEAN, [-np.hypot(0.1, 0.1), -np.sqrt(2), -np.hypot(2, 0.2)]),
-        (Alike.DOT, [0.9, 0, -1]),
+        (FeatureSimilarity.COSINE, [0.9 / np.hypot(0.9, 0.1), 0, -1 / np.hypot(1, 0.2)]),
+        (FeatureSimilarity.EUCLIDEAN, [-np.hypot(0.1, 0.1), -np.sqrt(2), -np.hypot(2, 0.2)]),
+        (FeatureSimilarity.DOT, [0.9, 0, -1]),
     ],
 )
-def test_alike_by_hand(by: Alike, expected: list[float]) -> None:
+def test_alike_by_hand(by: FeatureSimilarity, expected: list[float]) -> None:
     pairs = np.array([[0, 1], [0, 2], [0, 3]])
     np.testing.assert_allclose(alike(FOUR.values, pairs, by), expected, atol=1e-15)
 
@@ -74,7 +74,7 @@ def test_pairs_are_the_same_either_way_round() -> None:
 
 def test_rho_is_that_of_mean_ratings() -> None:
     features, said = everybody()
-    scores = represent(features, said, by=Alike.EUCLIDEAN)
+    scores = represent(features, said, by=FeatureSimilarity.EUCLIDEAN)
     ratings = ratings_of(said)
     model = [
         -np.linalg.norm(features.values[int(ratings.items[i][1:])] - features.values[int(ratings.items[j][1:])])
@@ -85,7 +85,7 @@ def test_rho_is_that_of_mean_ratings() -> None:
     assert row.low < row.value < row.high
     assert 0.8 < row.floor < 1
     assert row.covers == "95% linearised over items"
-    people = represent(features, said, by=Alike.EUCLIDEAN, over=Over.ANNOTATORS).rows()[0]
+    people = represent(features, said, by=FeatureSimilarity.EUCLIDEAN, over=SamplingUnit.ANNOTATORS).rows()[0]
     assert people.value == row.value
     assert people.low < people.value < people.high
     assert people.covers == "95% jackknife over annotators"
@@ -102,7 +102,7 @@ def test_implied_triplets_are_all_there_are() -> None:
     place = features.rows_of(ratings.items)
     far = lambda i, j: np.linalg.norm(features.values[place[i]] - features.values[place[j]])  # noqa: E731
     wrong = np.mean([far(x, a) > far(x, b) for x, a, b in truth])
-    scores = represent(features, said, by=Alike.EUCLIDEAN)
+    scores = represent(features, said, by=FeatureSimilarity.EUCLIDEAN)
     assert abs(scores.value_of("implied_triplet_error") - wrong) < 1e-12
 
 
@@ -211,7 +211,7 @@ def test_judgments_that_say_nothing() -> None:
     with pytest.raises(BadTable, match="euclidean"):
         represent(zero, said)
     with pytest.warns(SfumatoWarning, match="undefined"):
-        assert np.isnan(represent(zero, said, by=Alike.EUCLIDEAN).value_of("similarity_spearman"))
+        assert np.isnan(represent(zero, said, by=FeatureSimilarity.EUCLIDEAN).value_of("similarity_spearman"))
 
 
 def test_published_ratings_of_digits(published: Path) -> None:

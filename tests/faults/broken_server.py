@@ -16,8 +16,8 @@ from starlette.concurrency import run_in_threadpool
 
 from sfumato.cli import main
 from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.leases import Leases
-from sfumato.elicitation.participant import Person, Trial
+from sfumato.elicitation.leases import LeaseTable
+from sfumato.elicitation.participant import Participant, Trial
 from sfumato.server import http_protocol, pages, server
 from sfumato.store import database, writer
 from sfumato.tables.errors import SfumatoError
@@ -30,7 +30,7 @@ def acknowledge_early() -> None:
     """Everybody hears of success a little before the commit."""
     careful = writer.Writer._group
 
-    def hasty(self: writer.Writer, group: list[writer.Request], alone: bool = False) -> None:
+    def hasty(self: writer.Writer, group: list[writer.WriteRequest], alone: bool = False) -> None:
         if alone:
             careful(self, group, alone)
             return
@@ -51,17 +51,17 @@ def acknowledge_early() -> None:
 
 def forget_keys() -> None:
     """No receipts, no unique constraints, and a trial can be answered over and over."""
-    enter = Person._enter
+    enter = Participant._enter
 
-    def stay_open(self: Person, trial: Trial) -> None:
+    def stay_open(self: Participant, trial: Trial) -> None:
         enter(self, trial)
         self.trials[trial.handle] = trial
 
     def unconstrained(*_columns: str, name: str) -> sa.CheckConstraint:
         return sa.CheckConstraint("1 = 1", name=name)
 
-    Person._enter = stay_open  # type: ignore[method-assign]
-    Person.note = lambda *_: None  # type: ignore[method-assign]
+    Participant._enter = stay_open  # type: ignore[method-assign]
+    Participant.note = lambda *_: None  # type: ignore[method-assign]
     # The tables are made after this, by a migration that looks the class up when it runs.
     sa.UniqueConstraint = unconstrained  # type: ignore[misc, assignment]
 
@@ -69,18 +69,18 @@ def forget_keys() -> None:
 def hold_nothing() -> None:
     """An item's count goes up when an answer comes, and not when it is asked for."""
 
-    def hold(self: Leases, trial: Trial) -> None:
+    def hold(self: LeaseTable, trial: Trial) -> None:
         if trial.purpose == "label":
             self.restore(trial)
 
-    def answered(self: Leases, trial: Trial) -> None:
+    def answered(self: LeaseTable, trial: Trial) -> None:
         if self._held.pop(trial.id, None) is not None:
             self._of(trial).take(trial.item)
 
-    def give_back(self: Leases, trial: Trial) -> None:
+    def give_back(self: LeaseTable, trial: Trial) -> None:
         self._held.pop(trial.id, None)
 
-    Leases.hold, Leases.answered, Leases.give_back = hold, answered, give_back  # type: ignore[method-assign]
+    LeaseTable.hold, LeaseTable.answered, LeaseTable.give_back = hold, answered, give_back  # type: ignore[method-assign]
 
 
 def sync_seldom() -> None:
@@ -98,7 +98,7 @@ def ignore_commit_errors() -> None:
     """Whatever the disk says to a commit, people hear of success."""
     careful = writer.Writer._group
 
-    def careless(self: writer.Writer, group: list[writer.Request], alone: bool = False) -> None:
+    def careless(self: writer.Writer, group: list[writer.WriteRequest], alone: bool = False) -> None:
         if alone:
             careful(self, group, alone)
             return
@@ -131,10 +131,10 @@ def lock_nothing() -> None:
 
 def keep_every_request() -> None:
     """Nothing that was ever asked is let go of."""
-    kept: list[writer.Request] = []
+    kept: list[writer.WriteRequest] = []
     deliver = writer._deliver
 
-    def hoard(group: list[writer.Request]) -> None:
+    def hoard(group: list[writer.WriteRequest]) -> None:
         kept.extend(group)
         deliver(group)
 
@@ -157,11 +157,11 @@ def slow_machine() -> None:
     _slow_down(lambda requests: MORE_A_REQUEST_SECONDS * len(requests))
 
 
-def _slow_down(seconds: Callable[[list[writer.Request]], float]) -> None:
+def _slow_down(seconds: Callable[[list[writer.WriteRequest]], float]) -> None:
     """Each group takes so much longer."""
     group = writer.Writer._group
 
-    def slowly(self: writer.Writer, requests: list[writer.Request], alone: bool = False) -> None:
+    def slowly(self: writer.Writer, requests: list[writer.WriteRequest], alone: bool = False) -> None:
         time.sleep(seconds(requests))
         group(self, requests, alone)
 

@@ -12,7 +12,7 @@ from tamper_trial import tamper_trial
 from trial import Bench, Control, Measured, Sizes, Trial
 
 from sfumato.store.backup import backup, restore
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 
 N_BACKUPS = 20
 N_KILLS = 50
@@ -62,9 +62,9 @@ def _drill(bench: Bench, until: float) -> Measured:
     _, store = _big(bench)
     copy, place = bench.folder() / "backup.sqlite", bench.folder() / "answers.sqlite"
     begun = time.monotonic()
-    backup(StorePlace.of(store), copy)
+    backup(StoreLocation.of(store), copy)
     made_at = time.monotonic()
-    back = restore(copy, StorePlace.of(place))
+    back = restore(copy, StoreLocation.of(place))
     seconds = time.monotonic() - made_at
     clean = back.n_answers == bench.sizes.n_rows and not back.n_faults and seconds <= MOST_RESTORE_SECONDS
     return Measured(

@@ -11,7 +11,7 @@ import pytest
 from postgres_cluster import Cluster, cluster
 from study_server import StudyServer, write_texts_study
 
-from sfumato.server.browser_client import Visitor
+from sfumato.server.browser_client import BrowserClient
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_a_server_that_cannot_reach_its_store_says_so(tmp_path: Path) -> None:
 
 async def _arrived(url: str) -> tuple[str, str]:
     """The token and the first trial of somebody new."""
-    async with Visitor(url, deadline=30) as visitor:
+    async with BrowserClient(url, deadline=30) as visitor:
         token = await visitor.join()
         state = await visitor.instructions()
         return token, state["trials"][0]["trial"]

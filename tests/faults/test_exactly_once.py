@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from crowd import SentAnswer, impatient, new_answer, write_crowd_study
 from study_server import StudyServer
 
-from sfumato.server.browser_client import Visitor
+from sfumato.server.browser_client import BrowserClient
 from sfumato.server.http_connection import Reply
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 
 N_ANSWERS = 20
 """More than the receipts kept in memory for one person."""
@@ -27,8 +27,8 @@ def test_one_key_is_one_answer(tmp_path: Path, store: str) -> None:
 async def _one_key_is_one_answer(server: StudyServer, store: str) -> None:
     rng = random.Random(1)
     async with (
-        Visitor(server.url, deadline=60, sleep=impatient) as first,
-        Visitor(server.url, deadline=60, sleep=impatient) as second,
+        BrowserClient(server.url, deadline=60, sleep=impatient) as first,
+        BrowserClient(server.url, deadline=60, sleep=impatient) as second,
     ):
         told = [await _answer_five_times(first, rng, n) for n in range(N_ANSWERS)]
         ids = {answer.key: id for answer, id in told}
@@ -57,7 +57,7 @@ async def _one_key_is_one_answer(server: StudyServer, store: str) -> None:
     assert _keys(store) == dict.fromkeys(ids, 2)
 
 
-async def _answer_five_times(visitor: Visitor, rng: random.Random, n: int) -> tuple[SentAnswer, str]:
+async def _answer_five_times(visitor: BrowserClient, rng: random.Random, n: int) -> tuple[SentAnswer, str]:
     """An answer sent five times at once, and the one id it was given."""
     if n == 0:
         await visitor.join()
@@ -80,7 +80,7 @@ def _with_other_tokens(answer: SentAnswer) -> bytes:
 
 def _keys(store: str) -> dict[str, int]:
     """How many answers are stored under each key."""
-    engine = sa.create_engine(StorePlace.of(store).url, poolclass=sa.NullPool)
+    engine = sa.create_engine(StoreLocation.of(store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
         rows = connection.execute(sa.text("SELECT key, COUNT(*) AS n FROM answers GROUP BY key"))
         return {row.key: row.n for row in rows}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato import SoftLabels
-from sfumato.importers import Cifar10H
+from sfumato.importers import Cifar10HImporter
 from sfumato.labeling import OneHot
 from sfumato.tables.doubt import entropy
 
@@ -23,7 +23,7 @@ def test_probabilities_elementwise(published: Path, cifar_10h: SoftLabels) -> No
 
 def test_votes(published: Path, cifar_10h: SoftLabels) -> None:
     n = cifar_10h.n_annotators
-    original = Cifar10H().read(published / "cifar10h").original
+    original = Cifar10HImporter().read(published / "cifar10h").original
     assert n is not None
     assert original is not None
     assert (int(n.sum()), int(n.min()), int(n.max()), round(float(n.mean()), 1)) == (511_000, 47, 63, 51.1)
@@ -39,7 +39,7 @@ def test_entropy(cifar_10h: SoftLabels) -> None:
 
 
 def test_majority(published: Path, cifar_10h: SoftLabels) -> None:
-    original = Cifar10H().read(published / "cifar10h").original
+    original = Cifar10HImporter().read(published / "cifar10h").original
     assert original is not None
     agrees = cifar_10h.probs.argmax(axis=1) == original.probs.argmax(axis=1)
     assert round(100 * float(agrees.mean()), 2) == 99.21
@@ -54,7 +54,7 @@ def test_how_many_classes_people_name(cifar_10h: SoftLabels) -> None:
 
 def test_annotator_level_answers_as_beliefs(published: Path, cifar_10h: SoftLabels) -> None:
     """The annotator-level part is close to, not the same as, the published counts: 133 of its 500 images differ."""
-    table = Cifar10H(annotator_level=True).read(published / "cifar10h").table
+    table = Cifar10HImporter(annotator_level=True).read(published / "cifar10h").table
     beliefs = OneHot().label(table)  # type: ignore[arg-type]
     assert beliefs.hard is not None
     counts = np.zeros((500, 10), int)

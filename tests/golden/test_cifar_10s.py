@@ -11,17 +11,17 @@ import pytest
 from scipy.stats import wasserstein_distance
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.importers import Cifar10H, Cifar10S
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter
 from sfumato.labeling import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.labeling.screening import screen
 from sfumato.labeling.screening_rules import Contradictions
 from sfumato.tables.doubt import entropy
-from sfumato.tables.payloads import TopTwo, decode, payload_kind
+from sfumato.tables.payloads import TopTwoPayload, decode, payload_kind
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
-def answers_of(annotations: Annotations) -> list[TopTwo]:
+def answers_of(annotations: Annotations) -> list[TopTwoPayload]:
     return decode(annotations.payload.to_pylist(), payload_kind("top_two/1"))
 
 
@@ -39,7 +39,7 @@ def mean_label(beliefs: Beliefs) -> np.ndarray:
     return sums / sums.sum(axis=1, keepdims=True)
 
 
-def released(answer: TopTwo, *, top: int, clamp: bool, gamma: float = 0.1) -> np.ndarray:
+def released(answer: TopTwoPayload, *, top: int, clamp: bool, gamma: float = 0.1) -> np.ndarray:
     """The released construction for one answer, written down step by step as a second opinion."""
     k = len(CLASSES)
     p = np.zeros(k)
@@ -158,7 +158,7 @@ def test_edge_cases_among_first_pass_answers(first_pass: Annotations) -> None:
 
 def test_second_percents_typed_beside_no_alternative(published: Path) -> None:
     """1,002 of them in the first pass; one is no number ("p" and three backslashes), the importer keeps the others."""
-    imported = Cifar10S().read(published / "cifar10s")
+    imported = Cifar10SImporter().read(published / "cifar10s")
     assert isinstance(imported.table, Annotations)
     typed = [a for a in answers_of(imported.table) if a.second is None and a.second_percent is not None]
     assert len(typed) == 1001
@@ -177,7 +177,7 @@ def test_entropy_of_the_chosen_images(first_pass: Annotations, cifar_10h: SoftLa
 
 
 def test_accuracy_of_named_classes(published: Path, first_pass: Annotations) -> None:
-    original = Cifar10S().read(published / "cifar10s").original
+    original = Cifar10SImporter().read(published / "cifar10s").original
     assert original is not None
     truth = [CLASSES[k] for k in original.probs.argmax(axis=1)[original.rows_of(first_pass.item.text())]]
     answers = answers_of(first_pass)
@@ -226,7 +226,7 @@ def test_wasserstein_does_not_reproduce(as_released: Annotations, cifar_10h: Sof
 
 def test_cifar_10h_beside_it(published: Path, first_pass: Annotations, cifar_10h: SoftLabels) -> None:
     assert round(100 * float(((cifar_10h.probs > 0).sum(axis=1) <= 2).mean()), 2) == 77.15
-    original = Cifar10H().read(published / "cifar10h").original
+    original = Cifar10HImporter().read(published / "cifar10h").original
     assert original is not None
     counts = np.load(published / "cifar10h" / "counts.npz")
     right = counts["counts"][np.arange(10_000), counts["labels"]].astype(int)
@@ -236,7 +236,7 @@ def test_cifar_10h_beside_it(published: Path, first_pass: Annotations, cifar_10h
 
 
 def test_all_annotators_comply_with_the_exclusion_rules(published: Path, as_released: Annotations) -> None:
-    original = Cifar10S().read(published / "cifar10s").original
+    original = Cifar10SImporter().read(published / "cifar10s").original
     result = screen(as_released, (Contradictions(),), gold=original)
     assert len(result) == 248
     assert result.names_set_aside() == []

@@ -11,14 +11,14 @@ import pytest
 from scipy.optimize import curve_fit
 
 from sfumato import Annotations, Beliefs
-from sfumato.importers import HMix
-from sfumato.labeling import Mixture
-from sfumato.training.mixing import CurveFit, HumanMixtures, Judgments, Smoothing, blends_of
+from sfumato.importers import HMixImporter
+from sfumato.labeling import MixtureLabeler
+from sfumato.training.mixing import CurveFit, HumanMixtures, Judgments, MixtureSmoothing, blends_of
 
 
 @pytest.fixture(scope="module")
 def annotations(published: Path) -> Annotations:
-    table = HMix().read(published / "hmix").table
+    table = HMixImporter().read(published / "hmix").table
     assert isinstance(table, Annotations)
     return table
 
@@ -94,20 +94,20 @@ def test_averaged_labels_are_the_authors_means(published: Path, mixtures: HumanM
         atol=1e-7,
     )
     confidence = np.array([np.mean(theirs[item]["Predicted Confidence"]) for item in mixtures.items])
-    smooth = mixtures.averaged(Smoothing()).mean()
+    smooth = mixtures.averaged(MixtureSmoothing()).mean()
     # Eight of the ten classes get nothing but their part of the smoothing.
     np.testing.assert_allclose(smooth.min(axis=1), 0.005**confidence / 10, rtol=0, atol=1e-6)
 
 
 def test_labels_by_annotator_are_the_labelers(annotations: Annotations, mixtures: HumanMixtures) -> None:
-    ours, theirs = mixtures.by_annotator(Smoothing()), mixtures.believed(Mixture().label(annotations))
+    ours, theirs = mixtures.by_annotator(MixtureSmoothing()), mixtures.believed(MixtureLabeler().label(annotations))
     assert np.array_equal(ours.starts.numpy(), theirs.starts.numpy())  # type: ignore[union-attr]
     np.testing.assert_allclose(ours.rows.numpy(), theirs.rows.numpy(), rtol=0, atol=1e-6)  # type: ignore[union-attr]
     assert len(ours.rows) == 4_950
 
 
 def test_beliefs_about_a_hundred_of_the_mixtures(published: Path, mixtures: HumanMixtures) -> None:
-    beliefs = HMix(part="soft-labels").read(published / "hmix").table
+    beliefs = HMixImporter(part="soft-labels").read(published / "hmix").table
     assert isinstance(beliefs, Beliefs)
     chosen = mixtures.take(beliefs.item.names.to_pylist())
     mean = chosen.believed(beliefs).mean()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato.importers import Crowd, OwnAnnotations
+from sfumato.importers import AnnotationsImporter, CrowdImporter
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import InvalidAnswer, UnknownName
 
@@ -13,10 +13,12 @@ ROW = '1,a,choice/1,"{""class"": ""cat""}",3,label,2026-01-31T12:00:00.000Z,2026
 
 
 def test_a_table_written_comes_back_with_its_classes(written, tmp_path):
-    table = Crowd(classes=("dog", "cat")).read(written("a.csv", "item,annotator,label\n1,a,cat\n2,b,dog\n")).table
+    table = (
+        CrowdImporter(classes=("dog", "cat")).read(written("a.csv", "item,annotator,label\n1,a,cat\n2,b,dog\n")).table
+    )
     path = tmp_path / "own.parquet"
     table.write(path)
-    imported = OwnAnnotations().read(path)
+    imported = AnnotationsImporter().read(path)
     assert isinstance(imported.table, Annotations)
     assert imported.table.to_arrow().equals(table.to_arrow(), check_metadata=True)
     assert imported.table.classes == ("dog", "cat")
@@ -25,12 +27,12 @@ def test_a_table_written_comes_back_with_its_classes(written, tmp_path):
 
 def test_a_csv_is_told_its_classes(written):
     path = written("own.csv", HEADER + ROW + ROW.replace("1,a", "2,a").replace("cat", "dog"))
-    assert OwnAnnotations().read(path).table.classes == ()
-    assert OwnAnnotations(classes=("dog", "cat")).read(path).table.classes == ("dog", "cat")
+    assert AnnotationsImporter().read(path).table.classes == ()
+    assert AnnotationsImporter(classes=("dog", "cat")).read(path).table.classes == ("dog", "cat")
 
 
 def test_values_of_a_csv(written, answers):
-    (row,) = answers(OwnAnnotations().read(written("own.csv", HEADER + ROW)).table)
+    (row,) = answers(AnnotationsImporter().read(written("own.csv", HEADER + ROW)).table)
     assert row.pop("started_at").isoformat() == "2026-01-31T12:00:00+00:00"
     assert row.pop("submitted_at").isoformat() == "2026-01-31T12:00:01.250000+00:00"
     assert row == {
@@ -46,7 +48,7 @@ def test_values_of_a_csv(written, answers):
 
 def test_every_kind_is_listed(written):
     sliders = '2,a,sliders/1,"{""cat"": 0.5}",,check,,,\n'
-    imported = OwnAnnotations().read(written("own.csv", HEADER + ROW + sliders))
+    imported = AnnotationsImporter().read(written("own.csv", HEADER + ROW + sliders))
     assert imported.notes[0] == "2 answers by 1 annotators about 2 items, 0 classes; of kind choice/1, sliders/1"
     assert "--classes" in imported.notes[1]
 
@@ -55,12 +57,12 @@ def test_every_kind_is_listed(written):
 def test_every_payload_is_read_as_an_answer_of_its_kind(written, payload):
     path = written("own.csv", HEADER + ROW + f'2,b,choice/1,"{payload}",,label,,,\n')
     with pytest.raises(InvalidAnswer, match="a choice answer") as caught:
-        OwnAnnotations().read(path)
+        AnnotationsImporter().read(path)
     assert (caught.value.where.item, caught.value.where.annotator) == ("2", "b")
 
 
 def test_a_table_without_rows(written):
-    imported = OwnAnnotations().read(written("own.csv", HEADER))
+    imported = AnnotationsImporter().read(written("own.csv", HEADER))
     assert len(imported.table) == 0
     assert imported.notes[0].endswith("of kind none")
 
@@ -76,5 +78,5 @@ def test_a_table_without_rows(written):
 def test_faults_name_their_line(written, old, new, error, column):
     path = written("own.csv", HEADER + ROW + "\n" + ROW.replace("1,a", "2,a", 1).replace(old, new, 1))
     with pytest.raises(error) as caught:
-        OwnAnnotations().read(path)
+        AnnotationsImporter().read(path)
     assert (caught.value.where.file, caught.value.where.line, caught.value.where.column) == (str(path), 4, column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.importers import Cifar10H
+from sfumato.importers import Cifar10HImporter
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadFile, BadTable
 from sfumato.tables.soft_labels import SoftLabels
@@ -28,7 +28,7 @@ RAW = RAW_HEADER + "".join(RAW_ROWS)
 
 def test_published_counts_are_shares_and_totals(published):
     arrays = np.load(published / "cifar10h" / "counts.npz")
-    imported = Cifar10H().read(published / "cifar10h")
+    imported = Cifar10HImporter().read(published / "cifar10h")
     labels = imported.table
     assert isinstance(labels, SoftLabels)
     assert labels.classes == CLASSES == tuple(arrays["class_names"].tolist())
@@ -44,14 +44,14 @@ def test_published_counts_are_shares_and_totals(published):
 
 def test_published_counts_come_with_the_original_labels(published):
     labels = np.load(published / "cifar10h" / "counts.npz")["labels"]
-    original = Cifar10H().read(published / "cifar10h" / "counts.npz").original
+    original = Cifar10HImporter().read(published / "cifar10h" / "counts.npz").original
     assert np.array_equal(original.probs.argmax(axis=1), labels)
     assert np.array_equal(original.probs, (labels[:, None] == np.arange(10)).astype(float))
 
 
 def test_published_answers_one_by_one(published, raw_rows, answers):
     raw = raw_rows(published / "cifar10h" / "annotator-level-9500-9999.csv.gz")
-    imported = Cifar10H(annotator_level=True).read(published / "cifar10h")
+    imported = Cifar10HImporter(annotator_level=True).read(published / "cifar10h")
     table = imported.table
     assert isinstance(table, Annotations)
     assert len(table) == len(raw) == 25_752
@@ -68,7 +68,7 @@ def test_published_answers_one_by_one(published, raw_rows, answers):
 
 def test_published_answers_agree_with_the_counts_files_original_labels(published, raw_rows):
     raw = raw_rows(published / "cifar10h" / "annotator-level-9500-9999.csv.gz")
-    original = Cifar10H(annotator_level=True).read(published / "cifar10h").original
+    original = Cifar10HImporter(annotator_level=True).read(published / "cifar10h").original
     truth = {row["image_index"]: int(row["true_label"]) for row in raw}
     assert dict(zip(original.items.to_pylist(), original.probs.argmax(axis=1).tolist(), strict=True)) == truth
     labels = np.load(published / "cifar10h" / "counts.npz")["labels"]
@@ -79,14 +79,14 @@ def test_counts_as_the_authors_publish_them(tmp_path):
     counts = np.array([[0, 1, 1, 48, 0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0, 0, 0, 50, 0]])
     (tmp_path / "data").mkdir()
     np.save(tmp_path / "data" / "cifar10h-counts.npy", counts)
-    imported = Cifar10H().read(tmp_path)
+    imported = Cifar10HImporter().read(tmp_path)
     assert np.array_equal(imported.table.probs, counts / 51)
     assert imported.table.n_annotators.tolist() == [51, 51]
     assert imported.original is None
 
 
 def test_raw_file_keeps_attention_checks_apart(written, answers):
-    imported = Cifar10H(annotator_level=True).read(written("cifar10h-raw.csv", RAW))
+    imported = Cifar10HImporter(annotator_level=True).read(written("cifar10h-raw.csv", RAW))
     assert [
         (a["item"], a["annotator"], a["payload"]["class"], a["trial"], a["purpose"], a["seconds"])
         for a in answers(imported.table)
@@ -103,7 +103,7 @@ def test_raw_file_keeps_attention_checks_apart(written, answers):
 
 
 def test_raw_file_knows_the_true_class_of_checks_too(written):
-    original = Cifar10H(annotator_level=True).read(written("cifar10h-raw.csv", RAW)).original
+    original = Cifar10HImporter(annotator_level=True).read(written("cifar10h-raw.csv", RAW)).original
     named = [CLASSES[k] for k in original.probs.argmax(axis=1)]
     assert dict(zip(original.items.to_pylist(), named, strict=True)) == {
         "3105": "airplane",
@@ -115,14 +115,14 @@ def test_raw_file_knows_the_true_class_of_checks_too(written):
 
 def test_a_csv_is_read_as_answers_without_being_told(written):
     path = written("cifar10h-raw.csv", RAW)
-    assert isinstance(Cifar10H().read(path).table, Annotations)
-    assert isinstance(Cifar10H(annotator_level=True).read(path.parent).table, Annotations)
+    assert isinstance(Cifar10HImporter().read(path).table, Annotations)
+    assert isinstance(Cifar10HImporter(annotator_level=True).read(path.parent).table, Annotations)
 
 
 def test_twelve_published_trials_have_a_negative_time_which_is_no_time(written, answers):
     """The raw file has twelve reaction times below zero, a fault of its logging; the answers themselves are good."""
     text = RAW_HEADER + RAW_ROWS[0] + RAW_ROWS[1].replace("4033", "-1517")
-    imported = Cifar10H(annotator_level=True).read(written("cifar10h-raw.csv", text))
+    imported = Cifar10HImporter(annotator_level=True).read(written("cifar10h-raw.csv", text))
     assert [(a["payload"]["class"], a["seconds"]) for a in answers(imported.table)] == [
         ("airplane", 2.12),
         ("dog", None),
@@ -133,7 +133,7 @@ def test_twelve_published_trials_have_a_negative_time_which_is_no_time(written, 
 def test_an_unknown_class_number_names_its_line(written):
     text = RAW_HEADER + RAW_ROWS[0] + RAW_ROWS[1].replace(",3,5,0,", ",3,10,0,")
     with pytest.raises(BadTable, match="a class number from 0 to 9") as caught:
-        Cifar10H(annotator_level=True).read(written("cifar10h-raw.csv", text))
+        Cifar10HImporter(annotator_level=True).read(written("cifar10h-raw.csv", text))
     assert caught.value.where.line == 3
     assert caught.value.where.column == "chosen_label"
 
@@ -144,23 +144,23 @@ def test_an_unknown_class_number_names_its_line(written):
 def test_text_where_a_number_belongs_names_its_line(written, old, new, column):
     text = RAW_HEADER + RAW_ROWS[0] + RAW_ROWS[1].replace(old, new)
     with pytest.raises(BadTable) as caught:
-        Cifar10H(annotator_level=True).read(written("cifar10h-raw.csv", text))
+        Cifar10HImporter(annotator_level=True).read(written("cifar10h-raw.csv", text))
     assert (caught.value.where.line, caught.value.where.column) == (3, column)
 
 
 def test_missing_columns_are_named(written):
     with pytest.raises(BadTable, match="'annotator_id'") as caught:
-        Cifar10H(annotator_level=True).read(written("a.csv", "image_index,chosen_label\n1,2\n"))
+        Cifar10HImporter(annotator_level=True).read(written("a.csv", "image_index,chosen_label\n1,2\n"))
     assert caught.value.code == "missing-column"
 
 
 def test_an_archive_without_counts_is_refused(tmp_path):
     np.savez(tmp_path / "x.npz", probs=np.eye(10))
     with pytest.raises(BadTable, match="found arrays probs; expected an array `counts`"):
-        Cifar10H().read(tmp_path / "x.npz")
+        Cifar10HImporter().read(tmp_path / "x.npz")
 
 
 def test_a_folder_without_the_files_is_refused(tmp_path):
     (tmp_path / "other.txt").write_text("x")
     with pytest.raises(BadFile, match=r"'other.txt'.*expected a file named counts.npz or"):
-        Cifar10H().read(tmp_path)
+        Cifar10HImporter().read(tmp_path)

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sfumato.importers import Cifar10S
+from sfumato.importers import Cifar10SImporter
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoError
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -77,7 +77,7 @@ def without_second_upload(raw: list[dict[str, str]]) -> list[dict[str, str]]:
 def test_first_pass_row_by_row(published, raw_rows, answers):
     raw = raw_rows(published / "cifar10s" / FILE)
     expected = [plain(row, "label") for row in without_second_upload(raw) if row["is_repeat"] == "0"]
-    table = Cifar10S().read(published / "cifar10s").table
+    table = Cifar10SImporter().read(published / "cifar10s").table
     assert len(table) == len(expected) == 6_200
     assert answers(table) == expected
     assert (len(table.annotator.names), len(table.item.names)) == (248, 1_000)
@@ -87,7 +87,7 @@ def test_first_pass_row_by_row(published, raw_rows, answers):
 def test_with_repeats_row_by_row(published, raw_rows, answers):
     raw = raw_rows(published / "cifar10s" / FILE)
     expected = [plain(row, ("label", "repeat")[int(row["is_repeat"])]) for row in without_second_upload(raw)]
-    table = Cifar10S(repeats=True).read(published / "cifar10s" / FILE).table
+    table = Cifar10SImporter(repeats=True).read(published / "cifar10s" / FILE).table
     assert len(table) == len(expected) == 6_696
     assert answers(table) == expected
     assert Counter(row["purpose"] for row in answers(table)) == {"label": 6_200, "repeat": 496}
@@ -95,7 +95,7 @@ def test_with_repeats_row_by_row(published, raw_rows, answers):
 
 def test_as_released_row_by_row(published, raw_rows, answers):
     raw = raw_rows(published / "cifar10s" / FILE)
-    table = Cifar10S(as_released=True).read(published / "cifar10s").table
+    table = Cifar10SImporter(as_released=True).read(published / "cifar10s").table
     assert len(table) == len(raw) == 6_723
     assert answers(table) == [plain(row, "label") for row in raw]
 
@@ -105,7 +105,7 @@ def test_as_released_holds_the_answers_the_authors_parsed(published, answers):
     with gzip.open(published / "cifar10s" / "human_soft_labels_data.json.gz", "rt") as file:
         theirs = json.load(file)
     ours: dict[str, Counter] = {}
-    for row in answers(Cifar10S(as_released=True).read(published / "cifar10s").table):
+    for row in answers(Cifar10SImporter(as_released=True).read(published / "cifar10s").table):
         answer = row["payload"]
         key = (
             answer["first"],
@@ -132,25 +132,25 @@ def test_as_released_holds_the_answers_the_authors_parsed(published, answers):
 
 def test_seconds_are_the_published_milliseconds(published, raw_rows):
     raw = raw_rows(published / "cifar10s" / FILE)
-    table = Cifar10S(as_released=True).read(published / "cifar10s").table
+    table = Cifar10SImporter(as_released=True).read(published / "cifar10s").table
     assert np.array_equal(table.seconds, np.array([float(row["rt_ms"]) for row in raw]) / 1000)
     assert np.median(table.seconds) == pytest.approx(31.96, abs=0.005)
 
 
 def test_original_labels_are_those_of_the_file(published, raw_rows):
     raw = raw_rows(published / "cifar10s" / FILE)
-    original = Cifar10S().read(published / "cifar10s").original
+    original = Cifar10SImporter().read(published / "cifar10s").original
     by_item = dict(zip(original.items.to_pylist(), original.probs.argmax(axis=1).tolist(), strict=True))
     assert by_item == {row["image_index"]: int(row["true_label"]) for row in raw}
     assert len(by_item) == 1_000
 
 
 def test_notes_say_what_was_left_out_and_read_otherwise(published):
-    notes = " | ".join(Cifar10S().read(published / "cifar10s").notes)
+    notes = " | ".join(Cifar10SImporter().read(published / "cifar10s").notes)
     assert "6,200 answers by 248 annotators about 1,000 items" in notes
     assert "6,723 rows: 498 repeats, 27 of one upload sent twice; 523 rows not asked for" in notes
     assert "1 percent typed as '8p' read as 80" in notes
-    released = " | ".join(Cifar10S(as_released=True).read(published / "cifar10s").notes)
+    released = " | ".join(Cifar10SImporter(as_released=True).read(published / "cifar10s").notes)
     assert "all kept as labels, as released" in released
 
 
@@ -161,7 +161,7 @@ def test_odd_percents_in_a_small_file(written, answers):
         "0,8,6962,7,7,,5,12.5,,0,0,21\n",  # no first percent, a broken one
         "0,9,6963,7,7,130,-1,p\\\\,9,0,1,21\n",  # no second class, so its percent may be anything
     )
-    table = Cifar10S().read(written("elicitations.csv", HEADER + "".join(rows))).table
+    table = Cifar10SImporter().read(written("elicitations.csv", HEADER + "".join(rows))).table
     given = [
         {name: a["payload"][name] for name in ("first_percent", "second", "second_percent")} for a in answers(table)
     ]
@@ -176,7 +176,7 @@ def test_odd_percents_in_a_small_file(written, answers):
 def test_a_second_percent_that_is_used_must_be_a_number(written):
     text = HEADER + "0,6,1128,4,4,80,5,10,,0,1500,21\n\n0,7,8386,3,3,80,5,ten,,0,1500,21\n"
     with pytest.raises(BadTable, match="found 'ten'; expected a percent") as caught:
-        Cifar10S().read(written("elicitations.csv", text))
+        Cifar10SImporter().read(written("elicitations.csv", text))
     assert (caught.value.where.line, caught.value.where.column) == (4, "second_probable_pct_raw")
 
 
@@ -195,10 +195,10 @@ def test_a_second_percent_that_is_used_must_be_a_number(written):
 def test_a_field_that_cannot_be_read_names_its_line(written, field, value):
     lines = [",".join({**GOOD, "trial_index": "5"}.values()), ",".join({**GOOD, field: value}.values())]
     with pytest.raises(SfumatoError) as caught:
-        Cifar10S().read(written("elicitations.csv", HEADER + "\n".join(lines) + "\n"))
+        Cifar10SImporter().read(written("elicitations.csv", HEADER + "\n".join(lines) + "\n"))
     assert (caught.value.where.line, caught.value.where.column) == (3, field)
 
 
 def test_repeats_and_as_released_exclude_each_other():
     with pytest.raises(BadSetting, match="leave out --repeats"):
-        Cifar10S(repeats=True, as_released=True)
+        Cifar10SImporter(repeats=True, as_released=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.importers import Crowd
+from sfumato.importers import CrowdImporter
 from sfumato.tables.errors import BadTable, SfumatoError, SfumatoWarning, UnknownName
 
 PUBLISHED = ("bluebird", "dog", "rte", "weather-cf", "sentiment-sp-amt", "face-sentiment")
@@ -35,7 +35,7 @@ def triples(table, answers) -> list[tuple[str, str, str]]:
 def test_published_sets_row_by_row(published, raw_rows, answers, name):
     path = published / "crowd" / f"{name}.csv.gz"
     raw = raw_rows(path)
-    table = Crowd().read(path).table
+    table = CrowdImporter().read(path).table
     assert triples(table, answers) == [(row["item"], row["worker"], row["label"]) for row in raw]
     assert (len(table.item.names), len(table.annotator.names), len(table), len(table.classes)) == SIZES[name]
     assert table.classes == tuple(sorted({row["label"] for row in raw}, key=int))
@@ -46,7 +46,7 @@ def test_published_sets_row_by_row(published, raw_rows, answers, name):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_truths(published, raw_rows, name):
     path = published / "crowd" / f"{name}.csv.gz"
-    original = Crowd(truth="truth").read(path).original
+    original = CrowdImporter(truth="truth").read(path).original
     named = [original.classes[k] for k in original.probs.argmax(axis=1)]
     assert set(np.unique(original.probs)) == {0.0, 1.0}
     assert dict(zip(original.items.to_pylist(), named, strict=True)) == {
@@ -67,10 +67,10 @@ def test_the_anaesthetists_answered_some_patients_three_times(published, raw_row
         expected.append((*pair, row["label"], "repeat" if pair in seen else "label"))
         seen.add(pair)
     with pytest.raises(BadTable) as caught:
-        Crowd().read(path)
+        CrowdImporter().read(path)
     assert caught.value.code == "duplicate-answer"
     assert caught.value.where.line == first_repeat == 3
-    imported = Crowd(repeats=True).read(path)
+    imported = CrowdImporter(repeats=True).read(path)
     assert [
         (a["item"], a["annotator"], a["payload"]["class"], a["purpose"]) for a in answers(imported.table)
     ] == expected
@@ -84,7 +84,7 @@ def test_the_anaesthetists_answered_some_patients_three_times(published, raw_row
 
 @pytest.mark.parametrize("header", ["item,annotator,label", "task,worker,label", "item,worker,class"])
 def test_known_names_are_found(written, answers, header):
-    imported = Crowd().read(written("a.csv", f"{header}\n1,a,cat\n2,a,dog\n1,b,dog\n"))
+    imported = CrowdImporter().read(written("a.csv", f"{header}\n1,a,cat\n2,a,dog\n1,b,dog\n"))
     assert triples(imported.table, answers) == [("1", "a", "cat"), ("2", "a", "dog"), ("1", "b", "dog")]
     item, annotator, label = header.split(",")
     assert f"read as item: {item}, annotator: {annotator}, label: {label}" in imported.notes
@@ -92,14 +92,14 @@ def test_known_names_are_found(written, answers, header):
 
 def test_our_own_names_come_before_crowd_kits(written, answers):
     text = "task,item,worker,annotator,class,label\nt,1,w,a,x,cat\nt,2,w,a,x,dog\n"
-    imported = Crowd().read(written("a.csv", text))
+    imported = CrowdImporter().read(written("a.csv", text))
     assert triples(imported.table, answers) == [("1", "a", "cat"), ("2", "a", "dog")]
     assert "columns not read: task, worker, class" in imported.notes
 
 
 def test_other_names_are_settings(written, answers):
     text = "who,what,said,item\na,1,cat,zzz\nb,1,dog,zzz\n"
-    imported = Crowd(item="what", annotator="who", label="said").read(written("a.csv", text))
+    imported = CrowdImporter(item="what", annotator="who", label="said").read(written("a.csv", text))
     assert triples(imported.table, answers) == [("1", "a", "cat"), ("1", "b", "dog")]
 
 
@@ -113,13 +113,13 @@ def test_other_names_are_settings(written, answers):
 )
 def test_a_role_without_a_column_says_how_to_name_it(written, header, role, names):
     with pytest.raises(BadTable, match=f"a column for the {role}: {names}; fix: .*--{role} NAME") as caught:
-        Crowd().read(written("a.csv", f"{header}\n1,a,cat\n"))
+        CrowdImporter().read(written("a.csv", f"{header}\n1,a,cat\n"))
     assert caught.value.code == "missing-column"
 
 
 def test_a_setting_that_names_no_column_is_corrected(written):
     with pytest.raises(BadTable, match="did you mean 'annotator'") as caught:
-        Crowd(annotator="anotator").read(written("a.csv", "item,annotator,label\n1,a,cat\n"))
+        CrowdImporter(annotator="anotator").read(written("a.csv", "item,annotator,label\n1,a,cat\n"))
     assert caught.value.code == "missing-column"
 
 
@@ -128,7 +128,7 @@ def test_a_setting_that_names_no_column_is_corrected(written):
 
 def test_numbers_are_ordered_by_value(written):
     rows = "".join(f"{i},a,{label}\n" for i, label in enumerate(["10", "9", "2", "100", "0"]))
-    imported = Crowd().read(written("a.csv", "item,annotator,label\n" + rows))
+    imported = CrowdImporter().read(written("a.csv", "item,annotator,label\n" + rows))
     assert imported.table.classes == ("0", "2", "9", "10", "100")
     assert "classes as found: 0, 2, 9, 10, 100 (set names and order with --classes)" in imported.notes
 
@@ -137,20 +137,20 @@ def test_text_is_ordered_as_text_after_numbers(written):
     labels = ["zebra", "Ape", "10", "9", "ape", "-1", "émeu"]
     rows = "".join(f"{i},a,{label}\n" for i, label in enumerate(labels))
     with pytest.warns(SfumatoWarning, match="differ only in case or spaces are kept apart: 'Ape', 'ape'"):
-        table = Crowd().read(written("a.csv", "item,annotator,label\n" + rows)).table
+        table = CrowdImporter().read(written("a.csv", "item,annotator,label\n" + rows)).table
     assert table.classes == ("9", "10", "-1", "Ape", "ape", "zebra", "émeu")
 
 
 def test_the_order_of_rows_does_not_order_the_classes(written):
     header = "item,annotator,label\n"
-    one = Crowd().read(written("a.csv", header + "1,a,07\n2,a,7\n3,a,007\n")).table
-    two = Crowd().read(written("b.csv", header + "3,a,007\n2,a,7\n1,a,07\n")).table
+    one = CrowdImporter().read(written("a.csv", header + "1,a,07\n2,a,7\n3,a,007\n")).table
+    two = CrowdImporter().read(written("b.csv", header + "3,a,007\n2,a,7\n1,a,07\n")).table
     assert one.classes == two.classes
 
 
 def test_classes_given_keep_their_order_and_may_be_unused(written, answers):
     path = written("a.csv", "item,annotator,label\n1,a,cat\n2,a,dog\n")
-    imported = Crowd(classes=("dog", "ship", "cat")).read(path)
+    imported = CrowdImporter(classes=("dog", "ship", "cat")).read(path)
     assert imported.table.classes == ("dog", "ship", "cat")
     assert triples(imported.table, answers) == [("1", "a", "cat"), ("2", "a", "dog")]
     assert not any("as found" in note for note in imported.notes)
@@ -159,7 +159,7 @@ def test_classes_given_keep_their_order_and_may_be_unused(written, answers):
 def test_a_class_not_given_names_its_line_and_the_nearest(written):
     path = written("a.csv", 'item,annotator,label\n1,a,cat\n\n"2\n3",a,dog\n4,a,cta\n5,a,cta\n')
     with pytest.raises(UnknownName, match=r"found class 'cta'; expected one of cat, dog; .* 'cat'\?") as caught:
-        Crowd(classes=("cat", "dog")).read(path)
+        CrowdImporter(classes=("cat", "dog")).read(path)
     assert caught.value.code == "unknown-class"
     assert (caught.value.where.file, caught.value.where.line, caught.value.where.column) == (str(path), 6, "label")
 
@@ -167,13 +167,13 @@ def test_a_class_not_given_names_its_line_and_the_nearest(written):
 def test_a_single_class_names_the_file(written):
     path = written("a.csv", "item,annotator,label\n1,a,cat\n2,a,cat\n")
     with pytest.raises(BadTable, match="found 1 class") as caught:
-        Crowd().read(path)
+        CrowdImporter().read(path)
     assert caught.value.where.file == str(path)
 
 
 def test_a_label_of_five_thousand_digits_is_only_a_name(written):
     long = "9" * 5_000
-    table = Crowd().read(written("a.csv", f"item,annotator,label\n1,a,{long}\n2,a,1\n")).table
+    table = CrowdImporter().read(written("a.csv", f"item,annotator,label\n1,a,{long}\n2,a,1\n")).table
     assert table.classes == ("1", long)
 
 
@@ -183,14 +183,14 @@ def test_a_label_of_five_thousand_digits_is_only_a_name(written):
 def test_a_second_answer_is_refused_with_its_line(written):
     path = written("a.csv", "item,annotator,label\n1,a,cat\n1,b,dog\n\n1,a,cat\n2,b,dog\n1,b,dog\n")
     with pytest.raises(BadTable, match=r"annotator 'a' answering item '1' again \(2 such rows\).*--repeats") as caught:
-        Crowd().read(path)
+        CrowdImporter().read(path)
     assert caught.value.code == "duplicate-answer"
     assert (caught.value.where.file, caught.value.where.line) == (str(path), 5)
 
 
 def test_second_answers_are_kept_as_repeats(written, answers):
     path = written("a.csv", "item,annotator,label\n1,a,cat\n1,b,dog\n1,a,dog\n2,b,dog\n1,a,cat\n")
-    imported = Crowd(repeats=True).read(path)
+    imported = CrowdImporter(repeats=True).read(path)
     assert [a["purpose"] for a in answers(imported.table)] == ["label", "label", "repeat", "label", "repeat"]
     assert [a["payload"]["class"] for a in answers(imported.table)] == ["cat", "dog", "dog", "dog", "cat"]
 
@@ -199,7 +199,7 @@ def test_many_items_and_annotators_do_not_collide(written):
     """Two pairs of codes must not become one number."""
     rows = [(str(i), f"w{j}") for i in range(60) for j in range(70)]
     text = "item,annotator,label\n" + "".join(f"{i},{w},{'cat' if k % 2 else 'dog'}\n" for k, (i, w) in enumerate(rows))
-    table = Crowd(repeats=True).read(written("a.csv", text)).table
+    table = CrowdImporter(repeats=True).read(written("a.csv", text)).table
     assert set(table.purpose.names.to_pylist()) == {"label"}
 
 
@@ -208,7 +208,7 @@ def test_many_items_and_annotators_do_not_collide(written):
 
 def test_truth_is_kept_once_an_item(written):
     text = "item,annotator,label,truth\n1,a,cat,dog\n1,b,dog,dog\n2,a,cat,cat\n3,a,dog,-1\n"
-    imported = Crowd(truth="truth").read(written("a.csv", text))
+    imported = CrowdImporter(truth="truth").read(written("a.csv", text))
     original = imported.original
     assert original.items.to_pylist() == ["1", "2"]
     assert original.classes == imported.table.classes == ("cat", "dog")
@@ -218,24 +218,24 @@ def test_truth_is_kept_once_an_item(written):
 
 def test_an_empty_truth_is_not_known(written):
     text = "item,annotator,label,truth\n1,a,cat,dog\n2,a,dog,\n"
-    original = Crowd(truth="truth").read(written("a.csv", text)).original
+    original = CrowdImporter(truth="truth").read(written("a.csv", text)).original
     assert original.items.to_pylist() == ["1"]
 
 
 def test_a_null_truth_is_not_known(tmp_path):
     table = pa.table({"item": ["1", "2"], "annotator": ["a", "a"], "label": ["cat", "dog"], "truth": ["dog", None]})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert Crowd(truth="truth").read(tmp_path / "a.parquet").original.items.to_pylist() == ["1"]
+    assert CrowdImporter(truth="truth").read(tmp_path / "a.parquet").original.items.to_pylist() == ["1"]
 
 
 def test_no_known_truth_at_all(written):
     text = "item,annotator,label,truth\n1,a,cat,-1\n2,a,dog,-1\n"
-    assert Crowd(truth="truth").read(written("a.csv", text)).original is None
+    assert CrowdImporter(truth="truth").read(written("a.csv", text)).original is None
 
 
 def test_a_truth_that_nobody_answered_is_not_left_out_in_silence(written):
     text = "item,annotator,label,truth\n1,a,cat,cat\n2,a,dog,zebra\n3,a,dog,dog\n"
-    imported = Crowd(truth="truth").read(written("a.csv", text))
+    imported = CrowdImporter(truth="truth").read(written("a.csv", text))
     assert imported.original.items.to_pylist() == ["1", "3"]
     assert any("zebra" in note or "1 items without" in note or "truth" in note for note in imported.notes[2:])
 
@@ -243,7 +243,7 @@ def test_a_truth_that_nobody_answered_is_not_left_out_in_silence(written):
 def test_two_truths_for_an_item_name_the_item(written):
     path = written("a.csv", "item,annotator,label,truth\n1,a,cat,dog\n2,a,dog,dog\n1,b,dog,cat\n")
     with pytest.raises(BadTable, match="two different truths") as caught:
-        Crowd(truth="truth").read(path)
+        CrowdImporter(truth="truth").read(path)
     assert caught.value.code == "doubled-item"
     assert caught.value.where.file == str(path)
 
@@ -254,7 +254,7 @@ def test_two_truths_for_an_item_name_the_item(written):
 def test_ids_are_text_and_nothing_else(written, answers):
     ids = ["007", "7", "NA", "null", "1e5", "100000", "9007199254740993", "true", "2020-01-01", " x", "'=1+1", "=1+1"]
     text = "item,annotator,label\n" + "".join(f"{name},{name},{('cat', 'dog')[i % 2]}\n" for i, name in enumerate(ids))
-    table = Crowd().read(written("a.csv", text)).table
+    table = CrowdImporter().read(written("a.csv", text)).table
     assert table.item.names.to_pylist() == ids
     assert [a["annotator"] for a in answers(table)] == ids
 
@@ -263,7 +263,7 @@ def test_labels_are_text_and_nothing_else(written, answers):
     labels = ["NA", "nan", "1.0", "1", "", "True"]
     kept = [label for label in labels if label]
     text = "item,annotator,label\n" + "".join(f"{i},a,{label}\n" for i, label in enumerate(kept))
-    assert [a["payload"]["class"] for a in answers(Crowd().read(written("a.csv", text)).table)] == kept
+    assert [a["payload"]["class"] for a in answers(CrowdImporter().read(written("a.csv", text)).table)] == kept
 
 
 def test_class_names_with_quotes_and_other_scripts(written, answers):
@@ -272,7 +272,7 @@ def test_class_names_with_quotes_and_other_scripts(written, answers):
     path = written("a.csv", "")
     with path.open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerows([["item", "annotator", "label"], *rows])
-    table = Crowd().read(path).table
+    table = CrowdImporter().read(path).table
     assert [a["payload"]["class"] for a in answers(table)] == labels
     assert set(table.classes) == set(labels)
 
@@ -283,7 +283,7 @@ def test_an_empty_field_names_its_line_and_column(written, column, blank):
     row = {"item": "2", "annotator": "a", "label": "dog", column: blank}
     path = written("a.csv", f"item,annotator,label\n1,a,cat\n\n{','.join(row.values())}\n")
     with pytest.raises(BadTable) as caught:
-        Crowd().read(path)
+        CrowdImporter().read(path)
     assert caught.value.code == "empty-text"
     assert (caught.value.where.line, caught.value.where.column) == (4, column)
 
@@ -291,7 +291,7 @@ def test_an_empty_field_names_its_line_and_column(written, column, blank):
 @pytest.mark.parametrize("text", ["item,annotator,label\n", "item,annotator,label"], ids=["line end", "no line end"])
 def test_a_header_alone_holds_no_answers(written, text):
     with pytest.raises(BadTable, match="found a header and no rows") as caught:
-        Crowd().read(written("a.csv", text))
+        CrowdImporter().read(written("a.csv", text))
     assert caught.value.code == "no-rows"
 
 
@@ -308,7 +308,7 @@ def test_integer_ids_become_their_digits(tmp_path, answers, kind):
         }
     )
     pq.write_table(table, tmp_path / "a.parquet")
-    imported = Crowd().read(tmp_path / "a.parquet")
+    imported = CrowdImporter().read(tmp_path / "a.parquet")
     assert triples(imported.table, answers) == [("7", "100", "1"), ("0", "100", "0"), ("7", "3", "0")]
     assert imported.table.classes == ("0", "1")
 
@@ -317,7 +317,7 @@ def test_large_integers_stay_apart(tmp_path):
     ids = [2**53, 2**53 + 1, -(2**63), 2**63 - 1]
     table = pa.table({"item": ids, "annotator": ["a"] * 4, "label": ["cat", "dog", "cat", "dog"]})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert Crowd().read(tmp_path / "a.parquet").table.item.names.to_pylist() == [str(i) for i in ids]
+    assert CrowdImporter().read(tmp_path / "a.parquet").table.item.names.to_pylist() == [str(i) for i in ids]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,11 @@ def test_every_form_of_text(tmp_path, answers, text):
         }
     )
     pq.write_table(table, path)
-    assert triples(Crowd().read(path).table, answers) == [("007", "a", "cat"), ("7", "b", "dog"), ("NA", "a", "cat")]
+    assert triples(CrowdImporter().read(path).table, answers) == [
+        ("007", "a", "cat"),
+        ("7", "b", "dog"),
+        ("NA", "a", "cat"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +349,7 @@ def test_ids_that_are_no_names_are_refused(tmp_path, values, code, row):
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"item": values, "annotator": ["a", "b"], "label": ["cat", "dog"]}), path)
     with pytest.raises(SfumatoError) as caught:
-        Crowd().read(path)
+        CrowdImporter().read(path)
     assert caught.value.code == code
     assert (caught.value.where.file, caught.value.where.row, caught.value.where.column) == (str(path), row, "item")
 
@@ -372,7 +376,7 @@ def large(tmp_path_factory) -> tuple:
 def test_a_large_file_equals_a_plain_reading(large, answers):
     path, rows = large
     assert path.stat().st_size > 4 * 2**20, "the file must span blocks"
-    table = Crowd().read(path).table
+    table = CrowdImporter().read(path).table
     assert triples(table, answers) == rows
     assert table.item.names.to_pylist() == list(dict.fromkeys(row[0] for row in rows))
     assert table.annotator.names.to_pylist() == list(dict.fromkeys(row[1] for row in rows))
@@ -383,10 +387,10 @@ def test_a_fault_far_down_a_large_file_has_its_line(large, tmp_path):
     broken = tmp_path / "broken.csv"
     broken.write_text(path.read_text() + "item-x,annotator-x,\n")
     with pytest.raises(BadTable) as caught:
-        Crowd().read(broken)
+        CrowdImporter().read(broken)
     assert caught.value.where.line == len(rows) + 2
     doubled = tmp_path / "doubled.csv"
     doubled.write_text(path.read_text() + ",".join(rows[17]) + "\n")
     with pytest.raises(BadTable) as caught:
-        Crowd().read(doubled)
+        CrowdImporter().read(doubled)
     assert (caught.value.code, caught.value.where.line) == ("duplicate-answer", len(rows) + 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.importers import FashionMnistH
+from sfumato.importers import FashionMnistHImporter
 from sfumato.tables.errors import BadTable, SfumatoError
 
 # The first three rows of the authors' fmh_counts.csv.
@@ -17,7 +17,7 @@ PUBLISHED_COUNTS = np.array(
 
 def test_published_counts_are_shares_and_totals(published):
     arrays = np.load(published / "fashion-mnist-h" / "counts.npz")
-    imported = FashionMnistH().read(published / "fashion-mnist-h")
+    imported = FashionMnistHImporter().read(published / "fashion-mnist-h")
     labels = imported.table
     counts = arrays["counts"].astype(np.int64)
     total = np.array([sum(row) for row in counts.tolist()])
@@ -37,7 +37,7 @@ def test_the_first_rows_are_the_authors(published):
 
 
 def test_the_authors_csv_has_no_header(written):
-    labels = FashionMnistH().read(written("fmh_counts.csv", PUBLISHED_CSV)).table
+    labels = FashionMnistHImporter().read(written("fmh_counts.csv", PUBLISHED_CSV)).table
     assert np.array_equal(labels.probs, PUBLISHED_COUNTS / PUBLISHED_COUNTS.sum(axis=1, keepdims=True))
     assert labels.n_annotators.tolist() == PUBLISHED_COUNTS.sum(axis=1).tolist()
     assert labels.items.to_pylist() == ["0", "1", "2"]
@@ -45,13 +45,13 @@ def test_the_authors_csv_has_no_header(written):
 
 def test_no_row_of_the_authors_csv_is_taken_for_a_header(written):
     """Ten different counts in the first row look like ten different names."""
-    labels = FashionMnistH().read(written("fmh_counts.csv", "9,8,7,6,5,4,3,2,1,0\n" + PUBLISHED_CSV)).table
+    labels = FashionMnistHImporter().read(written("fmh_counts.csv", "9,8,7,6,5,4,3,2,1,0\n" + PUBLISHED_CSV)).table
     assert labels.n_annotators.tolist() == [45, *PUBLISHED_COUNTS.sum(axis=1).tolist()]
 
 
 def test_a_csv_with_a_header_is_read_too(written):
     header = ",".join(f"class {k}" for k in range(10)) + "\n"
-    labels = FashionMnistH().read(written("fmh_counts.csv", header + PUBLISHED_CSV)).table
+    labels = FashionMnistHImporter().read(written("fmh_counts.csv", header + PUBLISHED_CSV)).table
     assert np.array_equal(labels.probs * labels.n_annotators[:, None], PUBLISHED_COUNTS)
 
 
@@ -59,29 +59,29 @@ def test_the_csv_is_found_in_the_authors_folder(tmp_path):
     (tmp_path / "data").mkdir()
     header = ",".join(f"class {k}" for k in range(10)) + "\n"
     (tmp_path / "data" / "fmh_counts.csv").write_text(header + PUBLISHED_CSV)
-    assert len(FashionMnistH().read(tmp_path).table) == 3
+    assert len(FashionMnistHImporter().read(tmp_path).table) == 3
 
 
 def test_too_few_columns_are_refused(written):
     with pytest.raises(SfumatoError) as caught:
-        FashionMnistH().read(written("fmh_counts.csv", "a,b,c\n1,2,3\n"))
+        FashionMnistHImporter().read(written("fmh_counts.csv", "a,b,c\n1,2,3\n"))
     assert caught.value.code == "wrong-shape"
     assert "expected 1 items x 10 classes" in str(caught.value)
 
 
 def test_a_header_alone_holds_no_items(written):
     with pytest.raises(BadTable) as caught:
-        FashionMnistH().read(written("fmh_counts.csv", ",".join(f"class {k}" for k in range(10)) + "\n"))
+        FashionMnistHImporter().read(written("fmh_counts.csv", ",".join(f"class {k}" for k in range(10)) + "\n"))
     assert caught.value.where.file.endswith("fmh_counts.csv")
 
 
 def test_an_archive_without_counts_is_refused(tmp_path):
     np.savez(tmp_path / "x.npz", votes=PUBLISHED_COUNTS)
     with pytest.raises(BadTable, match="found arrays votes; expected an array `counts`"):
-        FashionMnistH().read(tmp_path / "x.npz")
+        FashionMnistHImporter().read(tmp_path / "x.npz")
 
 
 def test_labels_that_are_no_class_are_refused(tmp_path):
     np.savez(tmp_path / "x.npz", counts=PUBLISHED_COUNTS, labels=[9, 2, 10])
     with pytest.raises(SfumatoError, match="10"):
-        FashionMnistH().read(tmp_path / "x.npz")
+        FashionMnistHImporter().read(tmp_path / "x.npz")

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
-from sfumato.importers import HMix
+from sfumato.importers import HMixImporter
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, SfumatoError, UnknownName
 
@@ -45,7 +45,7 @@ def rounded(values) -> Counter:
 
 def test_mixing_row_by_row(published, raw_rows, answers):
     raw = raw_rows(published / "hmix" / "infer_mixing_factor.csv.gz")
-    table = HMix().read(published / "hmix").table
+    table = HMixImporter().read(published / "hmix").table
     rows = answers(table)
     assert len(rows) == len(raw) == 4_950
     for row, source in zip(rows, raw, strict=True):
@@ -64,7 +64,7 @@ def test_mixing_row_by_row(published, raw_rows, answers):
 def test_shares_and_confidences_are_the_authors_for_every_stimulus(published, answers):
     theirs = document(published / "hmix" / "processed_hmix_inferences.json.gz")
     shares, confidences = defaultdict(list), defaultdict(list)
-    for row in answers(HMix().read(published / "hmix").table):
+    for row in answers(HMixImporter().read(published / "hmix").table):
         shares[row["item"]].append(row["payload"]["share"])
         confidences[row["item"]].append(row["payload"]["confidence"])
     assert shares.keys() == theirs.keys()
@@ -76,13 +76,13 @@ def test_shares_and_confidences_are_the_authors_for_every_stimulus(published, an
 
 def test_an_item_names_its_endpoints_in_the_order_of_the_shares(published, answers):
     theirs = document(published / "hmix" / "processed_hmix_inferences.json.gz")
-    for row in answers(HMix().read(published / "hmix").table):
+    for row in answers(HMixImporter().read(published / "hmix").table):
         assert [name.title() for name in row["payload"]["classes"]] == theirs[row["item"]]["Endpoints"]
 
 
 def test_soft_labels_are_those_of_the_json(published):
     theirs = document(published / "hmix" / "hmix_individ_soft_labels.json.gz")
-    imported = HMix(part="soft-labels").read(published / "hmix")
+    imported = HMixImporter(part="soft-labels").read(published / "hmix")
     beliefs = imported.table
     assert isinstance(beliefs, Beliefs)
     assert beliefs.classes == CLASSES
@@ -95,7 +95,7 @@ def test_soft_labels_are_those_of_the_json(published):
 
 def test_the_authors_own_file_name_is_found(written, answers):
     path = written("hmix_infer_mixing_factor.csv", HEADER + ",".join(GOOD.values()) + "\n")
-    (answer,) = answers(HMix().read(path.parent).table)
+    (answer,) = answers(HMixImporter().read(path.parent).table)
     assert answer["item"] == "mixed_0.5_Dog_2205_Frog_6908.png"
     assert answer["payload"] == {"classes": ["dog", "frog"], "share": 0.74, "confidence": 1.0}
 
@@ -114,7 +114,7 @@ def test_the_authors_own_file_name_is_found(written, answers):
 def test_a_field_that_cannot_be_read_names_its_column(written, field, value):
     lines = [",".join(GOOD.values()), ",".join({**GOOD, field: value}.values())]
     with pytest.raises(BadTable) as caught:
-        HMix().read(written("a.csv", HEADER + "\n".join(lines) + "\n"))
+        HMixImporter().read(written("a.csv", HEADER + "\n".join(lines) + "\n"))
     assert caught.value.where.column == field
     assert caught.value.where.file.endswith("a.csv")
 
@@ -134,10 +134,10 @@ def test_a_field_that_cannot_be_read_names_its_column(written, field, value):
 def test_soft_labels_of_another_shape_are_refused(written, text, found):
     path = written("hmix_individ_soft_labels.json", text)
     with pytest.raises(SfumatoError, match=found) as caught:
-        HMix(part="soft-labels").read(path)
+        HMixImporter(part="soft-labels").read(path)
     assert caught.value.where.file == str(path)
 
 
 def test_parts_are_named():
     with pytest.raises(UnknownName, match="did you mean 'soft-labels'"):
-        HMix(part="soft-label")
+        HMixImporter(part="soft-label")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sfumato.importers.importer import find_file, naming
-from sfumato.tables.errors import BadFile, BadTable, Where
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
 
 
 def test_a_file_is_itself_whatever_its_name(written):
@@ -30,26 +30,26 @@ def test_what_is_not_there_is_an_error(tmp_path, written):
     assert caught.value.code == "no-such-file"
 
 
-def fault(where: Where) -> BadTable:
+def fault(where: ErrorLocation) -> BadTable:
     return BadTable("found x", expected="y", fix="z", code="some-code", where=where)
 
 
 def test_an_error_without_a_file_is_given_one(tmp_path):
     path = tmp_path / "a.csv"
     with pytest.raises(BadTable) as caught, naming(path):
-        raise fault(Where(row=3, column="item"))
-    assert caught.value.where == Where(str(path), row=3, column="item")
+        raise fault(ErrorLocation(row=3, column="item"))
+    assert caught.value.where == ErrorLocation(str(path), row=3, column="item")
     assert str(caught.value).startswith(f"error[some-code] {path}:row 3:item found x")
 
 
 def test_an_error_that_names_its_file_keeps_it(tmp_path):
     with pytest.raises(BadTable) as caught, naming(tmp_path / "a.csv", "item"):
-        raise fault(Where("b.csv", line=7))
-    assert caught.value.where == Where("b.csv", line=7)
+        raise fault(ErrorLocation("b.csv", line=7))
+    assert caught.value.where == ErrorLocation("b.csv", line=7)
 
 
 def test_a_column_is_named_where_the_error_names_none(tmp_path):
     path = tmp_path / "a.csv"
     with pytest.raises(BadTable) as caught, naming(path, "probs"):
-        raise fault(Where(row=3))
-    assert caught.value.where == Where(str(path), row=3, column="probs")
+        raise fault(ErrorLocation(row=3))
+    assert caught.value.where == ErrorLocation(str(path), row=3, column="probs")

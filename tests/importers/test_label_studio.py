@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.importers import LabelStudio
+from sfumato.importers import LabelStudioImporter
 from sfumato.tables.errors import BadFile, BadTable, SfumatoError, UnknownName
 from sfumato.tables.payloads import decode, payload_kind
 
@@ -72,7 +72,7 @@ def payloads(imported) -> list[dict]:
 
 def test_one_class_chosen_is_a_choice(export, answers):
     path = export(task(7, annotation(choices("dog"))), task(8, annotation(choices("cat"), by=4)))
-    imported = LabelStudio().read(path)
+    imported = LabelStudioImporter().read(path)
     rows = answers(imported.table)
     assert [(r["item"], r["annotator"], r["kind"], r["payload"], r["purpose"], r["seconds"]) for r in rows] == [
         ("7", "3", "choice/1", {"class": "dog"}, "label", 4.288),
@@ -89,7 +89,7 @@ def test_one_class_chosen_is_a_choice(export, answers):
 
 def test_several_classes_chosen_anywhere_are_plausible_everywhere(export):
     path = export(task(1, annotation(choices("dog", "cat"))), task(2, annotation(choices("ship"))))
-    imported = LabelStudio(classes=("ship", "cat", "dog")).read(path)
+    imported = LabelStudioImporter(classes=("ship", "cat", "dog")).read(path)
     assert imported.table.kind.names.to_pylist() == ["plausible/1"]
     assert payloads(imported) == [
         {"ship": "no", "cat": "yes", "dog": "yes"},
@@ -102,7 +102,7 @@ def test_a_choice_and_a_rating_are_a_typicality(export):
         task(1, annotation(choices("cat"), rating(4))),
         task(2, annotation(rating(0), choices("dog"))),
     )
-    imported = LabelStudio().read(path)
+    imported = LabelStudioImporter().read(path)
     assert imported.table.kind.names.to_pylist() == ["typicality/1"]
     assert payloads(imported) == [{"class": "cat", "typicality": 0.8}, {"class": "dog", "typicality": 0.0}]
     assert imported.table.classes == ("cat", "dog")
@@ -110,9 +110,9 @@ def test_a_choice_and_a_rating_are_a_typicality(export):
 
 def test_a_rating_of_another_scale(export):
     path = export(task(1, annotation(choices("cat"), rating(7))), task(2, annotation(choices("dog"), rating(10))))
-    assert [p["typicality"] for p in payloads(LabelStudio(scale=10).read(path))] == [0.7, 1.0]
+    assert [p["typicality"] for p in payloads(LabelStudioImporter(scale=10).read(path))] == [0.7, 1.0]
     with pytest.raises(BadTable, match=r"found the value 7; expected 0 to 5; fix: .*--scale") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.where.column == "/0/annotations/0"
 
 
@@ -121,7 +121,7 @@ def test_numbers_named_like_classes_are_sliders(export):
         task(1, annotation(number(80, "cat"), number(25.5, "dog"))),
         task(2, annotation(number(100, "dog"), number(0, "cat"))),
     )
-    imported = LabelStudio(scale=100).read(path)
+    imported = LabelStudioImporter(scale=100).read(path)
     assert imported.table.kind.names.to_pylist() == ["sliders/1"]
     assert payloads(imported) == [{"cat": 0.8, "dog": 0.255}, {"cat": 0.0, "dog": 1.0}]
     assert imported.table.classes == ("cat", "dog")
@@ -129,13 +129,13 @@ def test_numbers_named_like_classes_are_sliders(export):
 
 def test_ratings_named_like_classes_are_sliders_to_five(export):
     path = export(task(1, annotation(rating(5, "cat"), rating(1, "dog"))))
-    assert payloads(LabelStudio().read(path)) == [{"cat": 1.0, "dog": 0.2}]
+    assert payloads(LabelStudioImporter().read(path)) == [{"cat": 1.0, "dog": 0.2}]
 
 
 def test_a_number_needs_its_scale(export):
     path = export(task(1, annotation(number(80, "cat"), number(20, "dog"))))
     with pytest.raises(BadTable, match=r"found the number 80; expected its largest possible value; .*--scale 100"):
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
 
 
 def test_sliders_are_complete(export):
@@ -144,21 +144,21 @@ def test_sliders_are_complete(export):
         task(2, annotation(number(80, "cat"))),
     )
     with pytest.raises(BadTable, match="found no value for dog; expected a Rating or Number for every class") as caught:
-        LabelStudio(scale=100).read(path)
+        LabelStudioImporter(scale=100).read(path)
     assert caught.value.where.column == "/1/annotations/0"
 
 
 def test_two_classes_have_no_single_typicality(export):
     path = export(task(1, annotation(choices("cat", "dog"), rating(4))))
     with pytest.raises(BadTable, match="found 2 choices and 1 values; expected one choice and one Rating") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.where.column == "/0/annotations/0"
 
 
 def test_answers_of_two_shapes_are_refused(export):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog"), rating(3))))
     with pytest.raises(BadTable, match="an answer of another shape than the first") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.where.column == "/1/annotations/0"
 
 
@@ -173,7 +173,7 @@ def test_answers_of_two_shapes_are_refused(export):
     ids=["choice", "plausible", "typicality", "sliders"],
 )
 def test_payloads_are_answers_of_their_kind_for_any_name(export, results):
-    imported = LabelStudio(classes=("b", "día, “x” \\ 猫")).read(export(task(1, annotation(*results))))
+    imported = LabelStudioImporter(classes=("b", "día, “x” \\ 猫")).read(export(task(1, annotation(*results))))
     (kind,) = imported.table.kind.names.to_pylist()
     (text,) = imported.table.to_arrow()["payload"].to_pylist()
     decode([text], payload_kind(kind))
@@ -186,12 +186,12 @@ def test_payloads_are_answers_of_their_kind_for_any_name(export, results):
 def test_a_class_not_given_is_named_with_its_place(export):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("cat")), annotation(choices("dgo"))))
     with pytest.raises(UnknownName, match="found class 'dgo'; expected one of cat, dog; fix: did you mean 'dog'") as e:
-        LabelStudio(classes=("cat", "dog")).read(path)
+        LabelStudioImporter(classes=("cat", "dog")).read(path)
     assert (e.value.where.file, e.value.where.column) == (str(path), "/1/annotations/1")
 
 
 def test_classes_given_keep_their_order(export):
-    imported = LabelStudio(classes=("dog", "ship", "cat")).read(export(task(1, annotation(choices("cat")))))
+    imported = LabelStudioImporter(classes=("dog", "ship", "cat")).read(export(task(1, annotation(choices("cat")))))
     assert imported.table.classes == ("dog", "ship", "cat")
     assert "classes: dog, ship, cat" in imported.notes
 
@@ -199,7 +199,7 @@ def test_classes_given_keep_their_order(export):
 def test_a_single_class_names_the_file(export):
     path = export(task(1, annotation(choices("cat"))))
     with pytest.raises(BadTable, match="found 1 class") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.where.file == str(path)
 
 
@@ -213,7 +213,7 @@ def test_a_single_class_names_the_file(export):
 )
 def test_who_answered(export, by, annotator):
     path = export(task(1, annotation(choices("cat"), by=by)), task(2, annotation(choices("dog"), by=by)))
-    table = LabelStudio().read(path).table
+    table = LabelStudioImporter().read(path).table
     assert table.annotator.names.to_pylist() == [annotator]
     assert "ann@example.com" not in json.dumps(table.to_arrow().drop(["submitted_at"]).to_pylist())
 
@@ -222,13 +222,13 @@ def test_who_answered(export, by, annotator):
 def test_nobody_is_refused(export, by):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog"), by=by)))
     with pytest.raises(BadTable, match="expected completed_by as a number or text") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert (caught.value.where.file, caught.value.where.column) == (str(path), "/1/annotations/0/completed_by")
 
 
 def test_a_field_of_the_data_may_name_the_item(export):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog"))))
-    table = LabelStudio(item="image").read(path).table
+    table = LabelStudioImporter(item="image").read(path).table
     assert table.item.names.to_pylist() == ["/data/1.png", "/data/2.png"]
 
 
@@ -236,14 +236,14 @@ def test_a_field_of_the_data_may_name_the_item(export):
 def test_a_field_that_is_not_there_is_pointed_at(export, data):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog")), data=data))
     with pytest.raises(BadTable) as caught:
-        LabelStudio(item="image").read(path)
+        LabelStudioImporter(item="image").read(path)
     assert caught.value.where.column == "/1/data/image"
 
 
 def test_a_task_without_a_number_is_pointed_at(export):
     path = export(task(1, annotation(choices("cat"))), task(None, annotation(choices("dog"))))
     with pytest.raises(BadTable) as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.where.column == "/1/id"
 
 
@@ -262,27 +262,27 @@ def test_a_task_without_a_number_is_pointed_at(export):
 )
 def test_moments(export, answers, created_at, moment):
     results = [annotation(choices(name), by=name, created_at=created_at) for name in ("cat", "dog")]
-    (first, _) = answers(LabelStudio().read(export(task(1, *results))).table)
+    (first, _) = answers(LabelStudioImporter().read(export(task(1, *results))).table)
     assert (first["submitted_at"] and first["submitted_at"].isoformat()) == moment
 
 
 def test_a_moment_that_is_none_is_pointed_at(export):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog"), created_at="yesterday")))
     with pytest.raises(SfumatoError, match="yesterday") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert (caught.value.where.file, caught.value.where.column) == (str(path), "/1/annotations/0/created_at")
 
 
 @pytest.mark.parametrize(("lead_time", "seconds"), [(12, 12.0), (0.25, 0.25), (None, None)])
 def test_seconds(export, answers, lead_time, seconds):
     path = export(task(1, annotation(choices("cat"), lead_time=lead_time)), task(2, annotation(choices("dog"))))
-    assert answers(LabelStudio().read(path).table)[0]["seconds"] == seconds
+    assert answers(LabelStudioImporter().read(path).table)[0]["seconds"] == seconds
 
 
 def test_a_time_below_zero_is_pointed_at(export):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog"), lead_time=-1)))
     with pytest.raises(SfumatoError, match="-1") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert (caught.value.where.file, caught.value.where.column) == (str(path), "/1/annotations/0/lead_time")
 
 
@@ -295,7 +295,7 @@ def test_skipped_annotations_and_predictions_are_counted(export, answers):
         task(2, annotation(choices("dog"), by=4, was_cancelled=True), annotation(choices("dog"))),
         task(3),
     )
-    imported = LabelStudio().read(path)
+    imported = LabelStudioImporter().read(path)
     assert [(a["item"], a["annotator"]) for a in answers(imported.table)] == [("1", "3"), ("2", "3")]
     assert "2 annotations skipped by the annotator, no answer" in imported.notes
     assert "2 predictions of models, not read" in imported.notes
@@ -309,14 +309,18 @@ def test_other_controls_are_counted(export):
         task(3, annotation(box)),
         task(4, annotation()),
     )
-    imported = LabelStudio().read(path)
+    imported = LabelStudioImporter().read(path)
     assert len(imported.table) == 2
     assert "3 results of type rectanglelabels, not read" in imported.notes
     assert "2 annotations without Choices, Rating or Number" in imported.notes
 
 
 def test_nothing_left_out_is_not_mentioned(export):
-    notes = LabelStudio().read(export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog"))))).notes
+    notes = (
+        LabelStudioImporter()
+        .read(export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog")))))
+        .notes
+    )
     assert not any("not read" in note or note.startswith("0 ") for note in notes)
 
 
@@ -324,7 +328,7 @@ def test_nothing_left_out_is_not_mentioned(export):
 def test_an_export_without_answers_is_refused(export, tasks):
     path = export(*tasks)
     with pytest.raises(BadTable, match="found no annotation that answers anything") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.where.file == str(path)
 
 
@@ -336,7 +340,7 @@ def test_a_second_answer_is_refused_with_its_place(export):
         task(1, annotation(choices("cat")), annotation(choices("dog"), by=4), annotation(choices("dog"))),
     )
     with pytest.raises(BadTable, match=r"found annotator '3' answering item '1' again; .*--repeats") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert (caught.value.code, caught.value.where.column) == ("duplicate-answer", "/0/annotations/2")
 
 
@@ -345,7 +349,7 @@ def test_second_answers_are_kept_as_repeats(export, answers):
         task(1, annotation(choices("cat")), annotation(choices("dog"), by=4)),
         task(1, annotation(choices("dog")), annotation(choices("dog"), by=5)),
     )
-    rows = answers(LabelStudio(repeats=True).read(path).table)
+    rows = answers(LabelStudioImporter(repeats=True).read(path).table)
     assert [(r["annotator"], r["payload"]["class"], r["purpose"]) for r in rows] == [
         ("3", "cat", "label"),
         ("4", "dog", "label"),
@@ -360,14 +364,14 @@ def test_second_answers_are_kept_as_repeats(export, answers):
 def test_json_min_is_refused_by_name(written):
     path = written("export.json", json.dumps([{"image": "/data/1.png", "id": 1, "class": "cat", "annotator": 3}]))
     with pytest.raises(BadTable, match="export as JSON, not JSON-MIN") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert (caught.value.where.file, caught.value.where.column) == (str(path), "/0")
 
 
 @pytest.mark.parametrize("text", ['{"id": 1}', '"tasks"', "null", "3"])
 def test_a_document_that_is_no_list_is_refused(written, text):
     with pytest.raises(BadTable, match="expected an array of tasks"):
-        LabelStudio().read(written("export.json", text))
+        LabelStudioImporter().read(written("export.json", text))
 
 
 @pytest.mark.parametrize(
@@ -392,14 +396,14 @@ def test_a_document_that_is_no_list_is_refused(written, text):
 def test_values_of_a_wrong_type_are_pointed_at(export, broken, pointer):
     path = export(task(1, annotation(choices("cat"))), broken)
     with pytest.raises(BadTable) as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.code == "bad-field"
     assert (caught.value.where.file, caught.value.where.column) == (str(path), pointer)
 
 
 def test_a_file_that_is_no_json_names_its_line(written):
     with pytest.raises(BadFile) as caught:
-        LabelStudio().read(written("export.json", '[\n{"id": 1,\n oops}]'))
+        LabelStudioImporter().read(written("export.json", '[\n{"id": 1,\n oops}]'))
     assert (caught.value.code, caught.value.where.line) == ("bad-json", 3)
 
 
@@ -410,9 +414,9 @@ def test_two_choices_controls_are_not_mixed_up(export):
     both = annotation(choices("cat", control="animal"), choices("red", control="colour"))
     path = export(task(1, both), task(2, annotation(choices("dog", control="animal"))))
     with pytest.raises(BadTable, match="--label NAME") as caught:
-        LabelStudio().read(path)
+        LabelStudioImporter().read(path)
     assert caught.value.where.column == "/0/annotations/0/result/1"
-    imported = LabelStudio(label="animal").read(path)
+    imported = LabelStudioImporter(label="animal").read(path)
     assert payloads(imported) == [{"class": "cat"}, {"class": "dog"}]
     assert "1 answers to the control colour, not read" in imported.notes
 
@@ -420,4 +424,4 @@ def test_two_choices_controls_are_not_mixed_up(export):
 def test_a_control_answered_twice_is_refused(export):
     path = export(task(1, annotation(number(10, "cat"), number(20, "dog"), number(30, "cat"))))
     with pytest.raises(BadTable, match="a second value for 'cat'"):
-        LabelStudio(scale=100).read(path)
+        LabelStudioImporter(scale=100).read(path)

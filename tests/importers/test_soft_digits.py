@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.importers import SoftDigits
+from sfumato.importers import SoftDigitsImporter
 from sfumato.tables.errors import BadTable, SfumatoError, UnknownName
 
 DIGITS = (*"0123456789", "not a digit")
@@ -67,7 +67,7 @@ def path(request, tmp_path):
 
 @pytest.mark.parametrize("column", ["soft_label", "soft_label_yes_unc_equal", "soft_label_argmax"])
 def test_each_published_label(path, column):
-    imported = SoftDigits(column=column).read(path)
+    imported = SoftDigitsImporter(column=column).read(path)
     labels = imported.table
     assert labels.classes == DIGITS
     assert labels.items.to_pylist() == ["17", "4", "59999", "8"]
@@ -77,7 +77,7 @@ def test_each_published_label(path, column):
 
 
 def test_published_doubt_comes_along(path):
-    doubt = SoftDigits().read(path).doubt
+    doubt = SoftDigitsImporter().read(path).doubt
     assert doubt.items.to_pylist() == ["17", "4", "59999", "8"]
     assert doubt.mean_doubt.tolist() == ROWS["human_uncert_mean"]
     assert doubt.unsure_proportion.tolist() == ROWS["pct_ann_unsure"]
@@ -88,9 +88,9 @@ def test_published_doubt_comes_along(path):
 
 
 def test_rows_are_picked_by_split_and_source(path):
-    assert SoftDigits(split="test").read(path).table.items.to_pylist() == ["4", "8"]
-    assert SoftDigits(source="mnist").read(path).table.items.to_pylist() == ["17", "4", "59999"]
-    both = SoftDigits(split="test", source="mukhoti").read(path)
+    assert SoftDigitsImporter(split="test").read(path).table.items.to_pylist() == ["4", "8"]
+    assert SoftDigitsImporter(source="mnist").read(path).table.items.to_pylist() == ["17", "4", "59999"]
+    both = SoftDigitsImporter(split="test", source="mukhoti").read(path)
     assert both.table.items.to_pylist() == ["8"]
     assert both.table.probs.tolist() == [ROWS["soft_label"][3]]
     assert both.doubt.mean_doubt.tolist() == [1.0]
@@ -99,40 +99,40 @@ def test_rows_are_picked_by_split_and_source(path):
 
 def test_a_split_that_is_not_there_is_corrected(path):
     with pytest.raises(UnknownName, match="found split 'tset'; expected one of test, train; fix: did you mean 'test'"):
-        SoftDigits(split="tset").read(path)
+        SoftDigitsImporter(split="tset").read(path)
     with pytest.raises(UnknownName, match="expected one of mnist, mukhoti"):
-        SoftDigits(source="emnist").read(path)
+        SoftDigitsImporter(source="emnist").read(path)
 
 
 def test_original_labels_are_a_digit_or_a_distribution_of_ten(tmp_path):
-    original = SoftDigits().read(parquet(tmp_path / "a.parquet")).original
+    original = SoftDigitsImporter().read(parquet(tmp_path / "a.parquet")).original
     assert original.items.to_pylist() == ["17", "4", "59999", "8"]
     assert original.probs.tolist() == [label(d7=1), label(d9=1), label(d1=1), [*MUKHOTI, 0]]
-    picked = SoftDigits(source="mukhoti").read(parquet(tmp_path / "a.parquet")).original
+    picked = SoftDigitsImporter(source="mukhoti").read(parquet(tmp_path / "a.parquet")).original
     assert (picked.items.to_pylist(), picked.probs.tolist()) == (["8"], [[*MUKHOTI, 0]])
 
 
 @pytest.mark.parametrize("write", [parquet, archive])
 def test_original_labels_of_mnist_alone_are_integers(tmp_path, write):
     path = tmp_path / ("a.parquet" if write is parquet else "a.npz")
-    original = SoftDigits().read(write(path, original_labels=[7, 9, 1, 0])).original
+    original = SoftDigitsImporter().read(write(path, original_labels=[7, 9, 1, 0])).original
     assert original.probs.argmax(axis=1).tolist() == [7, 9, 1, 0]
 
 
 def test_original_labels_of_the_synthetic_part_alone_are_a_matrix(tmp_path):
     path = archive(tmp_path / "a.npz", original_labels=[MUKHOTI] * 4)
-    assert SoftDigits().read(path).original.probs.tolist() == [[*MUKHOTI, 0]] * 4
+    assert SoftDigitsImporter().read(path).original.probs.tolist() == [[*MUKHOTI, 0]] * 4
 
 
 def test_without_original_labels_there_are_none(tmp_path):
-    assert SoftDigits().read(parquet(tmp_path / "a.parquet", original_labels=None)).original is None
+    assert SoftDigitsImporter().read(parquet(tmp_path / "a.parquet", original_labels=None)).original is None
 
 
 @pytest.mark.parametrize("value", [[], [10.0], [-1.0], [0.5, 0.5], [0.0] * 12, None])
 def test_an_original_label_that_is_none_names_its_column(tmp_path, value):
     path = parquet(tmp_path / "a.parquet", original_labels=[[7.0], value, [1.0], MUKHOTI])
     with pytest.raises(SfumatoError) as caught:
-        SoftDigits().read(path)
+        SoftDigitsImporter().read(path)
     assert caught.value.where.file == str(path)
     assert caught.value.where.column == "original_labels"
 
@@ -141,30 +141,30 @@ def test_ids_are_indices_else_file_names_else_row_numbers(tmp_path):
     path = tmp_path / "a.parquet"
     columns = pq.read_table(parquet(path))
     pq.write_table(columns.drop(["indices"]), path)
-    assert SoftDigits().read(path).table.items.to_pylist() == ROWS["file_name"]
+    assert SoftDigitsImporter().read(path).table.items.to_pylist() == ROWS["file_name"]
     pq.write_table(columns.drop(["indices", "file_name"]), path)
-    assert SoftDigits().read(path).table.items.to_pylist() == ["0", "1", "2", "3"]
+    assert SoftDigitsImporter().read(path).table.items.to_pylist() == ["0", "1", "2", "3"]
 
 
 def test_equal_indices_of_the_two_sources_are_never_one_picture(tmp_path):
     path = parquet(tmp_path / "a.parquet", indices=[17, 8, 59_999, 8])
     sources = ROWS["source"]
-    assert SoftDigits().read(path).table.items.to_pylist() == [
+    assert SoftDigitsImporter().read(path).table.items.to_pylist() == [
         f"{source}/{index}" for source, index in zip(sources, [17, 8, 59_999, 8], strict=True)
     ]
-    assert SoftDigits(source="mukhoti").read(path).table.probs.tolist() == [ROWS["soft_label"][3]]
+    assert SoftDigitsImporter(source="mukhoti").read(path).table.probs.tolist() == [ROWS["soft_label"][3]]
 
 
 def test_rows_whose_majority_is_not_their_largest_share_are_counted(path):
     """Row 2 is a tie of one and not a digit, which argmax breaks the other way."""
-    notes = SoftDigits().read(path).notes
+    notes = SoftDigitsImporter().read(path).notes
     assert any(note.startswith("1 rows where soft_label_argmax is not the largest entry") for note in notes)
 
 
 def test_float32_labels_are_labels(tmp_path):
     thirds = np.array([label(d1=1 / 3, d2=1 / 3, d3=1 / 3)] * 4, np.float32)
     path = archive(tmp_path / "a.npz", soft_label=thirds)
-    assert np.array_equal(SoftDigits().read(path).table.probs, thirds.astype(np.float64))
+    assert np.array_equal(SoftDigitsImporter().read(path).table.probs, thirds.astype(np.float64))
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_float32_labels_are_labels(tmp_path):
 )
 def test_a_missing_column_is_named(tmp_path, missing):
     with pytest.raises(BadTable, match=f"among them {missing};") as caught:
-        SoftDigits().read(parquet(tmp_path / "a.parquet", **{missing: None}))
+        SoftDigitsImporter().read(parquet(tmp_path / "a.parquet", **{missing: None}))
     assert caught.value.code == "missing-column"
 
 
@@ -181,14 +181,14 @@ def test_a_missing_column_is_named(tmp_path, missing):
 )
 def test_labels_of_another_shape_are_refused(tmp_path, values):
     with pytest.raises(BadTable, match="expected eleven numbers a row") as caught:
-        SoftDigits().read(parquet(tmp_path / "a.parquet", soft_label=values))
+        SoftDigitsImporter().read(parquet(tmp_path / "a.parquet", soft_label=values))
     assert (caught.value.code, caught.value.where.column) == ("wrong-length", "soft_label")
 
 
 def test_labels_that_are_no_distribution_name_the_file(tmp_path):
     path = parquet(tmp_path / "a.parquet", soft_label=[*ROWS["soft_label"][:3], label(d1=0.5)])
     with pytest.raises(BadTable, match=r"sum to 0\.5") as caught:
-        SoftDigits().read(path)
+        SoftDigitsImporter().read(path)
     assert caught.value.where.file == str(path)
 
 
@@ -197,7 +197,7 @@ def test_labels_that_are_no_distribution_name_the_file(tmp_path):
 def test_doubt_is_a_share(tmp_path, column, value):
     path = parquet(tmp_path / "a.parquet", **{column: [0.0, value, 0.5, 1.0]})
     with pytest.raises(BadTable, match="expected a share from 0 to 1") as caught:
-        SoftDigits().read(path)
+        SoftDigitsImporter().read(path)
     assert (caught.value.where.file, caught.value.where.column) == (str(path), column)
 
 
@@ -205,10 +205,10 @@ def test_a_file_without_rows_is_refused(tmp_path):
     path = tmp_path / "a.parquet"
     pq.write_table(pq.read_table(parquet(path)).slice(0, 0), path)
     with pytest.raises(SfumatoError) as caught:
-        SoftDigits().read(path)
+        SoftDigitsImporter().read(path)
     assert caught.value.where.file == str(path)
 
 
 def test_columns_are_named():
     with pytest.raises(UnknownName, match="did you mean 'soft_label_argmax'"):
-        SoftDigits(column="soft_label_argmx")
+        SoftDigitsImporter(column="soft_label_argmx")

@@ -16,14 +16,14 @@ from sfumato.importers.source_columns import (
 )
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files import Rows, read_rows
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 ROWS = Rows.of(pa.table({"label": ["x"]}))
 
 
-def coded(texts: list[str]) -> Coded:
+def coded(texts: list[str]) -> CodedText:
     encoded = pa.array(texts, pa.string()).dictionary_encode()
-    return Coded(encoded.indices.to_numpy(), encoded.dictionary)
+    return CodedText(encoded.indices.to_numpy(), encoded.dictionary)
 
 
 def test_second_answers_are_those_of_the_same_pair():

@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 
 from sfumato import Annotations
-from sfumato.labeling.checked import checked_by
+from sfumato.labeling.checked import check_results
 from sfumato.study.study import Arm, Check, ItemSource, Question, Region, Study, StudyClass
 
 CLASSES = ("cat", "dog", "ship")
@@ -44,7 +44,7 @@ def test_every_form_is_held_against_the_region() -> None:
     ]
     item, kind, payload, purpose = zip(*(row for row, _ in rows), strict=True)
     columns = {"item": item, "kind": kind, "payload": payload, "purpose": purpose, "annotator": ["ann"] * len(rows)}
-    found = checked_by(STUDY, Annotations.from_arrow(pa.table(columns), CLASSES))
+    found = check_results(STUDY, Annotations.from_arrow(pa.table(columns), CLASSES))
     assert found.passed.tolist() == [right for _, right in rows]
     assert found.judged.all()
 
@@ -53,6 +53,6 @@ def test_only_checks_that_the_study_has_are_judged() -> None:
     rows = [tokens("clear", 1, 9, "label"), tokens("gone", 10, 0), tokens("clear", 10, 0)]
     item, kind, payload, purpose = zip(*rows, strict=True)
     columns = {"item": item, "kind": kind, "payload": payload, "purpose": purpose, "annotator": ["ann"] * 3}
-    found = checked_by(STUDY, Annotations.from_arrow(pa.table(columns), CLASSES))
+    found = check_results(STUDY, Annotations.from_arrow(pa.table(columns), CLASSES))
     assert found.judged.tolist() == [False, False, True]
     assert found.passed.tolist() == [False, False, True]

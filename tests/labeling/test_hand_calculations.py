@@ -13,19 +13,19 @@ from sfumato import Annotations
 from sfumato.labeling import (
     ClassSimilarity,
     Labeler,
-    Mixture,
+    MixtureLabeler,
     OneHot,
     PlausibleEqual,
     PlausibleWeighted,
     SelectTopTwo,
-    Sliders,
-    Tokens,
+    SlidersLabeler,
+    TokensLabeler,
     TopOneClamp,
     TopOneUniform,
     TopTwoClamp,
     TopTwoSimilar,
     TopTwoUniform,
-    Typicality,
+    TypicalityLabeler,
     plausible_doubt,
 )
 from sfumato.tables.errors import BadSetting, InvalidAnswer
@@ -172,24 +172,24 @@ def test_plausible_doubt() -> None:
 
 def test_sliders() -> None:
     values = {"cat": 0.8, "dog": 0.4, "fox": 0.4, "owl": 0.0}
-    np.testing.assert_allclose(label(Sliders(), "sliders", values), [0.5, 0.25, 0.25, 0])
+    np.testing.assert_allclose(label(SlidersLabeler(), "sliders", values), [0.5, 0.25, 0.25, 0])
     zeros = dict.fromkeys(CLASSES, 0.0)
     with pytest.raises(InvalidAnswer, match="every slider at 0"):
-        label(Sliders(), "sliders", zeros)
-    assert label(Sliders(zero_is_uniform=True), "sliders", zeros) == [0.25] * 4
+        label(SlidersLabeler(), "sliders", zeros)
+    assert label(SlidersLabeler(zero_is_uniform=True), "sliders", zeros) == [0.25] * 4
 
 
 def test_tokens() -> None:
-    assert label(Tokens(), "tokens", {"tokens": {"cat": 7, "dog": 3}, "others": False}) == [0.7, 0.3, 0, 0]
-    spread = label(Tokens(gamma=0.1), "tokens", {"tokens": {"cat": 7, "dog": 3}, "others": True})
+    assert label(TokensLabeler(), "tokens", {"tokens": {"cat": 7, "dog": 3}, "others": False}) == [0.7, 0.3, 0, 0]
+    spread = label(TokensLabeler(gamma=0.1), "tokens", {"tokens": {"cat": 7, "dog": 3}, "others": True})
     np.testing.assert_allclose(spread, [0.63, 0.27, 0.05, 0.05])
     with pytest.raises(InvalidAnswer, match="no token"):
-        label(Tokens(), "tokens", {"tokens": {}, "others": True})
+        label(TokensLabeler(), "tokens", {"tokens": {}, "others": True})
 
 
 def test_typicality() -> None:
     np.testing.assert_allclose(
-        label(Typicality(), "typicality", {"class": "owl", "typicality": 0.7}), [0.1, 0.1, 0.1, 0.7]
+        label(TypicalityLabeler(), "typicality", {"class": "owl", "typicality": 0.7}), [0.1, 0.1, 0.1, 0.7]
     )
 
 
@@ -197,13 +197,13 @@ def test_mixture() -> None:
     """gamma ** 1 = .005 of the mass goes everywhere; with no confidence all of it does."""
     sure = {"classes": ["cat", "dog"], "share": 0.6, "confidence": 1.0}
     expected = [0.995 * 0.6 + 0.005 / 4, 0.995 * 0.4 + 0.005 / 4, 0.005 / 4, 0.005 / 4]
-    np.testing.assert_allclose(label(Mixture(), "mixture", sure), expected)
-    np.testing.assert_allclose(label(Mixture(rescaled=True), "mixture", sure), [0.6, 0.4, 0, 0])
+    np.testing.assert_allclose(label(MixtureLabeler(), "mixture", sure), expected)
+    np.testing.assert_allclose(label(MixtureLabeler(rescaled=True), "mixture", sure), [0.6, 0.4, 0, 0])
     unsure = {**sure, "confidence": 0.0}
-    np.testing.assert_allclose(label(Mixture(), "mixture", unsure), [0.25] * 4)
+    np.testing.assert_allclose(label(MixtureLabeler(), "mixture", unsure), [0.25] * 4)
     half = {**sure, "confidence": 0.5}
     s = 0.005**0.5
-    np.testing.assert_allclose(label(Mixture(), "mixture", half)[2], s / 4)
+    np.testing.assert_allclose(label(MixtureLabeler(), "mixture", half)[2], s / 4)
 
 
 @pytest.mark.parametrize("answer", [top_two("cat", None), top_two("cat", 120), top_two("cat", 50, "dog", -5)])
@@ -217,7 +217,7 @@ def test_settings_out_of_range_are_refused() -> None:
     for make in (
         lambda: TopTwoClamp(gamma=1.5),
         lambda: TopTwoUniform(gamma=0.1, as_released=True),
-        lambda: Mixture(gamma=0.0),
+        lambda: MixtureLabeler(gamma=0.0),
         lambda: PlausibleWeighted(unsure=0.0),
     ):
         with pytest.raises(BadSetting):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations
-from sfumato.labeling.labelled import as_votes, labelled
+from sfumato.labeling.labelled import as_votes, label_by_default
 from sfumato.planning.pilot import Pilot
 from sfumato.tables.errors import BadTable
 
@@ -51,4 +51,4 @@ def test_kinds_that_say_nothing_of_classes_are_refused() -> None:
     with pytest.raises(BadTable, match="speaks of classes"):
         as_votes(similar)
     with pytest.raises(BadTable, match="of one kind"):
-        labelled(annotations(ANSWERS))
+        label_by_default(annotations(ANSWERS))

@@ -15,12 +15,12 @@ import pytest
 import sqlalchemy as sa
 from study_at_work import LEASE, AtWork, Someone, items_named, plain_study, sent
 
-from sfumato.elicitation.assignment import Heard, Pick
-from sfumato.elicitation.participant_state import Sent
-from sfumato.planning.adaptive_assignment import AdaptiveGuide, rule_of
+from sfumato.elicitation.assignment import AnswerEvent, NextTrial
+from sfumato.elicitation.participant_state import SubmittedAnswer
+from sfumato.planning.adaptive_assignment import AdaptiveSelector, rule_of
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.indices import Known
-from sfumato.store.interaction_record import Record
+from sfumato.planning.indices import ItemPosteriors
+from sfumato.store.interaction_record import InteractionRecord
 from sfumato.study.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, UnknownName
 
@@ -37,7 +37,7 @@ def served(store: str) -> Iterator[Callable[..., AtWork]]:
     first: list[AtWork] = []
 
     def begin(study: Study, n_items: int = 8, **more: Any) -> AtWork:
-        at = AtWork(store, study, items_named(n_items), guide=AdaptiveGuide(study, aside=False), **more).start()
+        at = AtWork(store, study, items_named(n_items), guide=AdaptiveSelector(study, aside=False), **more).start()
         first.append(at)
         return at
 
@@ -48,7 +48,7 @@ def served(store: str) -> Iterator[Callable[..., AtWork]]:
 
 def anew(at: AtWork) -> AtWork:
     """The same store in a new process, which knows only what is stored."""
-    return at.restarted(guide=AdaptiveGuide(at.study, aside=False))
+    return at.restarted(guide=AdaptiveSelector(at.study, aside=False))
 
 
 def says(item: str, number: int) -> str:
@@ -83,12 +83,12 @@ def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..
     assert at.new().standing().stage == "finished"
     # The expected error of every item that stopped early is within the target.
     guide = at.guide
-    assert isinstance(guide, AdaptiveGuide)
+    assert isinstance(guide, AdaptiveSelector)
     state = guide._told_all()
     assert state is not None
     early = state.counts.sum(axis=1) < 12
     assert early.any()
-    assert (Known(state.counts, state.prior).kl_risk[early] <= 0.02).all()
+    assert (ItemPosteriors(state.counts, state.prior).kl_risk[early] <= 0.02).all()
 
 
 def test_what_was_saved(served: Callable[..., AtWork]) -> None:
@@ -111,8 +111,8 @@ def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., AtWork])
     before = at.guide
     later = anew(at)
     after = later.guide
-    assert isinstance(before, AdaptiveGuide)
-    assert isinstance(after, AdaptiveGuide)
+    assert isinstance(before, AdaptiveSelector)
+    assert isinstance(after, AdaptiveSelector)
     told, known = before._told_all(), after._told_all()
     assert told is not None
     assert known is not None
@@ -134,7 +134,7 @@ def test_what_was_not_committed_was_not_heard(served: Callable[..., AtWork], mon
     with pytest.raises(Exception, match="the store failed"):
         at.run(breaks)
     guide = at.guide
-    assert isinstance(guide, AdaptiveGuide)
+    assert isinstance(guide, AdaptiveSelector)
     person.standing()
     state = guide._told_all()
     assert state is not None
@@ -177,11 +177,13 @@ def test_lapsed_items_go_back(served: Callable[..., AtWork]) -> None:
 DEEPER = Deeper(Question("tokens"), votes=30, seconds=1.0)
 
 
-def deep_answer(trial: str, tokens: dict[str, int]) -> Sent:
+def deep_answer(trial: str, tokens: dict[str, int]) -> SubmittedAnswer:
     key = str(uuid.uuid4())
     raw = {"tokens": tokens, "others": False}
     body = json.dumps({"key": key, "trial": trial, "answer": raw, "record": {"elapsed_ms": 900}})
-    return Sent(key, trial, raw, Record(elapsed_ms=900), body, hashlib.sha256(body.encode()).hexdigest(), 0)
+    return SubmittedAnswer(
+        key, trial, raw, InteractionRecord(elapsed_ms=900), body, hashlib.sha256(body.encode()).hexdigest(), 0
+    )
 
 
 def give(person: Someone, cat: int = 7) -> tuple[str, int]:
@@ -199,7 +201,7 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     item, question = give(person)
     assert question == 1
     guide = at.guide
-    assert isinstance(guide, AdaptiveGuide)
+    assert isinstance(guide, AdaptiveSelector)
     person.standing()
     state = guide._told_all()
     assert state is not None
@@ -212,7 +214,7 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     # The same after a restart.
     later = anew(at)
     later.new()
-    assert isinstance(later.guide, AdaptiveGuide)
+    assert isinstance(later.guide, AdaptiveSelector)
     found = later.guide._told_all()
     assert found is not None
     assert np.array_equal(found.counts, state.counts)
@@ -251,8 +253,8 @@ def test_practice_and_repeats_ask_as_they_should(served: Callable[..., AtWork]) 
     assert dict(asked[2:4])["i2"] == 1
 
 
-def heard(item: int, payload: dict[str, Any], question: int = 0) -> Heard:
-    return Heard(item, question, payload)
+def heard(item: int, payload: dict[str, Any], question: int = 0) -> AnswerEvent:
+    return AnswerEvent(item, question, payload)
 
 
 @pytest.mark.parametrize(
@@ -274,7 +276,7 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
     classes = tuple(StudyClass(name) for name in ("cat", "dog", "fox"))
     people = People(answers_per_item=9, assignment=Assignment.ADAPTIVE)
     study = Study("s", "S", classes, plain_study().items, Question(kind), people=people)
-    guide = AdaptiveGuide(study, aside=False)
+    guide = AdaptiveSelector(study, aside=False)
     guide.begin([(5, 9, 1), (6, 9, 0)], {5: "a", 6: "b"}, [heard(5, payload)])
     state = guide._told_all()
     assert state is not None
@@ -287,12 +289,12 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
 
 def test_a_prior_fitted_aside_is_taken_once_it_is_there() -> None:
     study = adaptive_study(Adaptive(audit=0.0), most=30)
-    aside, inline = AdaptiveGuide(study), AdaptiveGuide(study, aside=False)
+    aside, inline = AdaptiveSelector(study), AdaptiveSelector(study, aside=False)
     for guide in (aside, inline):
         guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
         for number in range(60):
             guide.heard(heard(number % 6, {"class": "dog" if number % 12 == 0 else "cat"}))
-        assert isinstance(guide.choose((), random.Random(1)), Pick)
+        assert isinstance(guide.choose((), random.Random(1)), NextTrial)
     assert aside._fitting is not None
     fitted = aside._fitting.result()
     aside.heard(heard(0, {"class": "cat"}))
@@ -310,7 +312,7 @@ def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPat
         raise FloatingPointError("no such luck")
 
     monkeypatch.setattr(Allocation, "refitted", fails)
-    guide = AdaptiveGuide(adaptive_study(Adaptive(audit=0.0), most=30))
+    guide = AdaptiveSelector(adaptive_study(Adaptive(audit=0.0), most=30))
     guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
     for number in range(60):
         guide.heard(heard(number % 6, {"class": "cat"}))
@@ -362,8 +364,8 @@ def test_a_choice_of_an_adaptive_study_may_open_the_deeper_form(served: Callable
     shown = person.first()
     assert (shown.question, shown.deeper) == (0, True)
     raw = {"tokens": {"cat": 6, "dog": 4}, "others": False}
-    record = Record(elapsed_ms=900, opened="asked", first={"class": "cat"})
-    assert person.submit(Sent("k", shown.handle, raw, record, "", "d")).code is None
+    record = InteractionRecord(elapsed_ms=900, opened="asked", first={"class": "cat"})
+    assert person.submit(SubmittedAnswer("k", shown.handle, raw, record, "", "d")).code is None
     assert at.rows("SELECT question, deeper, deeper_probability FROM trials WHERE state = 1") == [(1, "random", 1.0)]
     # The guide heard it as votes of the deeper form, and a new process hears the same.
     counts = at.guide._told_all().counts.sum(axis=0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.planning.adaptive_value import Adapted, adapted_by_index
+from sfumato.planning.adaptive_value import AdaptiveCurve, adapted_by_index
 from sfumato.planning.criterion import Criterion
 from sfumato.planning.goals import Goal
-from sfumato.planning.indices import KL, Index, Uniform
+from sfumato.planning.indices import AcquisitionIndex, KLIndex, UniformIndex
 from sfumato.planning.pilot import Pilot, dirichlet
 from sfumato.planning.population import Population
 from sfumato.tables.soft_labels import SoftLabels
@@ -16,7 +16,9 @@ from sfumato.tables.soft_labels import SoftLabels
 ERROR = Criterion(Goal.DISTRIBUTION).of_labels
 
 
-def simulated(items: Population, index: Index, n_items: int, n_simulated: int, seed: int = 0) -> Adapted:
+def simulated(
+    items: Population, index: AcquisitionIndex, n_items: int, n_simulated: int, seed: int = 0
+) -> AdaptiveCurve:
     rng = np.random.default_rng(seed)
     return adapted_by_index(
         items, index, ERROR, n_items=n_items, n_simulated=n_simulated, up_to=3.0, fewest=2, audit=0.05, rng=rng
@@ -35,7 +37,7 @@ def test_it_gains_on_pictures_of_which_most_are_clear(cifar_10h: SoftLabels) -> 
     """Over ten runs of 1,000 items the mean ratios were .78 at 2.6 answers and .86 at 3.5."""
     pilot = Pilot.of(cifar_10h).thinned(2_000)
     items = Population.of_pilot(pilot, pilot.prior, 4_000, np.random.default_rng(0))
-    found = simulated(items, KL(), 1_000, 3_000)
+    found = simulated(items, KLIndex(), 1_000, 3_000)
     assert (found.on_average[0], found.ratio[0], found.spread[0]) == (2, 1, 0)  # the same study until then
     assert found.on_average[-1] == pytest.approx(4.5)  # half as much again as was asked about
     assert (found.ratio[1:] < 1).all()
@@ -43,14 +45,14 @@ def test_it_gains_on_pictures_of_which_most_are_clear(cifar_10h: SoftLabels) -> 
 
 
 def test_an_index_that_chooses_as_the_uniform_study_does_gains_nothing() -> None:
-    found = simulated(three_quarters_clear(), Uniform(), 300, 600)
+    found = simulated(three_quarters_clear(), UniformIndex(), 300, 600)
     assert found.most[-1] <= 6
     assert (np.abs(found.ratio - 1) <= 3 * found.spread).all()
 
 
 def test_the_spread_is_that_of_repeated_simulations() -> None:
     items = three_quarters_clear()
-    runs = [simulated(items, KL(), 80, 80, seed) for seed in range(8)]
+    runs = [simulated(items, KLIndex(), 80, 80, seed) for seed in range(8)]
     seen = np.std([run.ratio[1:] for run in runs], axis=0, ddof=1)
     said = np.mean([run.spread[1:] for run in runs], axis=0)
     assert (seen < 1.8 * said).all()

@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.allocation import Allocation, Choice
+from sfumato.planning.allocation import Allocation, AllocationChoice
 from sfumato.planning.depth import Form, worth_of_votes
-from sfumato.planning.indices import INDICES, KL, L2, Entropy, Known, Lead, NotUnanimous, Uniform, index_named
+from sfumato.planning.indices import (
+    INDICES,
+    EntropyIndex,
+    ItemPosteriors,
+    KLIndex,
+    L2Index,
+    LeadIndex,
+    NotUnanimousIndex,
+    UniformIndex,
+    index_named,
+)
 from sfumato.planning.stopping import Stopping
 from sfumato.tables.errors import BadSetting, BadTable, NotNow, SfumatoError
 
@@ -18,21 +28,21 @@ COUNTS = np.array([[0, 0, 0], [1, 0, 0], [0, 3, 1], [2, 2, 2], [9, 0, 0], [0, 0,
 
 def expected_after(risk: str) -> np.ndarray:
     """The expected risk after one more answer: over every class it may be, by its probability."""
-    known = Known(COUNTS, PRIOR)
-    after = [getattr(Known(COUNTS + np.eye(3)[k], PRIOR), risk) for k in range(3)]
+    known = ItemPosteriors(COUNTS, PRIOR)
+    after = [getattr(ItemPosteriors(COUNTS + np.eye(3)[k], PRIOR), risk) for k in range(3)]
     return np.asarray(sum(known.mean[:, k] * after[k] for k in range(3)))
 
 
-@pytest.mark.parametrize(("index", "risk"), [(L2(), "l2_risk"), (KL(), "kl_risk")], ids=["l2", "kl"])
-def test_worth_is_the_risk_before_less_the_risk_after(index: L2 | KL, risk: str) -> None:
-    known = Known(COUNTS, PRIOR)
+@pytest.mark.parametrize(("index", "risk"), [(L2Index(), "l2_risk"), (KLIndex(), "kl_risk")], ids=["l2", "kl"])
+def test_worth_is_the_risk_before_less_the_risk_after(index: L2Index | KLIndex, risk: str) -> None:
+    known = ItemPosteriors(COUNTS, PRIOR)
     np.testing.assert_allclose(index.worth(known), getattr(known, risk) - expected_after(risk), rtol=0, atol=1e-10)
 
 
 def test_the_pair_is_one_answer_and_then_another() -> None:
-    known = Known(COUNTS, PRIOR)
+    known = ItemPosteriors(COUNTS, PRIOR)
     for k in range(3):
-        after = Known(COUNTS + np.eye(3)[k], PRIOR).mean
+        after = ItemPosteriors(COUNTS + np.eye(3)[k], PRIOR).mean
         np.testing.assert_allclose(known.pair[:, k], known.mean[:, [k]] * after, rtol=0, atol=1e-12)
     np.testing.assert_allclose(known.mean, PRIOR.given(COUNTS).mean(), rtol=0, atol=1e-12)
 
@@ -40,19 +50,19 @@ def test_the_pair_is_one_answer_and_then_another() -> None:
 def test_one_dirichlet_by_hand() -> None:
     # Dirichlet(1, 1) after (2, 0): mean (3/4, 1/4), A = 4. Risk (1 - 10/16) / 5 = 0.075; after an answer A = 5:
     # with 3/4 (4/5, 1/5), risk (1 - 17/25) / 6; with 1/4 (3/5, 2/5), risk (1 - 13/25) / 6.
-    known = Known(np.array([[2.0, 0.0]]), DirichletMixture(np.ones(1), np.ones((1, 2))))
+    known = ItemPosteriors(np.array([[2.0, 0.0]]), DirichletMixture(np.ones(1), np.ones((1, 2))))
     np.testing.assert_allclose(known.l2_risk, 0.075, atol=1e-15)
-    np.testing.assert_allclose(L2().worth(known), 0.075 - 0.75 * 8 / 25 / 6 - 0.25 * 12 / 25 / 6, atol=1e-15)
-    np.testing.assert_allclose(Entropy().worth(known), -0.75 * np.log(0.75) - 0.25 * np.log(0.25), atol=1e-15)
+    np.testing.assert_allclose(L2Index().worth(known), 0.075 - 0.75 * 8 / 25 / 6 - 0.25 * 12 / 25 / 6, atol=1e-15)
+    np.testing.assert_allclose(EntropyIndex().worth(known), -0.75 * np.log(0.75) - 0.25 * np.log(0.25), atol=1e-15)
     # All of four say the same with probability 3/4 * 4/5; with panel 2 they have done so.
-    np.testing.assert_allclose(NotUnanimous(panel=4).worth(known), 1 - 3 / 4 * 4 / 5, atol=1e-15)
-    np.testing.assert_allclose(NotUnanimous(panel=2).worth(known), 0, atol=1e-15)
+    np.testing.assert_allclose(NotUnanimousIndex(panel=4).worth(known), 1 - 3 / 4 * 4 / 5, atol=1e-15)
+    np.testing.assert_allclose(NotUnanimousIndex(panel=2).worth(known), 0, atol=1e-15)
 
 
 def test_not_unanimous_before_any_answer_and_after_a_difference() -> None:
     # Dirichlet(1, 1): three of one mind with probability 2 * (1/2 * 2/3 * 3/4) = 1/2.
-    known = Known(np.array([[0.0, 0.0], [4.0, 1.0]]), DirichletMixture(np.ones(1), np.ones((1, 2))))
-    np.testing.assert_allclose(NotUnanimous(panel=3).worth(known), [0.5, 1.0], atol=1e-15)
+    known = ItemPosteriors(np.array([[0.0, 0.0], [4.0, 1.0]]), DirichletMixture(np.ones(1), np.ones((1, 2))))
+    np.testing.assert_allclose(NotUnanimousIndex(panel=3).worth(known), [0.5, 1.0], atol=1e-15)
 
 
 @pytest.mark.parametrize("member", INDICES, ids=lambda member: member.name)
@@ -91,7 +101,7 @@ def test_a_finished_item_is_never_chosen(member: type) -> None:
 
 
 def test_probabilities_are_how_often_items_are_chosen() -> None:
-    state = Allocation.of(COUNTS[[1, 1, 2, 4]], L2(), prior=PRIOR, audit=0.4)
+    state = Allocation.of(COUNTS[[1, 1, 2, 4]], L2Index(), prior=PRIOR, audit=0.4)
     assert state.worths.argmax() in (0, 1, 2)
     rng = np.random.default_rng(3)
     choices = [state.choose(rng) for _ in range(8_000)]
@@ -104,7 +114,7 @@ def test_probabilities_are_how_often_items_are_chosen() -> None:
 
 
 def test_ties_go_to_the_fewest_answers_and_seen_items_are_left_out() -> None:
-    tied = Allocation.of(np.array([[3.0, 3, 0], [1, 1, 0], [2, 1, 0]]), NotUnanimous(), prior=PRIOR)
+    tied = Allocation.of(np.array([[3.0, 3, 0], [1, 1, 0], [2, 1, 0]]), NotUnanimousIndex(), prior=PRIOR)
     assert tied.worths.tolist() == [1.0, 1.0, 1.0]
     rng = np.random.default_rng(0)
     assert tied.choose(rng).item == 1
@@ -117,20 +127,22 @@ def test_ties_go_to_the_fewest_answers_and_seen_items_are_left_out() -> None:
 def test_dear_items_wait() -> None:
     alike = np.zeros((2, 3))
     rng = np.random.default_rng(0)
-    assert Allocation.of(alike, KL(), prior=PRIOR, seconds=np.array([30.0, 2.0])).choose(rng).item == 1
-    assert Allocation.of(alike, Uniform(), prior=PRIOR, seconds=np.array([30.0, 2.0])).choose(rng).probability == 0.5
+    assert Allocation.of(alike, KLIndex(), prior=PRIOR, seconds=np.array([30.0, 2.0])).choose(rng).item == 1
+    assert (
+        Allocation.of(alike, UniformIndex(), prior=PRIOR, seconds=np.array([30.0, 2.0])).choose(rng).probability == 0.5
+    )
 
 
 def test_risk_targets_finish_items() -> None:
-    known = Known(COUNTS, PRIOR)
+    known = ItemPosteriors(COUNTS, PRIOR)
     for name in ("l2_risk", "kl_risk"):
         target = float(np.median(getattr(known, name)))
-        state = Allocation.of(COUNTS, KL(), prior=PRIOR, stopping=Stopping(**{name: target}))
+        state = Allocation.of(COUNTS, KLIndex(), prior=PRIOR, stopping=Stopping(**{name: target}))
         assert np.array_equal(state.finished, getattr(known, name) <= target)
 
 
 def test_beliefs_count_as_fractions_and_priors_go_stale() -> None:
-    state = Allocation.of(np.zeros((10, 3)), KL())
+    state = Allocation.of(np.zeros((10, 3)), KLIndex())
     for i in range(20):
         assert not state.is_stale()
         state = state.told(i % 10, np.array([0.5, 0.25, 0.25]))
@@ -147,7 +159,7 @@ def test_beliefs_count_as_fractions_and_priors_go_stale() -> None:
 def test_an_update_is_quick() -> None:
     rng = np.random.default_rng(0)
     counts = rng.multinomial(5, rng.dirichlet(np.full(10, 0.1), 10_000)).astype(float)
-    state = Allocation.of(counts, KL(), audit=0.1)
+    state = Allocation.of(counts, KLIndex(), audit=0.1)
     from time import thread_time
 
     taken = []
@@ -177,7 +189,7 @@ def test_an_update_is_quick() -> None:
 def test_what_cannot_be_is_refused(settings: dict[str, object], code: str) -> None:
     given = {"counts": np.zeros((3, 3)), **settings}
     with pytest.raises((BadSetting, BadTable)) as caught:
-        Allocation.of(given.pop("counts"), L2(), **given)
+        Allocation.of(given.pop("counts"), L2Index(), **given)
     assert caught.value.code == code
     assert caught.value.fix
 
@@ -185,14 +197,14 @@ def test_what_cannot_be_is_refused(settings: dict[str, object], code: str) -> No
 @pytest.mark.parametrize("told", [(3, 0), (-1, 0), (0, 3), (0, -1)])
 def test_answers_about_nothing_are_refused(told: tuple[int, int]) -> None:
     with pytest.raises(SfumatoError) as caught:
-        Allocation.of(np.zeros((3, 3)), L2()).told(*told)
+        Allocation.of(np.zeros((3, 3)), L2Index()).told(*told)
     assert caught.value.code == "unknown-item"
 
 
 def test_settings_out_of_range_are_refused() -> None:
     for make in (
-        lambda: Lead(lead=0),
-        lambda: NotUnanimous(panel=1),
+        lambda: LeadIndex(lead=0),
+        lambda: NotUnanimousIndex(panel=1),
         lambda: Stopping(most=0),
         lambda: Stopping(lead=0),
         lambda: Stopping(l2_risk=-1.0),
@@ -205,7 +217,7 @@ def test_settings_out_of_range_are_refused() -> None:
 
 
 def test_answers_on_their_way_send_the_next_person_elsewhere() -> None:
-    state = Allocation.of(np.zeros((3, 3)), KL(), prior=PRIOR)
+    state = Allocation.of(np.zeros((3, 3)), KLIndex(), prior=PRIOR)
     pending = np.zeros(3, np.int64)
     chosen = []
     for seed in range(6):
@@ -221,7 +233,7 @@ def test_answers_on_their_way_send_the_next_person_elsewhere() -> None:
 def test_nothing_but_the_most_ends_an_item_before_the_fewest() -> None:
     counts = np.array([[1.0, 0, 0], [3, 0, 0], [9, 0, 0]])
     sure = DirichletMixture(np.ones(1), np.full((1, 3), 1e-4))
-    known = Known(counts, sure)
+    known = ItemPosteriors(counts, sure)
     assert Stopping(kl_risk=0.1, lead=1).reached(known).tolist() == [True, True, True]
     assert Stopping(kl_risk=0.1, lead=1, fewest=3).reached(known).tolist() == [False, True, True]
     assert Stopping(kl_risk=0.1, lead=1, fewest=20, most=9).reached(known).tolist() == [False, False, True]
@@ -230,22 +242,22 @@ def test_nothing_but_the_most_ends_an_item_before_the_fewest() -> None:
 def test_several_votes_at_once_under_one_dirichlet() -> None:
     # The expected squared error after v more answers is what it was, times A / (A + v).
     alpha = np.array([[0.5, 1.5, 2.0]])
-    known = Known(np.zeros((1, 3)), DirichletMixture(np.ones(1), alpha))
+    known = ItemPosteriors(np.zeros((1, 3)), DirichletMixture(np.ones(1), alpha))
     for votes in (0.5, 1, 3, 20):
         left = known.l2_risk * alpha.sum() / (alpha.sum() + votes)
-        np.testing.assert_allclose(worth_of_votes(L2(), known, votes), known.l2_risk - left, rtol=1e-12)
+        np.testing.assert_allclose(worth_of_votes(L2Index(), known, votes), known.l2_risk - left, rtol=1e-12)
 
 
 def test_several_votes_at_once_under_a_mixture_by_simulation() -> None:
     rng = np.random.default_rng(0)
-    known = Known(COUNTS[2:4], PRIOR)
-    for index, risk in ((L2(), "l2_risk"), (KL(), "kl_risk")):
+    known = ItemPosteriors(COUNTS[2:4], PRIOR)
+    for index, risk in ((L2Index(), "l2_risk"), (KLIndex(), "kl_risk")):
         for item in range(2):
             weights = known.posteriors.weights[item]
             component = rng.choice(len(weights), 20_000, p=weights)
             p = np.array([rng.dirichlet(PRIOR.alpha[j] + known.counts[item]) for j in component])
             after = known.counts[item] + np.array([rng.multinomial(4, each / each.sum()) for each in p])
-            left = getattr(Known(after, PRIOR), risk).mean()
+            left = getattr(ItemPosteriors(after, PRIOR), risk).mean()
             true = getattr(known, risk)[item] - left
             assert worth_of_votes(index, known, 4)[item] == pytest.approx(true, rel=0.12)
 
@@ -253,16 +265,16 @@ def test_several_votes_at_once_under_a_mixture_by_simulation() -> None:
 def test_the_deeper_form_is_taken_where_it_is_worth_more_a_second() -> None:
     rng = np.random.default_rng(0)
     # Six votes at twice the price: not where nothing is known yet and the first vote says most, but after it.
-    state = Allocation.of(COUNTS, KL(), prior=PRIOR, seconds=2.0, deeper=Form(votes=6, seconds=4))
+    state = Allocation.of(COUNTS, KLIndex(), prior=PRIOR, seconds=2.0, deeper=Form(votes=6, seconds=4))
     assert state.deeper_worths is not None
-    by_hand = worth_of_votes(KL(), Known(COUNTS, PRIOR), 6) / 4
+    by_hand = worth_of_votes(KLIndex(), ItemPosteriors(COUNTS, PRIOR), 6) / 4
     np.testing.assert_allclose(state.deeper_worths, by_hand, rtol=1e-12)
     assert not state.choose(rng, [1, 2, 3, 4, 5, 6]).is_deeper
-    assert state.choose(rng, [0, 1, 2, 4, 5, 6]) == Choice(3, 1.0, is_audit=False, is_deeper=True)
-    dear = Allocation.of(COUNTS, KL(), prior=PRIOR, seconds=2.0, deeper=Form(votes=1.07, seconds=57))
+    assert state.choose(rng, [0, 1, 2, 4, 5, 6]) == AllocationChoice(3, 1.0, is_audit=False, is_deeper=True)
+    dear = Allocation.of(COUNTS, KLIndex(), prior=PRIOR, seconds=2.0, deeper=Form(votes=1.07, seconds=57))
     assert not dear.choose(rng).is_deeper
     grown = state.told(2, 0)
-    anew = Allocation.of(grown.counts, KL(), prior=PRIOR, seconds=2.0, deeper=Form(6, 4))
+    anew = Allocation.of(grown.counts, KLIndex(), prior=PRIOR, seconds=2.0, deeper=Form(6, 4))
     assert np.array_equal(grown.deeper_worths, anew.deeper_worths)
     with pytest.raises(BadSetting, match="says nothing of the error left"):
-        Allocation.of(COUNTS, Uniform(), prior=PRIOR, deeper=Form(2, 1))
+        Allocation.of(COUNTS, UniformIndex(), prior=PRIOR, deeper=Form(2, 1))

@@ -10,10 +10,10 @@ import pytest
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.aggregation import Majority
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answers_per_item import AnnotatorPlan, Enough, how_many
+from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold, how_many
 from sfumato.planning.budget import trade_off
 from sfumato.planning.costs import CostModel
-from sfumato.planning.measures import MEASURES, BayesDivergence, SquaredDistance, TotalVariation
+from sfumato.planning.measures import MEASURES, DivergenceError, SquaredError, TotalVariationError
 from sfumato.planning.pilot import Pilot, dirichlet
 from sfumato.planning.population import Population
 from sfumato.tables.errors import SfumatoError, SfumatoWarning
@@ -48,14 +48,14 @@ def test_a_large_pilot_finds_the_truth(measure: object) -> None:
 
 @pytest.mark.slow
 def test_intervals_of_small_pilots_hold_the_truth() -> None:
-    truth = SquaredDistance().of_prior(TRUTH, 20, np.random.default_rng(1))[-1]
-    plans = [planned(pilot(60, 5, seed), measure=SquaredDistance()) for seed in range(6)]
+    truth = SquaredError().of_prior(TRUTH, 20, np.random.default_rng(1))[-1]
+    plans = [planned(pilot(60, 5, seed), measure=SquaredError()) for seed in range(6)]
     # 6 intervals of 95%: below 4 would happen in one of 450.
     assert sum(plan.low[-1] <= truth <= plan.high[-1] for plan in plans) >= 4
 
 
 def test_the_answer_is_where_the_goal_is_reached_for_good() -> None:
-    plan = planned(pilot(800, 8), enough=Enough(0.12))
+    plan = planned(pilot(800, 8), enough=ErrorThreshold(0.12))
     assert plan.value[plan.as_it_stands - 1] <= 0.12 < plan.value[plan.as_it_stands - 2]
     assert plan.chance[plan.needed - 1] >= 0.95
     assert plan.chance[plan.needed - 2] < 0.95
@@ -64,16 +64,16 @@ def test_the_answer_is_where_the_goal_is_reached_for_good() -> None:
     assert low <= plan.needed <= high + 1
 
 
-@pytest.mark.parametrize("measure", [TotalVariation(), BayesDivergence()], ids=lambda measure: measure.name)
+@pytest.mark.parametrize("measure", [TotalVariationError(), DivergenceError()], ids=lambda measure: measure.name)
 def test_a_share_of_items(measure: object) -> None:
-    few = planned(pilot(800, 8), measure=measure, enough=Enough(0.3, share=0.5))
-    many = planned(pilot(800, 8), measure=measure, enough=Enough(0.3, share=0.9))
+    few = planned(pilot(800, 8), measure=measure, enough=ErrorThreshold(0.3, share=0.5))
+    many = planned(pilot(800, 8), measure=measure, enough=ErrorThreshold(0.3, share=0.9))
     assert few.needed < many.needed
     assert many.value[many.needed - 1] >= 0.9
 
 
 def test_a_prior_has_no_interval() -> None:
-    plan = planned(dirichlet([1.0], 2), enough=Enough(0.25))
+    plan = planned(dirichlet([1.0], 2), enough=ErrorThreshold(0.25))
     # 1/3 with one answer, a fourth or less from 2 on: E TV = 5/24.
     assert plan.needed == plan.as_it_stands == 2
     assert np.isnan(plan.low).all()
@@ -86,24 +86,24 @@ def test_a_prior_has_no_interval() -> None:
 )
 def test_a_small_pilot_is_warned_of(source: Pilot, said: str) -> None:
     with pytest.warns(SfumatoWarning, match=f"{said}.*with other items the answer would be"):
-        planned(source, enough=Enough(0.15))
+        planned(source, enough=ErrorThreshold(0.15))
 
 
 def test_what_a_pilot_never_saw_is_not_impossible() -> None:
-    plan = quietly(Pilot(np.tile([3.0, 0, 0], (12, 1))), enough=Enough(0.02), most=40)
+    plan = quietly(Pilot(np.tile([3.0, 0, 0], (12, 1))), enough=ErrorThreshold(0.02), most=40)
     assert plan.as_it_stands == 1
     assert plan.needed is None or plan.needed > 1
     assert plan.high[0] > 0.02
 
 
 def test_out_of_reach_says_what_is_possible() -> None:
-    plan = planned(pilot(800, 8), enough=Enough(0.01))
+    plan = planned(pilot(800, 8), enough=ErrorThreshold(0.01))
     assert plan.needed is None
     with pytest.raises(SfumatoError, match=r"plan for a target of 0\.\d+, or about [\d,]+ answers an item") as caught:
         plan.check_reached()
     assert caught.value.code == "out-of-reach"
     with pytest.raises(SfumatoError, match=r"% of items within 0.05 at most = 20.*plan for a share of"):
-        planned(pilot(800, 8), enough=Enough(0.05, share=0.99)).check_reached()
+        planned(pilot(800, 8), enough=ErrorThreshold(0.05, share=0.99)).check_reached()
 
 
 def test_every_table_is_a_pilot() -> None:
@@ -139,7 +139,7 @@ def test_tables_that_are_no_pilot() -> None:
 @pytest.mark.parametrize("settings", [{"target": 0}, {"target": 1, "share": 1}, {"target": 1, "probability": 0}])
 def test_bad_goals(settings: dict) -> None:
     with pytest.raises(SfumatoError, match="choose another"):
-        Enough(**settings)
+        ErrorThreshold(**settings)
 
 
 @pytest.mark.parametrize(("alpha", "n_classes"), [([1.0], 1), ([1, -1], 0), ([], 0), ([1, 2], 3), ([np.inf, 1], 0)])

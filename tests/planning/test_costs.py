@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.importers.hmix import HMix
+from sfumato.importers.hmix import HMixImporter
 from sfumato.planning.answer_times import seconds_of
 from sfumato.planning.costs import DEFAULT_TIMES, CostModel, KindTime, measured_times
 from sfumato.tables.annotations import Annotations
@@ -175,6 +175,6 @@ def test_the_defaults_are_those_of_the_published_answers(first_pass: Annotations
     assert np.isclose(found.mean_seconds(25), 44.38, atol=0.01)
     assert np.isclose(usual.mean_seconds(25), 44.38, atol=0.1)
     assert np.allclose([found.seconds, found.first_ratio, found.learned_after], [39.2, 2.1, 2.5], rtol=0.02)
-    mixture = HMix().read(published / "hmix").table
+    mixture = HMixImporter().read(published / "hmix").table
     assert isinstance(mixture, Annotations)
     assert np.isclose(measured_times(mixture)["mixture"].seconds, DEFAULT_TIMES["mixture"].seconds, rtol=0.01)

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from sfumato import Plan, SoftLabels, decide
-from sfumato.planning.adaptive_value import Adapted
-from sfumato.planning.answers_per_item import Enough
+from sfumato.planning.adaptive_value import AdaptiveCurve
+from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.choosing import best_for, cheapest_for
 from sfumato.planning.costs import CostModel, KindTime
-from sfumato.planning.criterion import Criterion, Reading, VoteCurve
-from sfumato.planning.deciding import Deepened
+from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
+from sfumato.planning.deciding import DeeperItems
 from sfumato.planning.estimators import bayes
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, dirichlet
-from sfumato.planning.plan_parts import Adaptive, Budget, Fewest
-from sfumato.planning.ways import Terms
+from sfumato.planning.plan_parts import Budget, Fewest, PlanAdaptive
+from sfumato.planning.ways import PlanTerms
 from sfumato.planning.worth import worth_of, worths_of
 from sfumato.tables.errors import BadSetting, SfumatoError
 
@@ -81,18 +81,18 @@ def test_the_richer_form_wins_where_it_is_worth_its_price() -> None:
 
 
 def test_the_cheapest_that_is_enough() -> None:
-    plan = decided(enough=Enough(0.05))
+    plan = decided(enough=ErrorThreshold(0.05))
     assert plan.answers == Fewest(each=7)  # (1/3) / 7 = .0476, (1/3) / 6 = .0556
     assert plan.budget is None
-    both = decided(enough=Enough(0.05), kinds=["choice", "sliders"], votes={"sliders": 3.6})
+    both = decided(enough=ErrorThreshold(0.05), kinds=["choice", "sliders"], votes={"sliders": 3.6})
     assert (both.question.kind, both.answers) == ("sliders", Fewest(each=2))  # 7.2 votes for 40 in place of 70
     assert both.alternatives[0].money == 70
 
 
 def test_a_target_and_a_budget() -> None:
-    assert decided(enough=Enough(0.05), budget=money(70)).answers == Fewest(each=7)
+    assert decided(enough=ErrorThreshold(0.05), budget=money(70)).answers == Fewest(each=7)
     with pytest.raises(BadSetting) as caught:
-        decided(enough=Enough(0.05), budget=money(69))
+        decided(enough=ErrorThreshold(0.05), budget=money(69))
     said = str(caught.value)
     assert caught.value.code == "budget-too-small"
     assert "reaches a mean squared distance of 0.05556" in said  # six answers each
@@ -101,7 +101,7 @@ def test_a_target_and_a_budget() -> None:
 
 def test_out_of_reach_says_what_can_be_reached() -> None:
     with pytest.raises(BadSetting) as caught:
-        decided(enough=Enough(0.001), most=50)
+        decided(enough=ErrorThreshold(0.001), most=50)
     assert caught.value.code == "out-of-reach"
     assert "0.006667 with 50 choice answers an item, at 500.00 EUR" in caught.value.found
     assert "a target of 0.0067" in caught.value.fix
@@ -134,14 +134,14 @@ def test_a_form_for_a_part_of_the_items_is_shown() -> None:
 
 
 def test_deeper_items_are_paid_first() -> None:
-    plan = decided(budget=money(47), deepened=Deepened("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
+    plan = decided(budget=money(47), deepened=DeeperItems("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
     assert plan.deeper_items == ("x", "y", "z")
     assert plan.question.deeper is not None
     assert (plan.question.deeper.kind, plan.question.deeper.votes) == ("sliders", 2.0)
     assert plan.answers == Fewest(each=4)  # 47 less 6
     assert (plan.cost.money, plan.cost.answers) == (46, 43)
     with pytest.raises(BadSetting, match="something left"):
-        decided(budget=money(6), deepened=Deepened("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
+        decided(budget=money(6), deepened=DeeperItems("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
 
 
 def test_the_class_of_items_by_a_lead() -> None:
@@ -149,7 +149,7 @@ def test_the_class_of_items_by_a_lead() -> None:
     counts = np.array([rng.multinomial(20, p) for p in rng.dirichlet([3, 0.3], 600)], float)
     given = {"goal": Goal.CLASS, "costs": COSTS, "classes": ["a", "b"], "n_items": 10, "kinds": ["choice"]}
     plan = decide(Pilot(counts), budget=money(50), rng=rng, **given)  # type: ignore[arg-type]
-    assert isinstance(plan.answers, Adaptive)
+    assert isinstance(plan.answers, PlanAdaptive)
     assert plan.answers.index == "lead"
     assert plan.answers.lead is not None
     assert plan.cost.money <= 50
@@ -160,22 +160,22 @@ def test_the_class_of_items_by_a_lead() -> None:
     assert without.answers == Fewest(each=5)
 
 
-def terms_with(ratio: float, spread: float) -> Terms:
+def terms_with(ratio: float, spread: float) -> PlanTerms:
     """Errors of 1 / votes, and an adaptive study that was found to have so much of them at 4 answers and beyond."""
     votes = np.arange(1.0, 11)
     curve = VoteCurve(votes, 1 / votes, np.tile(1 / votes, (50, 1)))
-    adapted = Adapted(
+    adapted = AdaptiveCurve(
         np.array([2.0, 4.0, 8.0]), np.array([1.0, ratio, ratio]), np.array([0.0, spread, spread]), np.array([2, 9, 20]),
         np.zeros(3, np.int64),
     )  # fmt: skip
     worths = worths_of(Goal.DISTRIBUTION, ["choice"], COSTS)
-    return Terms(Criterion(Goal.DISTRIBUTION), curve, COSTS, worths, 100, 50, 2, 0.05, adapted)
+    return PlanTerms(Criterion(Goal.DISTRIBUTION), curve, COSTS, worths, 100, 50, 2, 0.05, adapted)
 
 
 def test_adaptive_where_it_was_shown_to_gain() -> None:
     chosen = best_for(terms_with(0.5, 0.1), money(450))
     answers = chosen.way.answers
-    assert isinstance(answers, Adaptive)
+    assert isinstance(answers, PlanAdaptive)
     assert (answers.index, answers.fewest, answers.on_average, answers.target) == ("kl", 2, 4.5, None)
     assert 9 < answers.most < 20
     assert chosen.way.reading.value == pytest.approx(0.5 / 4.5)
@@ -184,8 +184,8 @@ def test_adaptive_where_it_was_shown_to_gain() -> None:
     assert high == pytest.approx((0.5 + 1.96 * 0.1) / 4.5, rel=0.1)
     assert chosen.others[0].answers == Fewest(each=4)
     # Enough for less: an error of .2 takes five answers for each, or fewer of those that are allotted.
-    cheapest = cheapest_for(terms_with(0.5, 0.0), Enough(0.2, probability=0.9), None)
-    assert isinstance(cheapest.way.answers, Adaptive)
+    cheapest = cheapest_for(terms_with(0.5, 0.0), ErrorThreshold(0.2, probability=0.9), None)
+    assert isinstance(cheapest.way.answers, PlanAdaptive)
     assert cheapest.way.reading.value <= 0.2 < 0.5 / (cheapest.way.each - 1)
     assert cheapest.way.each < 4
 
@@ -193,7 +193,7 @@ def test_adaptive_where_it_was_shown_to_gain() -> None:
 def test_equal_numbers_where_a_gain_may_be_chance() -> None:
     chosen = best_for(terms_with(0.9, 0.1), money(450))
     assert chosen.way.answers == Fewest(each=4)
-    assert isinstance(chosen.others[0].answers, Adaptive)
+    assert isinstance(chosen.others[0].answers, PlanAdaptive)
     assert chosen.spare == pytest.approx(450 / 400 - 1)
 
 
@@ -201,7 +201,7 @@ def test_a_pilot_gives_an_interval_and_caution() -> None:
     rng = np.random.default_rng(2)
     counts = np.array([rng.multinomial(10, p) for p in rng.dirichlet([1, 1], 800)], float)
     given = {"goal": Goal.GEOMETRY, "costs": COSTS, "classes": ["a", "b"], "n_items": 10, "kinds": ["choice"]}
-    plan = decide(Pilot(counts), enough=Enough(1 / 30, probability=0.95), rng=rng, **given)  # type: ignore[arg-type]
+    plan = decide(Pilot(counts), enough=ErrorThreshold(1 / 30, probability=0.95), rng=rng, **given)  # type: ignore[arg-type]
     assert plan.expected.low is not None
     assert plan.expected.high is not None
     assert plan.expected.low < plan.expected.value < plan.expected.high <= 1 / 30
@@ -216,7 +216,7 @@ def test_neither_budget_nor_target_and_other_bad_settings() -> None:
         ({}, "bad-setting"),
         ({"budget": money(5), "n_items": 0}, "bad-setting"),
         ({"budget": money(5), "most": 0}, "bad-setting"),
-        ({"enough": Enough(0.1, share=0.9), "goal": Goal.CLASS}, "bad-setting"),
+        ({"enough": ErrorThreshold(0.1, share=0.9), "goal": Goal.CLASS}, "bad-setting"),
         ({"budget": money(5), "kinds": ["triplet"]}, "unknown-kind"),  # it has no price here
         ({"budget": money(5), "kinds": ["tripplet"]}, "unknown-kind"),
     ):
@@ -241,9 +241,9 @@ def test_a_study_must_fit_its_own_prior_and_loses_by_it() -> None:
     many = alone.curve(source, n_items=3000, most=5, resamples=20, rng=rng)
     assert few.at(5.0).value > 1.15 * many.at(5.0).value
     # With many items next to nothing is lost: a Dirichlet's own loss, by simulation elsewhere.
-    from sfumato.planning.measures import BayesDivergence
+    from sfumato.planning.measures import DivergenceError
 
-    known = BayesDivergence().of_prior(source, 5, rng)[4]
+    known = DivergenceError().of_prior(source, 5, rng)[4]
     assert many.at(5.0).value == pytest.approx(known, rel=0.12)
 
 
@@ -258,7 +258,7 @@ def test_a_curve_is_read_on_lines_in_logarithms() -> None:
 
 
 def test_a_ratio_widens_the_interval() -> None:
-    reading = Reading(0.1, np.full(1000, 0.1))
+    reading = ExpectedError(0.1, np.full(1000, 0.1))
     moved = reading.times(0.8, 0.05)
     assert moved.value == pytest.approx(0.08)
     assert moved.low == pytest.approx(0.1 * (0.8 - 1.96 * 0.05), rel=0.01)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.planning.deepening import DOUBT, Deepened, deepened
+from sfumato.planning.deepening import DOUBT, DeeperFormEstimates, deepened
 from sfumato.planning.inclusion import difference, effective_number, hajek, horvitz_thompson
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable
@@ -48,7 +48,7 @@ def _first(chosen: str | None, cats: int | None) -> str | None:
     return None if chosen is None or cats is None else json.dumps({"class": chosen})
 
 
-def of(found: Deepened, quantity: str) -> Any:
+def of(found: DeeperFormEstimates, quantity: str) -> Any:
     return next(row for row in found.estimates.rows if row.quantity == quantity)
 
 

@@ -8,9 +8,9 @@ import pytest
 from sfumato.planning.exchange import exchange_rates, in_words, qualities, votes_worth
 from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.planning.goals import Goal
-from sfumato.planning.matched_answers import Matched
+from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.planning.published_rates import TOP_TWO
-from sfumato.planning.quality import Split
+from sfumato.planning.quality import QualitySplit
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError
@@ -85,7 +85,7 @@ def test_the_order_of_classes_and_items_does_not_matter() -> None:
     back = SoftLabels.from_numpy(
         votes.items.to_pylist()[::-1], votes.probs[::-1, ::-1], CLASSES[::-1], votes.n_annotators
     )
-    one, other = Matched.of(beliefs_on(p, 2), votes), Matched.of(beliefs_on(p, 2), back)
+    one, other = MatchedAnswers.of(beliefs_on(p, 2), votes), MatchedAnswers.of(beliefs_on(p, 2), back)
     assert one.items.equals(other.items)
     counts = [np.zeros((200, 4)), np.zeros((200, 4))]
     for each, matched in zip(counts, (one, other), strict=True):
@@ -96,7 +96,7 @@ def test_the_order_of_classes_and_items_does_not_matter() -> None:
 
 def test_halves_share_no_vote() -> None:
     p = truths(50)
-    half = Matched.of(beliefs_on(p, 3), votes_on(p, 21)).halved(np.random.default_rng(0))
+    half = MatchedAnswers.of(beliefs_on(p, 3), votes_on(p, 21)).halved(np.random.default_rng(0))
     counts = np.round(votes_on(p, 21).probs * 21)
     assert np.allclose(half.votes[:, -1] + 10 * half.reference, counts)
     assert np.allclose(half.votes.sum(axis=2), np.arange(12))
@@ -109,7 +109,7 @@ def test_without_votes_leading_classes_are_compared_with() -> None:
     rate = found.of_goal(Goal.DISTRIBUTION)[0]
     assert "the same answers" in rate.source
     assert 1 < rate.votes < 3
-    matched = Matched.of(beliefs_on(p, 6, concentration=2.0))
+    matched = MatchedAnswers.of(beliefs_on(p, 6, concentration=2.0))
     half = matched.halved(np.random.default_rng(0))
     # The first answer of each item, and the vote it leads with, are one person's.
     assert np.array_equal(half.rich[:, 1].argmax(axis=1), half.votes[:, 1].argmax(axis=1))
@@ -119,8 +119,8 @@ def test_a_truth_that_is_given_counts_for_the_class() -> None:
     p = truths(300)
     beliefs, votes = beliefs_on(p, 1, concentration=50.0), votes_on(p, 24)
     wrong = SoftLabels.from_numpy(votes.items.to_pylist(), np.eye(4)[p.argmin(axis=1)], CLASSES)
-    matched = Matched.of(beliefs, votes)
-    split = Split(matched.halved(np.random.default_rng(0)).rich, p)
+    matched = MatchedAnswers.of(beliefs, votes)
+    split = QualitySplit(matched.halved(np.random.default_rng(0)).rich, p)
     judged = qualities(matched, truth=wrong)[2].judged([split], matched.items)
     hits = judged.values(np.ones((1, 300)))[0, 1] + 1
     assert np.isclose(hits, (beliefs.probs.argmax(axis=1) == p.argmin(axis=1)).mean())
@@ -152,7 +152,7 @@ def test_a_form_may_offer_a_class_more() -> None:
         np.column_stack([rich.probs, np.zeros(len(rich))]),
         (*CLASSES, "none of these"),
     )
-    assert Matched.of(wider, votes_on(p, 12)).classes[-1] == "none of these"
+    assert MatchedAnswers.of(wider, votes_on(p, 12)).classes[-1] == "none of these"
 
 
 def test_in_words() -> None:

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation.cartography import DataMap
-from sfumato.evaluation.regions import REGIONS, Region
+from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.planning.depth import Form
-from sfumato.planning.indices import KL, L2, Index, Known, NotUnanimous
+from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index, NotUnanimousIndex
 from sfumato.planning.item_priority import deserving, deserving_of_map
 from sfumato.planning.pilot import dirichlet
 from sfumato.tables.errors import SfumatoError
@@ -19,16 +19,16 @@ PRIOR = dirichlet([0.6, 0.5, 0.4])
 ITEMS = ("a", "b", "c", "d")
 
 
-@pytest.mark.parametrize(("index", "tolerance"), [(L2(), 0.03), (KL(), 0.08)])
+@pytest.mark.parametrize(("index", "tolerance"), [(L2Index(), 0.03), (KLIndex(), 0.08)])
 @pytest.mark.parametrize("votes", [1, 4])
-def test_the_worth_is_what_answers_take_away(index: Index, tolerance: float, votes: int) -> None:
+def test_the_worth_is_what_answers_take_away(index: AcquisitionIndex, tolerance: float, votes: int) -> None:
     """Dirichlet posteriors: draw p, draw so many votes, and see what is left. Exact by l2, near by kl."""
     table = deserving(ITEMS, COUNTS, {"form": Form(float(votes), 2.0)}, index=index, prior=PRIOR)
     rng = np.random.default_rng(0)
     for i, counts in enumerate(COUNTS):
         probs = rng.dirichlet(PRIOR.alpha[0] + counts, 20_000)
         after = counts + rng.multinomial(votes, probs)
-        known = Known(after.astype(float), PRIOR)
+        known = ItemPosteriors(after.astype(float), PRIOR)
         left = (known.l2_risk if index.name == "l2" else known.kl_risk).mean()
         assert 2 * table.worth[i, 0] == pytest.approx(table.risk[i] - left, rel=tolerance)
 
@@ -36,7 +36,7 @@ def test_the_worth_is_what_answers_take_away(index: Index, tolerance: float, vot
 def test_form_and_rank() -> None:
     # Four votes for the time of three: worth it where much was said already, not where the first vote says most.
     forms = {"choice": Form(1.0, 1.0), "sliders": Form(4.0, 3.0)}
-    table = deserving(ITEMS, COUNTS, forms, index=L2(), prior=PRIOR)
+    table = deserving(ITEMS, COUNTS, forms, index=L2Index(), prior=PRIOR)
     by_hand = [
         [risk * w / (mass + w) / s for w, s in ((1, 1), (4, 3))]
         for risk, mass in zip(table.risk, 1.5 + COUNTS.sum(axis=1), strict=True)
@@ -69,7 +69,7 @@ def test_the_table_and_the_forced_form() -> None:
         ({"forms": {}}, "bad-setting"),
         ({"items": ("a",)}, "wrong-shape"),
         ({"counts": np.ones((4, 1))}, "one-class"),
-        ({"index": NotUnanimous()}, "no-risk"),
+        ({"index": NotUnanimousIndex()}, "no-risk"),
     ],
 )
 def test_bad_input(settings: dict[str, object], code: str) -> None:
@@ -81,7 +81,7 @@ def test_bad_input(settings: dict[str, object], code: str) -> None:
 
 def a_map() -> DataMap:
     """Eight items: two of each class in each of ambiguous and easy."""
-    region = [REGIONS.index(Region.AMBIGUOUS)] * 4 + [REGIONS.index(Region.EASY)] * 4
+    region = [REGIONS.index(MapRegion.AMBIGUOUS)] * 4 + [REGIONS.index(MapRegion.EASY)] * 4
     n = len(region)
     return DataMap(
         pa.array([str(i) for i in range(n)]),
@@ -96,7 +96,7 @@ def a_map() -> DataMap:
 
 def test_by_how_a_model_learnt_them() -> None:
     labels = {str(i): "cat" if i % 2 else "dog" for i in range(8)}
-    quota = {Region.AMBIGUOUS: None, Region.EASY: 1}
+    quota = {MapRegion.AMBIGUOUS: None, MapRegion.EASY: 1}
     found = deserving_of_map(
         a_map(), labels, quota, plain="choice", richer="top_two", rng=np.random.default_rng(0)
     ).to_polars()
@@ -106,6 +106,6 @@ def test_by_how_a_model_learnt_them() -> None:
     assert found.sort("rank")["item"].to_list()[:4] == ["0", "1", "2", "3"]  # those that wavered most
     with pytest.raises(SfumatoError) as caught:
         deserving_of_map(
-            a_map(), labels, {Region.HARD: None}, plain="choice", richer="top_two", rng=np.random.default_rng(0)
+            a_map(), labels, {MapRegion.HARD: None}, plain="choice", richer="top_two", rng=np.random.default_rng(0)
         )
     assert "4 easy, 4 ambiguous, 0 hard" in caught.value.found

@@ -12,19 +12,21 @@ import pytest
 
 from sfumato.jobs import local_cluster
 from sfumato.planning.grid_engines import in_order
-from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse
-from sfumato.planning.informativeness.simulation import Cell, Cells, Grid
+from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.tables.errors import BadTable, NotNow, UnknownName
 
-SMALL = Grid(n=(4, 12), k=(3, 6), d=(2, 5), kinds=(Soft(), Hard(), Sparse(2)), n_seeds=2, noise=0.2)
+SMALL = SimulationGrid(
+    n=(4, 12), k=(3, 6), d=(2, 5), kinds=(SoftLabelType(), HardLabels(), SparseLabels(2)), n_seeds=2, noise=0.2
+)
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
 
-def deadly(folder: Path, times: int) -> Grid:
+def deadly(folder: Path, times: int) -> SimulationGrid:
     return replace(SMALL, embedder=deadly_embedder.Deadly(str(folder), times, os.getpid()))
 
 
-def figures(cells: Cells) -> list[Cell]:
+def figures(cells: Cells) -> list[GridCell]:
     """Everything but the time."""
     return [replace(cell, seconds=0.0) for cell in cells.cells]
 

@@ -12,7 +12,7 @@ from plan_document import ADAPTIVE, DOCUMENT
 
 from sfumato import Plan
 from sfumato.planning.goals import Goal
-from sfumato.planning.plan_parts import Adaptive, Fewest
+from sfumato.planning.plan_parts import Fewest, PlanAdaptive
 from sfumato.tables.errors import SfumatoError
 
 
@@ -58,7 +58,7 @@ def test_the_parts_are_values() -> None:
     assert plan.answers.on_average == 7
     assert plan.expected.source == "pilot of 500 items"
     adaptive = Plan.of(changed("answers", ADAPTIVE)).answers
-    assert isinstance(adaptive, Adaptive)
+    assert isinstance(adaptive, PlanAdaptive)
     assert (adaptive.assignment, adaptive.most, adaptive.target) == ("adaptive", 25, 0.02)
     with pytest.raises(AttributeError):
         plan.n_items = 3  # type: ignore[misc]

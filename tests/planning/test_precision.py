@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.asking import asked
-from sfumato.planning.measures import MEASURES, BayesDivergence, SquaredDistance, TotalVariation, measure_named
+from sfumato.planning.measures import MEASURES, DivergenceError, SquaredError, TotalVariationError, measure_named
 from sfumato.planning.population import Population
 from sfumato.planning.precision import expected_kl, expected_l2, expected_tv
 from sfumato.tables.errors import SfumatoError
@@ -72,7 +72,7 @@ def test_total_variation_of_a_uniform_coin() -> None:
     # Under Beta(1, 1) every p is as probable as any other: the mean over a fine grid. One answer: 2 E p (1 - p) = 1/3.
     p = (np.arange(20_000) + 0.5) / 20_000
     exact = expected_tv(np.stack([p, 1 - p], axis=1), [1, 2, 30]).mean(axis=0)
-    found = TotalVariation().of_prior(DirichletMixture(np.ones(1), np.ones((1, 2))), 30, np.random.default_rng(0))
+    found = TotalVariationError().of_prior(DirichletMixture(np.ones(1), np.ones((1, 2))), 30, np.random.default_rng(0))
     assert np.isclose(exact[0], 1 / 3)
     assert np.allclose(found[[0, 1, 29]], exact, rtol=1e-3)
 
@@ -89,7 +89,7 @@ def test_the_posterior_carried_on_is_the_posterior() -> None:
 def test_one_dirichlet_agrees_with_the_closed_form() -> None:
     alone = DirichletMixture(np.ones(1), ALPHA[None])
     items = Population(alone, np.repeat(PROBS[:1], 20_000, axis=0), np.arange(20_000))
-    found = BayesDivergence().of_items(items, 5, np.random.default_rng(4)).mean(axis=0)
+    found = DivergenceError().of_items(items, 5, np.random.default_rng(4)).mean(axis=0)
     assert np.allclose(found, expected_kl(PROBS[:1], range(1, 6), ALPHA)[0], rtol=0.02)
 
 
@@ -97,7 +97,7 @@ def test_tiny_parameters_give_distributions() -> None:
     items = Population.of_prior(DirichletMixture(np.ones(1), np.full((1, 3), 1e-4)), 1000, np.random.default_rng(0))
     assert np.allclose(items.probs.sum(axis=1), 1)
     assert np.allclose(items.probs.mean(axis=0), 1 / 3, atol=0.06)
-    assert SquaredDistance().of_items(items, 1, np.random.default_rng(0)).mean() < 0.01
+    assert SquaredError().of_items(items, 1, np.random.default_rng(0)).mean() < 0.01
 
 
 @pytest.mark.parametrize(

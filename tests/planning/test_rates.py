@@ -10,7 +10,7 @@ import pytest
 from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.planning.goals import Goal
 from sfumato.planning.published_rates import PUBLISHED_RATES
-from sfumato.planning.rates import USUAL_POWER, Rate, rate_for, rate_of
+from sfumato.planning.rates import USUAL_POWER, VoteRate, rate_for, rate_of
 from sfumato.tables.errors import SfumatoError
 
 
@@ -21,7 +21,7 @@ def exchanged(votes: dict[int, float], goal: Goal = Goal.DISTRIBUTION, most: int
 
 
 def test_votes_add_up_by_a_power() -> None:
-    rate = Rate(2, 1, 3, 0.5, "")
+    rate = VoteRate(2, 1, 3, 0.5, "")
     assert np.isclose(rate.at(9).votes, 6)
     assert np.isclose(rate.at(9).low, 3)
     assert np.isclose(rate.at(0.25).votes, 0.5)  # a quarter of the items
@@ -75,4 +75,4 @@ def test_published_rates_say_what_is_measured_and_what_assumed() -> None:
 
 def test_a_power_beyond_one_is_refused() -> None:
     with pytest.raises(SfumatoError, match="power"):
-        Rate(1, 1, 1, 1.5, "")
+        VoteRate(1, 1, 1, 1.5, "")

@@ -10,11 +10,11 @@ import pytest
 
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.planning.estimators import ADD_CONSTANT, BAYES, CONSTANTS, add_constant, bayes, loss_of
-from sfumato.planning.indices import KL, Entropy, Lead, Uniform
+from sfumato.planning.indices import EntropyIndex, KLIndex, LeadIndex, UniformIndex
 from sfumato.planning.modal_label import stop_at_lead
-from sfumato.planning.recorded import Recorded
+from sfumato.planning.recorded import RecordedAnswers
 from sfumato.planning.replay import budgets_to, replay, replayed
-from sfumato.planning.replay_curves import Curve, Replay
+from sfumato.planning.replay_curves import Replay, ReplayCurve
 from sfumato.planning.stopping import Stopping
 from sfumato.tables.errors import BadSetting, SfumatoError
 
@@ -33,7 +33,7 @@ def crowd(n_items: int = 300, n_votes: int = 24, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).multinomial(n_votes, population(n_items, seed))
 
 
-def counts_of(recorded: Recorded, rows: np.ndarray) -> np.ndarray:
+def counts_of(recorded: RecordedAnswers, rows: np.ndarray) -> np.ndarray:
     counts = np.zeros((recorded.n_items, recorded.n_classes))
     np.add.at(counts, recorded.item[rows], recorded.votes(rows))
     return counts
@@ -42,7 +42,7 @@ def counts_of(recorded: Recorded, rows: np.ndarray) -> np.ndarray:
 def test_halves_share_no_answer_and_lose_none() -> None:
     counts = crowd()
     counts[::3, 0] += 1
-    recorded = Recorded.of_counts(counts)
+    recorded = RecordedAnswers.of_counts(counts)
     split = recorded.halves(np.random.default_rng(1))
     given = split.pool[split.pool >= 0]
     assert len(np.unique(given)) == len(given)
@@ -54,7 +54,7 @@ def test_halves_share_no_answer_and_lose_none() -> None:
 
 def test_recorded_order_can_be_kept() -> None:
     item = np.tile(np.arange(5), 8)
-    recorded = Recorded.of(Beliefs.from_numpy(item, np.arange(40), np.arange(40) % 3, ["a", "b", "c"]))
+    recorded = RecordedAnswers.of(Beliefs.from_numpy(item, np.arange(40), np.arange(40) % 3, ["a", "b", "c"]))
     split = recorded.halves(np.random.default_rng(0), keep_order=True)
     assert (np.diff(split.pool, axis=1) > 0).all()
     shuffled = recorded.halves(np.random.default_rng(0))
@@ -63,9 +63,9 @@ def test_recorded_order_can_be_kept() -> None:
 
 
 def test_uniform_gives_everybody_as_many() -> None:
-    recorded = Recorded.of_counts(crowd())
+    recorded = RecordedAnswers.of_counts(crowd())
     split = recorded.halves(np.random.default_rng(0))
-    run = replayed(split, Uniform(), (1, 5, 12), rng=np.random.default_rng(0))
+    run = replayed(split, UniformIndex(), (1, 5, 12), rng=np.random.default_rng(0))
     assert run.answers == (1.0, 5.0, 12.0)
     for budget, of_constant, of_bayes in zip((1, 5, 12), run.losses[ADD_CONSTANT], run.losses[BAYES], strict=True):
         counts = counts_of(recorded, split.pool[:, :budget].ravel())
@@ -90,10 +90,10 @@ def test_the_constant_is_the_best_on_the_truth() -> None:
 
 def test_the_model_and_the_asking_save_answers() -> None:
     truth = population(500)
-    split = Recorded.of_counts(crowd(500, 40)).against(truth, np.random.default_rng(0))
+    split = RecordedAnswers.of_counts(crowd(500, 40)).against(truth, np.random.default_rng(0))
     runs = {
         policy.name: replayed(split, policy, (6, 8), rng=np.random.default_rng(0)).losses
-        for policy in (Uniform(), KL())
+        for policy in (UniformIndex(), KLIndex())
     }
     plain, model, asked = (
         np.mean([loss.kl for loss in runs[policy][estimator]])
@@ -104,15 +104,15 @@ def test_the_model_and_the_asking_save_answers() -> None:
 
 
 def test_the_same_rng_gives_the_same_replay() -> None:
-    recorded = Recorded.of_counts(crowd(60, 8))
-    one, other = (replay(recorded, [KL()], budget=3, splits=2, rng=np.random.default_rng(4)) for _ in range(2))
+    recorded = RecordedAnswers.of_counts(crowd(60, 8))
+    one, other = (replay(recorded, [KLIndex()], budget=3, splits=2, rng=np.random.default_rng(4)) for _ in range(2))
     assert one.to_arrow().equals(other.to_arrow())
 
 
 def test_answers_needed_by_hand() -> None:
-    def curve(policy: str, *losses: list[float]) -> Curve:
+    def curve(policy: str, *losses: list[float]) -> ReplayCurve:
         at = np.array(losses)
-        return Curve(policy, ADD_CONSTANT, np.tile([1.0, 2.0, 4.0], (len(at), 1)), at, at, at, at)
+        return ReplayCurve(policy, ADD_CONSTANT, np.tile([1.0, 2.0, 4.0], (len(at), 1)), at, at, at, at)
 
     # Split 1: 0.5 is met half-way from 0.6 at 2 to 0.4 at 4. Split 2: at once. Never is NaN.
     found = Replay(
@@ -137,11 +137,11 @@ def test_answers_needed_by_hand() -> None:
 
 def test_a_policy_that_wants_no_more_stops() -> None:
     counts = np.array([[9, 0, 0]] * 30 + [[5, 5, 0]] * 10) * 4
-    split = Recorded.of_counts(counts).halves(np.random.default_rng(0))
-    run = replayed(split, Lead(lead=3), (2, 18), rng=np.random.default_rng(0))
+    split = RecordedAnswers.of_counts(counts).halves(np.random.default_rng(0))
+    run = replayed(split, LeadIndex(lead=3), (2, 18), rng=np.random.default_rng(0))
     assert run.answers[0] == 2
     assert run.answers[1] < 10
-    capped = replayed(split, Entropy(), (18,), stopping=Stopping(most=4), rng=np.random.default_rng(0))
+    capped = replayed(split, EntropyIndex(), (18,), stopping=Stopping(most=4), rng=np.random.default_rng(0))
     assert capped.answers == (4.0,)
 
 
@@ -150,8 +150,8 @@ def test_beliefs_and_answers_and_counts_are_read(tmp_path: Path) -> None:
     item, annotator = np.repeat(np.arange(20), 6), np.tile(np.arange(6), 20)
     soft = Beliefs.from_numpy(item, annotator, rng.dirichlet(np.ones(3), 120), ["a", "b", "c"])
     soft.write(tmp_path / "soft.parquet")
-    recorded = Recorded.read(tmp_path / "soft.parquet")
-    found = replay(recorded, [KL()], budget=3, splits=1, rng=rng)
+    recorded = RecordedAnswers.read(tmp_path / "soft.parquet")
+    found = replay(recorded, [KLIndex()], budget=3, splits=1, rng=rng)
     assert np.isfinite(found.curves[0].log_loss).all()
     assert np.isnan(found.rows()[0].low)
     names = np.array(["a", "b", "c"])[rng.integers(0, 3, 120)]
@@ -164,26 +164,29 @@ def test_beliefs_and_answers_and_counts_are_read(tmp_path: Path) -> None:
         }
     )
     Annotations.from_arrow(table, ("a", "b", "c")).write(tmp_path / "answers.parquet")
-    votes = Recorded.read(tmp_path / "answers.parquet")
+    votes = RecordedAnswers.read(tmp_path / "answers.parquet")
     counts = counts_of(votes, np.arange(120))
     SoftLabels.from_numpy([str(i) for i in range(20)], counts / 6, ["a", "b", "c"], 6).write(tmp_path / "labels.csv")
-    assert np.array_equal(counts_of(Recorded.read(tmp_path / "labels.csv"), np.arange(120)), counts)
+    assert np.array_equal(counts_of(RecordedAnswers.read(tmp_path / "labels.csv"), np.arange(120)), counts)
 
 
 def test_items_with_one_answer_are_left_out() -> None:
-    recorded = Recorded.of_counts(np.array([[1, 0], [2, 1], [0, 0], [0, 4]]))
+    recorded = RecordedAnswers.of_counts(np.array([[1, 0], [2, 1], [0, 0], [0, 4]]))
     assert (recorded.n_items, recorded.n_left_out) == (2, 2)
 
 
 @pytest.mark.parametrize(
     ("make", "code"),
     [
-        (lambda: Recorded.of_counts(np.zeros((0, 3))), "wrong-shape"),
-        (lambda: Recorded.of_counts(np.eye(3)), "no-rows"),
-        (lambda: Recorded.of_counts(np.full((3, 1), 5)), "one-class"),
-        (lambda: Recorded.of(Beliefs.from_numpy(["i", "i"], ["a", "b"], np.array([0, 0]), ["only"])), "bad-classes"),
-        (lambda: Recorded.of(SoftLabels.from_numpy(["i"], [[0.5, 0.5]], ["a", "b"])), "no-counts"),
-        (lambda: Recorded.of(SoftLabels.from_numpy(["i"], [[0.3, 0.7]], ["a", "b"], 4)), "no-counts"),
+        (lambda: RecordedAnswers.of_counts(np.zeros((0, 3))), "wrong-shape"),
+        (lambda: RecordedAnswers.of_counts(np.eye(3)), "no-rows"),
+        (lambda: RecordedAnswers.of_counts(np.full((3, 1), 5)), "one-class"),
+        (
+            lambda: RecordedAnswers.of(Beliefs.from_numpy(["i", "i"], ["a", "b"], np.array([0, 0]), ["only"])),
+            "bad-classes",
+        ),
+        (lambda: RecordedAnswers.of(SoftLabels.from_numpy(["i"], [[0.5, 0.5]], ["a", "b"])), "no-counts"),
+        (lambda: RecordedAnswers.of(SoftLabels.from_numpy(["i"], [[0.3, 0.7]], ["a", "b"], 4)), "no-counts"),
     ],
 )
 def test_what_cannot_be_replayed_is_refused(make: object, code: str) -> None:
@@ -193,13 +196,13 @@ def test_what_cannot_be_replayed_is_refused(make: object, code: str) -> None:
 
 
 def test_budgets_beyond_the_answers_say_what_is_possible() -> None:
-    recorded = Recorded.of_counts(crowd(20, 10))
+    recorded = RecordedAnswers.of_counts(crowd(20, 10))
     with pytest.raises(BadSetting, match="at most 5: half of the answers judge") as caught:
-        replay(recorded, [Uniform()], budget=6, rng=np.random.default_rng(0))
+        replay(recorded, [UniformIndex()], budget=6, rng=np.random.default_rng(0))
     assert caught.value.code == "budget-too-large"
     for settings in ({"budget": 0}, {"budget": 3, "splits": 0}):
         with pytest.raises(BadSetting):
-            replay(recorded, [Uniform()], **settings, rng=np.random.default_rng(0))
+            replay(recorded, [UniformIndex()], **settings, rng=np.random.default_rng(0))
 
 
 def test_budgets_end_where_asked() -> None:
@@ -208,7 +211,7 @@ def test_budgets_end_where_asked() -> None:
 
 
 def test_stopping_at_a_lead_on_cifar_10h(cifar_10h: SoftLabels) -> None:
-    stop = stop_at_lead(Recorded.of(cifar_10h), 8, np.random.default_rng(0))
+    stop = stop_at_lead(RecordedAnswers.of(cifar_10h), 8, np.random.default_rng(0))
     assert stop.answers_per_item == pytest.approx(9.2, abs=0.15)
     assert stop.times_fewer == pytest.approx(5.5, abs=0.15)
     assert stop.agrees > 0.995
@@ -216,8 +219,8 @@ def test_stopping_at_a_lead_on_cifar_10h(cifar_10h: SoftLabels) -> None:
 
 def test_stopping_at_a_lead_by_hand() -> None:
     # Of one mind: three answers. One against another for ever: all eight, and no lead.
-    stop = stop_at_lead(Recorded.of_counts(np.array([[10, 0], [4, 4]])), 3, np.random.default_rng(2))
+    stop = stop_at_lead(RecordedAnswers.of_counts(np.array([[10, 0], [4, 4]])), 3, np.random.default_rng(2))
     assert stop.answers_per_item <= (3 + 8) / 2
-    certain = stop_at_lead(Recorded.of_counts(np.array([[10, 0], [1, 1]])), 3, np.random.default_rng(2))
+    certain = stop_at_lead(RecordedAnswers.of_counts(np.array([[10, 0], [1, 1]])), 3, np.random.default_rng(2))
     assert (certain.answers_per_item, certain.unfinished, certain.agrees) == (2.5, 0.5, 1.0)
     assert certain.times_fewer == pytest.approx(6 / 2.5)

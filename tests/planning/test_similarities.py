@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato.planning.informativeness.noise import ChannelCapacity
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.triplet_errors import kept_of, triplet_errors
-from sfumato.planning.matched_answers import Matched
+from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.planning.similarities import Similarities
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -62,7 +62,7 @@ def study(n: int = 24) -> tuple[Beliefs, SoftLabels, np.ndarray]:
 
 def test_errors_against_labels_by_brute_force() -> None:
     beliefs, votes, _ = study()
-    matched = Matched.of(beliefs, votes)
+    matched = MatchedAnswers.of(beliefs, votes)
     table = triplet_errors(matched, kind="tokens", rng=np.random.default_rng(3))
     half = matched.halved(np.random.default_rng(3))
     for error, labels in zip(table.errors, (half.rich[:, 1], half.votes[:, 1]), strict=True):
@@ -82,7 +82,7 @@ def test_errors_against_labels_by_brute_force() -> None:
 
 def test_errors_against_judgments_look_at_items_that_were_all_rated() -> None:
     beliefs, votes, p = study()
-    matched = Matched.of(beliefs, votes)
+    matched = MatchedAnswers.of(beliefs, votes)
     values = p @ p.T
     np.fill_diagonal(values, np.nan)
     values[0, 5] = values[5, 0] = np.nan
@@ -93,7 +93,7 @@ def test_errors_against_judgments_look_at_items_that_were_all_rated() -> None:
     assert table.errors[0].against == "similarity judgments"
     places = np.delete(np.arange(24), [0])
     label = matched.halved(np.random.default_rng(3)).rich[places, 1]
-    judged = {tuple(each) for each in Orders.of_similarities(label @ label.T).triplets().tolist()}
+    judged = {tuple(each) for each in RankedLists.of_similarities(label @ label.T).triplets().tolist()}
     sure = p[places] @ p[places].T
     wrong = np.mean([sure[a, b] < sure[a, c] for a, b, c in judged])
     assert np.isclose(table.errors[0].flip_rate, wrong)

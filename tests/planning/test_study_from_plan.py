@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from study_at_work import plain_study
 
-from sfumato.planning.adaptive_assignment import AdaptiveGuide
+from sfumato.planning.adaptive_assignment import AdaptiveSelector
 from sfumato.planning.plan_file import Plan
-from sfumato.planning.study_from_plan import planned, planned_items
+from sfumato.planning.study_from_plan import plan_items, study_from_plan
 from sfumato.study.stimulus import Item
 from sfumato.study.study import Adaptive, Assignment, Deeper, PracticeItem, Question
 from sfumato.tables.errors import BadSetting
@@ -46,14 +46,14 @@ ADAPTIVE = {
 
 
 def test_as_many_answers_for_every_item() -> None:
-    study = planned(plain_study(), plan_of())
+    study = study_from_plan(plain_study(), plan_of())
     assert (study.people.answers_per_item, study.people.assignment) == (7, Assignment.FEWEST)
     assert study.people.batch_size == plain_study().people.batch_size
 
 
 def test_adaptive_with_a_deeper_form() -> None:
     question = {"kind": "choice", "deeper": {"kind": "tokens", "votes": 1.4, "seconds": 20.0}, "seconds": 2.3}
-    study = planned(plain_study(), plan_of(answers=ADAPTIVE, question=question, deeper_items=["i1"]))
+    study = study_from_plan(plain_study(), plan_of(answers=ADAPTIVE, question=question, deeper_items=["i1"]))
     assert (study.people.answers_per_item, study.people.assignment) == (25, Assignment.ADAPTIVE)
     assert study.adaptive == Adaptive("kl", 0.02, None, 2, None, 0.1, 2.3)
     assert study.deeper == Deeper(Question("tokens"), 1.4, 20.0, ("i1",))
@@ -70,16 +70,16 @@ def test_adaptive_with_a_deeper_form() -> None:
     ],
 )
 def test_asking_ends_with_the_budget(target: float | None, budget: dict | None, answers: int | None) -> None:
-    study = planned(plain_study(), plan_of(answers=ADAPTIVE | {"target": target}, budget=budget))
+    study = study_from_plan(plain_study(), plan_of(answers=ADAPTIVE | {"target": target}, budget=budget))
     assert study.adaptive.answers == answers
 
 
 def test_items_to_be_asked_about_deeply_in_a_plan_of_as_many_for_each() -> None:
     question = {"kind": "choice", "deeper": {"kind": "tokens", "votes": 1.4, "seconds": 20.0}, "seconds": 2.3}
-    study = planned(plain_study(), plan_of(question=question, deeper_items=["i1"]))
+    study = study_from_plan(plain_study(), plan_of(question=question, deeper_items=["i1"]))
     assert (study.people.assignment, study.adaptive.index) == (Assignment.ADAPTIVE, "uniform")
     assert study.people.answers_per_item == 7
-    guide = AdaptiveGuide(study, aside=False)
+    guide = AdaptiveSelector(study, aside=False)
     guide.begin([(1, 7, 0), (2, 7, 0)], {1: "i1", 2: "i2"}, [])
     picks = {(pick.item, pick.question) for _ in range(20) if (pick := guide.choose((), random.Random(1)))}
     assert picks == {(1, 1), (2, 0)}
@@ -89,26 +89,26 @@ def test_the_study_keeps_its_own_wording() -> None:
     asked = Question("choice", prompt="What animal is it?")
     study = plain_study()
     study = type(study)(study.name, study.title, study.classes, study.items, asked)
-    assert planned(study, plan_of()).question == asked
-    other = planned(study, plan_of(question={"kind": "tokens", "deeper": None, "seconds": 9.0}))
+    assert study_from_plan(study, plan_of()).question == asked
+    other = study_from_plan(study, plan_of(question={"kind": "tokens", "deeper": None, "seconds": 9.0}))
     assert other.question == Question("tokens")
 
 
 def test_items_of_the_plan_and_those_to_practise_on() -> None:
     items = [Item(f"i{k}") for k in range(6)]
     study = plain_study(practice=(PracticeItem("i5"),))
-    assert planned_items(study, plan_of(), items) == items
+    assert plan_items(study, plan_of(), items) == items
     some = plan_of(items=["i0", "i3"], n_items=2)
-    assert [each.id for each in planned_items(study, some, items)] == ["i0", "i3", "i5"]
+    assert [each.id for each in plan_items(study, some, items)] == ["i0", "i3", "i5"]
     with pytest.raises(BadSetting, match="1 items in the plan that the study does not have: i9"):
-        planned_items(study, plan_of(items=["i0", "i9"], n_items=2), items)
+        plan_items(study, plan_of(items=["i0", "i9"], n_items=2), items)
 
 
 def test_plans_for_something_else_are_refused() -> None:
     with pytest.raises(BadSetting, match="found a plan for the classes ape, cat"):
-        planned(plain_study(), plan_of(classes=["ape", "cat"]))
+        study_from_plan(plain_study(), plan_of(classes=["ape", "cat"]))
     with pytest.raises(BadSetting, match="asks with triplet"):
-        planned(plain_study(), plan_of(question={"kind": "triplet", "deeper": None, "seconds": 2.0}))
+        study_from_plan(plain_study(), plan_of(question={"kind": "triplet", "deeper": None, "seconds": 2.0}))
 
 
 def test_a_plan_survives_its_file(tmp_path: Path) -> None:

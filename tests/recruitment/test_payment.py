@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from study_at_work import plain_study
 
-from sfumato.recruitment.pay import Brier, Compared
-from sfumato.recruitment.payment import Changed, Payments, bonus_for, money, payments, read_paid
+from sfumato.recruitment.pay import BrierBonus, PeerAnswers
+from sfumato.recruitment.payment import ChangedPayment, Payments, bonus_for, money, payments, read_paid
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.reconciliation import reconciled
-from sfumato.recruitment.turnout import FINISHED, UNDER_WAY, Participant
+from sfumato.recruitment.turnout import FINISHED, UNDER_WAY, ParticipantRecord
 from sfumato.study.study import Bonus, Pay, People
 from sfumato.tables.errors import BadSetting, BadTable
 
@@ -24,12 +24,12 @@ SECRET = "ab" * 32
 PAY = Pay(2.0, "GBP", 8.0, Bonus("brier", 1.0, 0.5))
 STUDY = plain_study(pay=PAY, people=People(batch_size=4, batches=3))
 PEOPLE = [
-    Participant("Aone", FINISHED, 4, 5, 90.0, "prolific", Arrival("pid1", "st1", "se1")),
-    Participant("Atwo", FINISHED, 9, 9, 90.0),
-    Participant("Athree", UNDER_WAY, 3, 3, 90.0),
-    Participant("Afour", UNDER_WAY, 0, 0, 0.0),
+    ParticipantRecord("Aone", FINISHED, 4, 5, 90.0, "prolific", Arrival("pid1", "st1", "se1")),
+    ParticipantRecord("Atwo", FINISHED, 9, 9, 90.0),
+    ParticipantRecord("Athree", UNDER_WAY, 3, 3, 90.0),
+    ParticipantRecord("Afour", UNDER_WAY, 0, 0, 0.0),
 ]
-TWO_ITEMS = Compared(
+TWO_ITEMS = PeerAnswers(
     np.array([0, 0, 0, 1, 1]),
     np.array([0, 1, 2, 0, 1]),
     np.array([(1, 0), (0.5, 0.5), (0, 1), (1, 0), (1, 0)], float),
@@ -37,7 +37,7 @@ TWO_ITEMS = Compared(
 )
 
 
-def owed(study: object = STUDY, rule: object = Brier(), **more: bool) -> Payments:
+def owed(study: object = STUDY, rule: object = BrierBonus(), **more: bool) -> Payments:
     cases = reconciled(PEOPLE, study).cases  # type: ignore[arg-type]
     return payments(cases, study, SECRET, rule, TWO_ITEMS, **more)  # type: ignore[arg-type]
 
@@ -71,7 +71,7 @@ def test_one_row_a_person_and_reason_with_a_key_that_stays() -> None:
     assert [each.key for each in first] == [each.key for each in second]
     assert all(len(each.key) == 32 for each in first)  # MTurk's UniqueRequestToken takes 64
     assert not any("pid1" in each.key or "Aone" in each.key for each in first)
-    other_study = payments(reconciled(PEOPLE, STUDY).cases, STUDY, "cd" * 32, Brier(), TWO_ITEMS).payments
+    other_study = payments(reconciled(PEOPLE, STUDY).cases, STUDY, "cd" * 32, BrierBonus(), TWO_ITEMS).payments
     assert not {each.key for each in first} & {each.key for each in other_study}
 
 
@@ -93,8 +93,8 @@ def test_a_part_is_never_more_than_the_whole() -> None:
 
 
 def test_nobody_to_compare_with_is_no_bonus_and_says_so() -> None:
-    alone = Compared(np.array([0]), np.array([0]), np.array([[1.0, 0.0]]), np.ones(4, bool))
-    found = payments(reconciled(PEOPLE, STUDY).cases, STUDY, SECRET, Brier(), alone).payments
+    alone = PeerAnswers(np.array([0]), np.array([0]), np.array([[1.0, 0.0]]), np.ones(4, bool))
+    found = payments(reconciled(PEOPLE, STUDY).cases, STUDY, SECRET, BrierBonus(), alone).payments
     bonus = next(each for each in found if each.reason == "bonus")
     assert (bonus.amount, bonus.n_compared, bonus.why) == (0.0, 0, "brier: nothing to compare with yet")
 
@@ -138,15 +138,15 @@ def test_a_bonus_that_moved_and_a_part_that_became_the_whole_are_told(tmp_path: 
     owed().write(tmp_path / "paid.csv")
     paid = read_paid([tmp_path / "paid.csv"])
     finished = [*PEOPLE[:2], replace(PEOPLE[2], outcome=FINISHED, n_labels=4)]
-    moved = Compared(TWO_ITEMS.item, TWO_ITEMS.annotator, TWO_ITEMS.probs[:, ::-1].copy(), TWO_ITEMS.is_peer)
+    moved = PeerAnswers(TWO_ITEMS.item, TWO_ITEMS.annotator, TWO_ITEMS.probs[:, ::-1].copy(), TWO_ITEMS.is_peer)
     moved.probs[0] = (0.5, 0.5)
-    now = payments(reconciled(finished, STUDY).cases, STUDY, SECRET, Brier(), moved)
+    now = payments(reconciled(finished, STUDY).cases, STUDY, SECRET, BrierBonus(), moved)
     assert {(each.annotator, each.reason) for each in now.without(paid).payments} == {
         ("Athree", "base"),
         ("Athree", "bonus"),
     }
     changed = now.changed(paid)
-    assert Changed("Athree", "part", 1.5, 0.0) in changed
+    assert ChangedPayment("Athree", "part", 1.5, 0.0) in changed
     assert ("Aone", "bonus") in {(each.annotator, each.reason) for each in changed}
 
 

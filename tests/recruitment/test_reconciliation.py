@@ -9,23 +9,23 @@ import pytest
 from study_at_work import plain_study
 
 from sfumato.recruitment import MTurk, Prolific
-from sfumato.recruitment.platform import STATUSES, Arrival, Submission
-from sfumato.recruitment.reconciliation import MISMATCHES, NOT_HERE, Case, Reconciliation, reconciled
+from sfumato.recruitment.platform import STATUSES, Arrival, PlatformSubmission
+from sfumato.recruitment.reconciliation import MISMATCHES, NOT_HERE, ReconciledParticipant, Reconciliation, reconciled
 from sfumato.recruitment.turnout import FINISHED, NO_CONSENT, OUTCOMES, SCREENED_OUT, STOPPED, UNDER_WAY, WITHDRAWN
-from sfumato.recruitment.turnout import Participant as Person
+from sfumato.recruitment.turnout import ParticipantRecord as Person
 from sfumato.study.study import Pay, Recruiting
 
 STUDY = plain_study(recruiting=Recruiting("prolific", "DONE", "OUT", "NO"), pay=Pay(2.0, "GBP", 8.0))
 HERE = Person("Aone", FINISHED, 4, 5, 90.0, "prolific", Arrival("pid1", "st1", "se1"))
-THERE = Submission("pid1", "se1", "submitted", "DONE", "st1")
+THERE = PlatformSubmission("pid1", "se1", "submitted", "DONE", "st1")
 
 
-def case(person: Person = HERE, *submissions: Submission, **more: Any) -> Case:
+def case(person: Person = HERE, *submissions: PlatformSubmission, **more: Any) -> ReconciledParticipant:
     return reconciled([person], STUDY, submissions=submissions, **more).cases[0]
 
 
 def test_all_is_well() -> None:
-    assert case(HERE, THERE) == Case(
+    assert case(HERE, THERE) == ReconciledParticipant(
         "Aone", "finished", 4, 5, 1.5, "yes", "finished", "", 0, "", "submitted", 1, "", "pid1", "se1"
     )
 
@@ -65,7 +65,7 @@ def test_all_is_well() -> None:
         (replace(HERE, platform="", arrival=None), [], ""),  # came by a link
     ],
 )
-def test_what_does_not_fit_is_told(person: Person, submissions: list[Submission], expected: str) -> None:
+def test_what_does_not_fit_is_told(person: Person, submissions: list[PlatformSubmission], expected: str) -> None:
     assert case(person, *submissions).mismatches == expected
 
 

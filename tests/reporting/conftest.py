@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting import Chart, Source
+from sfumato.reporting import Chart, DataSource
 from sfumato.reporting.charts import (
     Field,
     Marked,
@@ -26,7 +26,7 @@ from sfumato.reporting.charts import (
 )
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-SOURCE = Source("sfumato plan --pilot p.parquet", "p.parquet", "Of `p.parquet` alone.")
+SOURCE = DataSource("sfumato plan --pilot p.parquet", "p.parquet", "Of `p.parquet` alone.")
 WORDS: dict[str, Any] = {"title": "A title", "caption": "What is to be seen.", "source": SOURCE}
 
 

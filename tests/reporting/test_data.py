@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.reporting import Column, Listing
+from sfumato.reporting import Column, ReportTable
 from sfumato.reporting.data import as_columns, csv_text
 from sfumato.reporting.listing import decimals_of
 from sfumato.tables.errors import BadTable
@@ -69,4 +69,4 @@ def test_decimal_points_stand_below_each_other() -> None:
 
 def test_a_table_needs_whole_rows() -> None:
     with pytest.raises(BadTable, match="'costs'"):
-        Listing("costs", "t", "c", (Column("a", (1,)), Column("b", (1, 2))))
+        ReportTable("costs", "t", "c", (Column("a", (1,)), Column("b", (1, 2))))

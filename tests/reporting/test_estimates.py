@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from sfumato.reporting.estimates import Estimate, mean_of, median_of, share_of
+from sfumato.reporting.estimates import DisplayedEstimate, mean_of, median_of, share_of
 
 
 @pytest.mark.parametrize(("n", "of"), [(0, 10), (1, 3), (5, 10), (77, 10_000), (10, 10)])
@@ -39,5 +39,5 @@ def test_of_few_there_is_no_interval() -> None:
 def test_numbers_are_said_as_exactly_as_they_are_known() -> None:
     assert share_of(77, 10_000).percent() == "0.77% (0.62% to 0.96%)"
     assert share_of(5, 10).percent() == "50% (24% to 76%)"
-    assert Estimate(1234.5, 1200.0, 1290.0, 9).figure(unit="s") == "1,234 s (1,200 to 1,290)"
-    assert Estimate(0.5, 0.5, 0.5, 9).figure(1, "s") == "0.5 s (0.5 to 0.5)"
+    assert DisplayedEstimate(1234.5, 1200.0, 1290.0, 9).figure(unit="s") == "1,234 s (1,200 to 1,290)"
+    assert DisplayedEstimate(0.5, 0.5, 0.5, 9).figure(1, "s") == "0.5 s (0.5 to 0.5)"

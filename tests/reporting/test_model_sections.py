@@ -18,11 +18,11 @@ from click.testing import CliRunner
 from sfumato.cli import evaluate
 from sfumato.cli import map as map_command
 from sfumato.cli import train as learning_command
-from sfumato.evaluation import Trained, compare
+from sfumato.evaluation import RunPredictions, match_labels
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting import Chart, Listing, Points, Prose, Section
+from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
 from sfumato.reporting.measuring_models import models_of
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.calibration import calibration, risk_at
 from sfumato.reporting.sections.cross_label import cross_labels
 from sfumato.reporting.sections.data_maps import data_maps
@@ -32,7 +32,7 @@ from sfumato.reporting.sections.robustness import robustness
 from sfumato.reporting.sections.single_scores import single_scores
 from sfumato.reporting.sections.stability import stability
 from sfumato.reporting.sections.targets import targets
-from sfumato.reporting.trained_models import Models
+from sfumato.reporting.trained_models import ModelScores
 from sfumato.reporting.wording import worded
 from sfumato.tables.scores import Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
@@ -46,8 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def models(folder: Path) -> Models:
-    found = models_of(Evidence.read(folder))
+def models(folder: Path) -> ModelScores:
+    found = models_of(ReportInputs.read(folder))
     assert found is not None
     return found
 
@@ -61,8 +61,8 @@ def chart(section: Section | None, name: str) -> Chart:
     return next(each for each in made(section).blocks if isinstance(each, Chart) and each.name == name)
 
 
-def table(section: Section | None, name: str) -> Listing:
-    return next(each for each in made(section).blocks if isinstance(each, Listing) and each.name == name)
+def table(section: Section | None, name: str) -> ReportTable:
+    return next(each for each in made(section).blocks if isinstance(each, ReportTable) and each.name == name)
 
 
 def words(section: Section | None) -> str:
@@ -87,7 +87,7 @@ def evaluated(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tu
 
 
 def test_figures_are_those_of_the_command_below_them(
-    models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch
+    models: ModelScores, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     section = targets(models)
     drawn = [chart(section, name) for name in ("right", "near")]
@@ -124,7 +124,7 @@ def test_figures_are_those_of_the_command_below_them(
         assert apart["low"][i] == pytest.approx(float(own[ends[0]]), abs=1e-12)
 
 
-def test_the_table_says_the_same_with_half_the_interval(models: Models) -> None:
+def test_the_table_says_the_same_with_half_the_interval(models: ModelScores) -> None:
     listed = table(targets(models), "scores").data
     row = next(each for each in models.scores if (each.target, each.metric) == ("soft", "cross_entropy"))
     cell = listed["soft"][listed["metric"].index("cross-entropy")].replace("\u00a0", " ")
@@ -134,7 +134,7 @@ def test_the_table_says_the_same_with_half_the_interval(models: Models) -> None:
 
 @pytest.mark.filterwarnings(FEW)
 def test_strata_are_those_of_the_command_below_them(
-    models: Models, folder: Path, monkeypatch: pytest.MonkeyPatch
+    models: ModelScores, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     figure = chart(targets(models), "strata")
     assert figure.source is not None
@@ -150,7 +150,7 @@ def test_strata_are_those_of_the_command_below_them(
     assert any("too few" in note for note in models.notes)
 
 
-def test_reliability_is_the_mean_over_seeds_of_what_bins_hold(models: Models) -> None:
+def test_reliability_is_the_mean_over_seeds_of_what_bins_hold(models: ModelScores) -> None:
     columns = chart(calibration(models), "reliability").columns
     people = trained.people()
     confidence, right = [], []
@@ -169,14 +169,14 @@ def test_reliability_is_the_mean_over_seeds_of_what_bins_hold(models: Models) ->
 
 def test_risk_at_a_coverage_is_the_share_wrong_of_the_surest() -> None:
     people, run = trained.people(), trained.trained("soft", 0)
-    compared = compare(predicted=run.predictions, people=people)
+    compared = match_labels(predicted=run.predictions, people=people)
     order = np.argsort(-compared.confidence)
     for n_kept in (8, 20, 40):
         by_hand = 1 - compared.right[order[:n_kept]].mean()
         assert risk_at(compared, np.array([n_kept / 40]))[0] == pytest.approx(by_hand)
 
 
-def test_doubt_is_entropy_against_entropy(models: Models) -> None:
+def test_doubt_is_entropy_against_entropy(models: ModelScores) -> None:
     section = doubt_of_models(models)
     people = trained.people().probs
 
@@ -199,16 +199,16 @@ def test_doubt_is_entropy_against_entropy(models: Models) -> None:
 def accuracy_of(target: str, worse: float) -> float:
     people = trained.people()
     runs = [trained.shifted(trained.trained(target, seed), "x", worse) for seed in range(4)]
-    found = [compare(predicted=run.predictions, people=people).right.mean() for run in runs]
+    found = [match_labels(predicted=run.predictions, people=people).right.mean() for run in runs]
     return float(np.mean(found))
 
 
-def cross_entropy_of(run: Trained) -> float:
+def cross_entropy_of(run: RunPredictions) -> float:
     q, p = trained.people().probs, run.predictions.probs
     return float(-(q * np.log(p)).sum(axis=1).mean())
 
 
-def test_curves_over_severities_begin_with_pictures_as_they_are(models: Models) -> None:
+def test_curves_over_severities_begin_with_pictures_as_they_are(models: ModelScores) -> None:
     section = robustness(models)
     columns = chart(section, "shifted-cross-entropy").columns
     own = [
@@ -224,7 +224,7 @@ def test_curves_over_severities_begin_with_pictures_as_they_are(models: Models) 
     assert set(columns["kind"]) == {"gaussian-blur", "gaussian-noise"}
 
 
-def test_of_an_attack_with_steps_the_last_is_drawn(models: Models) -> None:
+def test_of_an_attack_with_steps_the_last_is_drawn(models: ModelScores) -> None:
     columns = chart(robustness(models), "attacked-cross-entropy").columns
     rows = [i for i, kind in enumerate(columns["kind"]) if kind.startswith("pgd") and columns["target"][i] == "hard"]
     assert [columns["eps"][i] for i in rows] == [0, 4]
@@ -239,7 +239,7 @@ def test_items_that_nobody_judged_are_left_out_and_said(folder: Path, tmp_path: 
         run = replace(trained.trained("soft", seed), predictions=elsewhere[0], condition="cinic")
         trained.write_run(tmp_path, run)
         trained.write_run(tmp_path, trained.shifted(trained.trained("soft", seed), "own-photos", 0.1))
-    found = models_of(replace(Evidence.read(folder), shifted=tmp_path, attacked=None))
+    found = models_of(replace(ReportInputs.read(folder), shifted=tmp_path, attacked=None))
     assert found is not None
     assert "cinic: left out, for people judged none of its items" in found.notes
     listed = table(robustness(found), "elsewhere").data
@@ -247,14 +247,14 @@ def test_items_that_nobody_judged_are_left_out_and_said(folder: Path, tmp_path: 
     assert listed["there"][listed["metric"].index("accuracy")] == pytest.approx(
         np.mean(
             [
-                compare(predicted=trained.trained("soft", s).predictions, people=trained.people()).right.mean()
+                match_labels(predicted=trained.trained("soft", s).predictions, people=trained.people()).right.mean()
                 for s in range(2)
             ]
         )
     )
 
 
-def test_labels_across_and_the_parts_of_a_gain(models: Models) -> None:
+def test_labels_across_and_the_parts_of_a_gain(models: ModelScores) -> None:
     section = cross_labels(models)
     columns = chart(section, "across-accuracy").columns
     cell = next(
@@ -284,7 +284,7 @@ def test_more_targets_than_can_be_told_apart(tmp_path: Path, monkeypatch: pytest
     trained.people().write(tmp_path / "labels.parquet")
     for run in trained.grid(list(near), range(2)):
         trained.write_run(tmp_path / "runs", run)
-    found = models_of(Evidence.read(tmp_path), resamples=100)
+    found = models_of(ReportInputs.read(tmp_path), resamples=100)
     assert found is not None
     drawn = found.drawn()
     assert len(drawn) == 8
@@ -299,7 +299,7 @@ def test_more_targets_than_can_be_told_apart(tmp_path: Path, monkeypatch: pytest
 
 
 def test_tables_of_scores_do_where_there_are_no_runs(
-    models: Models, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    models: ModelScores, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = chart(targets(models), "near").source
     assert source is not None
@@ -308,7 +308,7 @@ def test_tables_of_scores_do_where_there_are_no_runs(
     arguments[arguments.index("scores.csv")] = str(tmp_path / "scores.csv")
     arguments[arguments.index("differences.csv")] = str(tmp_path / "differences.csv")
     CliRunner().invoke(evaluate.command, arguments, catch_exceptions=False)
-    read = models_of(Evidence.read(tmp_path))
+    read = models_of(ReportInputs.read(tmp_path))
     assert read is not None
     assert table(targets(read), "scores").data == table(targets(models), "scores").data
     assert table(targets(read), "tests").data == table(targets(models), "tests").data
@@ -319,7 +319,7 @@ def test_tables_of_scores_do_where_there_are_no_runs(
 
 def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
     reported.write_study(tmp_path, ("hard", "soft"), range(1))
-    found = models_of(Evidence.read(tmp_path))
+    found = models_of(ReportInputs.read(tmp_path))
     assert found is not None
     columns = chart(targets(found), "near").columns
     assert set(columns["low"]) == {None}
@@ -329,20 +329,20 @@ def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
 
 
 def test_no_labels_no_models(folder: Path) -> None:
-    assert models_of(replace(Evidence.read(folder), labels={})) is None
+    assert models_of(replace(ReportInputs.read(folder), labels={})) is None
 
 
 def test_scores_of_one_table_are_listed(folder: Path) -> None:
     scores = Scores.of([Score("accuracy", "all", 0.75, 0.6, 0.9, 40, np.nan, "x")])
-    evidence = replace(Evidence.read(folder), scores={"scores": scores})
+    evidence = replace(ReportInputs.read(folder), scores={"scores": scores})
     listed = table(single_scores(evidence), "scores-of-scores")
     assert listed.rows()[0][:3] == ("accuracy", "all", "0.750")
-    assert single_scores(Evidence.read(folder)) is None
+    assert single_scores(ReportInputs.read(folder)) is None
 
 
 def test_the_plan_is_told_with_what_money_buys(folder: Path, plan_with: Callable[..., Plan]) -> None:
-    assert planning(Evidence.read(folder)) is None
-    section = planning(replace(Evidence.read(folder), plan=plan_with()))
+    assert planning(ReportInputs.read(folder)) is None
+    section = planning(replace(ReportInputs.read(folder), plan=plan_with()))
     columns = chart(section, "plan-cost").columns
     assert columns["money"] == tuple(10.3 * m for m in (1, 2, 3, 5, 7, 10, 20))
     # By hand: the first dearer point is 10 answers, for 103 and an error of .015.
@@ -367,7 +367,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.filterwarnings("ignore::sfumato.tables.errors.SfumatoWarning")
 def test_maps_and_stability_are_those_of_sfumato_map(learnt: Path, tmp_path: Path) -> None:
-    found = models_of(Evidence.read(runs=learnt / "runs", labels=learnt / "labels.parquet"), resamples=100)
+    found = models_of(ReportInputs.read(runs=learnt / "runs", labels=learnt / "labels.parquet"), resamples=100)
     assert found is not None
     arguments = [learnt / "runs", "--target", "soft", "-o", tmp_path / "map.csv", "--shifts", tmp_path / "shifts.csv"]
     CliRunner().invoke(map_command.command, list(map(str, arguments)), catch_exceptions=False)
@@ -398,7 +398,7 @@ def test_a_table_a_target_is_enough(tmp_path: Path) -> None:
     trained.people().write(tmp_path / "labels.parquet")
     for run in trained.grid(("hard", "soft"), range(2)):
         run.predictions.write(tmp_path / "runs" / f"{run.target}.seed-{run.seed}.parquet")
-    found = models_of(Evidence.read(tmp_path), resamples=100)
+    found = models_of(ReportInputs.read(tmp_path), resamples=100)
     assert found is not None
     assert found.targets == ["hard", "soft"]
     assert data_maps(found) is None

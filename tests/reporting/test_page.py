@@ -13,7 +13,19 @@ from urllib.parse import unquote
 
 import pytest
 
-from sfumato.reporting import Chart, Column, Commands, Fact, Facts, Listing, Page, Points, Prose, Section, Source
+from sfumato.reporting import (
+    Chart,
+    Column,
+    Commands,
+    DataSource,
+    Fact,
+    Facts,
+    Page,
+    Points,
+    Prose,
+    ReportTable,
+    Section,
+)
 from sfumato.tables.errors import BadSetting, CannotWrite
 
 EVIL = '</script><script>alert(1)</script><!-- `x` & "y" \''
@@ -23,9 +35,11 @@ def page_of(*blocks: object, **settings: object) -> Page:
     return Page(**{"title": "T", "lead": "L", "sections": (Section("One", blocks),), **settings})  # type: ignore[arg-type]
 
 
-def listing(name: str = "costs") -> Listing:
+def listing(name: str = "costs") -> ReportTable:
     columns = (Column("what", ("soft", EVIL)), Column("cost", (1234.5, 9.0), 2))
-    return Listing(name, "Costs", "What each costs.", columns, Source("sfumato plan", "p.parquet"), emphasised=0)
+    return ReportTable(
+        name, "Costs", "What each costs.", columns, DataSource("sfumato plan", "p.parquet"), emphasised=0
+    )
 
 
 def policy_of(html: str) -> str:

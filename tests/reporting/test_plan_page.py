@@ -8,7 +8,7 @@ from html import unescape
 from pathlib import Path
 
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting import Chart, Listing
+from sfumato.reporting import Chart, ReportTable
 from sfumato.reporting.plan_page import decision, headline, plan_page, write_plan_page
 
 PlanWith = Callable[..., Plan]
@@ -24,9 +24,9 @@ def text_of(plan: Plan) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", html)))
 
 
-def named(plan: Plan, name: str) -> Chart | Listing:
+def named(plan: Plan, name: str) -> Chart | ReportTable:
     blocks = plan_page(plan).blocks
-    return next(each for each in blocks if isinstance(each, Chart | Listing) and each.name == name)
+    return next(each for each in blocks if isinstance(each, Chart | ReportTable) and each.name == name)
 
 
 def test_the_decision_comes_first(plan_with: PlanWith) -> None:
@@ -66,7 +66,7 @@ def test_alternatives_are_told_with_why_not(plan_with: PlanWith) -> None:
     plan = plan_with()
     chart, table = named(plan, "alternatives"), named(plan, "alternatives-listed")
     assert isinstance(chart, Chart)
-    assert isinstance(table, Listing)
+    assert isinstance(table, ReportTable)
     assert chart.columns["error"] == (0.0213, 0.0262, 0.041)
     assert table.data["why not"] == ("chosen", "it costs more", "it takes longer")
     assert table.data["plan"] == ("the plan", "8 answers an item", "<i>top_two</i>")

@@ -17,12 +17,12 @@ from playwright.sync_api import Page as Tab
 
 import sfumato
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting import Listing, Page, Points
+from sfumato.reporting import Page, Points, ReportTable
 from sfumato.reporting.findings import findings
 from sfumato.reporting.measuring_models import models_of
 from sfumato.reporting.provenance import digest_of
 from sfumato.reporting.report import SUMMARY, Report
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, MissingExtra
 
 Visitor = Callable[..., Tab]
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def said(folder: Path, **changes: object) -> list[str]:
-    evidence = replace(Evidence.read(folder), **{"shifted": None, "attacked": None, **changes})
+    evidence = replace(ReportInputs.read(folder), **{"shifted": None, "attacked": None, **changes})
     return [each.replace("\u00a0", " ") for each in findings(evidence, models_of(evidence, resamples=200))]
 
 
@@ -52,7 +52,7 @@ def test_findings_are_of_this_data(folder: Path) -> None:
         "Models that learnt `soft` come nearer to how people judge than those that learnt `hard`"
         in of_cross_entropy(sentences)
     )
-    models = models_of(replace(Evidence.read(folder), shifted=None, attacked=None), resamples=200)
+    models = models_of(replace(ReportInputs.read(folder), shifted=None, attacked=None), resamples=200)
     assert models is not None
     found = models.difference("cross_entropy", "soft")
     assert found is not None
@@ -79,7 +79,7 @@ def test_findings_change_with_the_data(
 
 
 def test_findings_without_models_are_of_people_and_the_plan(folder: Path, plan_with: Callable[..., Plan]) -> None:
-    evidence = replace(Evidence.read(folder), runs=None, plan=plan_with())
+    evidence = replace(ReportInputs.read(folder), runs=None, plan=plan_with())
     sentences = findings(evidence, None)
     other = trained.people().probs.argmax(axis=1) != trained.original().probs.argmax(axis=1)
     assert sentences[1].startswith(f"For {int(other.sum())} of 40 items")
@@ -91,7 +91,7 @@ def test_one_target_alone_is_compared_with_nothing(tmp_path: Path) -> None:
     sentences = said(tmp_path)
     assert sentences[-1].endswith("no other was trained.")
     assert not any(APART in each for each in sentences)
-    evidence = replace(Evidence.read(tmp_path), shifted=None, attacked=None)
+    evidence = replace(ReportInputs.read(tmp_path), shifted=None, attacked=None)
     titles = [section.title for section in Report(evidence, resamples=100).page().sections]
     assert "What each target taught the models" in titles
     assert "Other labels, other winners" not in titles
@@ -99,7 +99,7 @@ def test_one_target_alone_is_compared_with_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def page(folder: Path) -> Page:
-    return Report(Evidence.read(folder), "Of <three> classes", resamples=200, command="sfumato report .").page()
+    return Report(ReportInputs.read(folder), "Of <three> classes", resamples=200, command="sfumato report .").page()
 
 
 def test_the_sections_follow_the_path(page: Page) -> None:
@@ -126,7 +126,7 @@ def test_every_figure_says_where_it_comes_from(page: Page) -> None:
 
 
 def test_every_file_has_its_hash(page: Page, folder: Path) -> None:
-    files = next(block for block in page.blocks if isinstance(block, Listing) and block.name == "files").data
+    files = next(block for block in page.blocks if isinstance(block, ReportTable) and block.name == "files").data
     found = dict(zip(files["file"], files["SHA-256"], strict=True))
     assert found["labels.parquet"] == hashlib.sha256((folder / "labels.parquet").read_bytes()).hexdigest()
     assert found["runs/"] == digest_of(folder / "runs")
@@ -148,14 +148,14 @@ def test_a_digest_changes_with_any_prediction(folder: Path, tmp_path: Path) -> N
 
 def test_nothing_to_report_on_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match="nothing to report on"):
-        Evidence.read(tmp_path)
+        ReportInputs.read(tmp_path)
 
 
 def test_progress_rises_to_the_end(tmp_path: Path) -> None:
     told: list[tuple[float, str]] = []
     trained.people().write(tmp_path / "labels.parquet")
     trained.write_run(tmp_path / "runs", trained.trained("soft", 0))
-    report = Report(Evidence.read(tmp_path), resamples=100)
+    report = Report(ReportInputs.read(tmp_path), resamples=100)
     report.write(tmp_path / "r.html", on_progress=lambda share, line: told.append((share, line)))
     shares = [share for share, _ in told]
     assert shares == sorted(shares)

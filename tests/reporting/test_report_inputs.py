@@ -10,7 +10,7 @@ import pytest
 from people_evidence import evidence_of
 
 from sfumato import SoftLabels
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, BadTable, SfumatoError
 from sfumato.tables.scores import RunScores, Scores
 
@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_read_by_its_names(folder: Path) -> None:
-    found = Evidence.read(folder)
+    found = ReportInputs.read(folder)
     assert list(found.labels) == ["mean", "sharp"]
     assert found.main_name == "mean"
     assert found.beliefs is not None
@@ -55,7 +55,7 @@ def test_a_folder_is_read_by_its_names(folder: Path) -> None:
 
 
 def test_where_a_part_comes_from_is_known(folder: Path) -> None:
-    found = Evidence.read(folder)
+    found = ReportInputs.read(folder)
     digest = hashlib.sha256((folder / "labels" / "mean.parquet").read_bytes()).hexdigest()
     assert found.origins["labels/mean"].sha256 == digest
     source = found.source(found.main_part, command="sfumato doubt {file}")
@@ -67,15 +67,15 @@ def test_where_a_part_comes_from_is_known(folder: Path) -> None:
 def test_named_files_go_before_those_of_the_folder(folder: Path) -> None:
     other = folder / "other.parquet"
     SoftLabels.from_numpy(["x"], [[0.5, 0.5]], ["a", "b"]).write(other)
-    found = Evidence.read(folder, labels={"mine": other}, titles={"mine": "Ours"})
+    found = ReportInputs.read(folder, labels={"mine": other}, titles={"mine": "Ours"})
     assert list(found.labels) == ["mine"]
     assert found.title_of("mine") == "Ours"
-    assert len(Evidence.read(labels=other).labels["labels"]) == 1
+    assert len(ReportInputs.read(labels=other).labels["labels"]) == 1
 
 
 def test_labels_may_come_as_item_and_label(folder: Path) -> None:
     (folder / "original.csv").write_text("item,label\nitem 0,dog\nitem 1,emu\n")
-    original = Evidence.read(folder).original
+    original = ReportInputs.read(folder).original
     assert original is not None
     assert original.probs.tolist() == [[0, 1, 0, 0], [0, 0, 1, 0]]
 
@@ -84,14 +84,14 @@ def test_labels_that_inputs_came_with_are_the_original_ones(folder: Path) -> Non
     (folder / "original.csv").unlink()
     labels = np.array(["cat", "dog"])
     np.savez(folder / "inputs.npz", texts=np.array(["a", "b"]), items=np.array(["item 0", "item 1"]), labels=labels)
-    original = Evidence.read(folder).original
+    original = ReportInputs.read(folder).original
     assert original is not None
     assert original.probs.argmax(axis=1).tolist() == [0, 1]
 
 
 def test_splits_share_out_the_inputs(folder: Path) -> None:
     (folder / "splits.csv").write_text("item,split\nitem 3,train\nitem 1,test\nitem 2,train\nnowhere,test\n")
-    found = Evidence.read(folder).splits
+    found = ReportInputs.read(folder).splits
     assert {name: each.items for name, each in found.items()} == {"train": ("item 3", "item 2"), "test": ("item 1",)}
 
 
@@ -100,7 +100,7 @@ def test_scores_of_runs_are_told_from_scores_of_one(folder: Path) -> None:
         "target,network,n_seeds,metric,condition,value,low,high,n_items,floor,covers,items_low,items_high,items_covers"
     )
     (folder / "scores.csv").write_text(f"{head}\nsoft,lenet,3,accuracy,all,0.5,0.4,,40,,seeds,,,none\n")
-    found = Evidence.read(folder).scores["scores"]
+    found = ReportInputs.read(folder).scores["scores"]
     assert isinstance(found, RunScores)
     assert (found.scores[0].target, found.scores[0].n_seeds, found.scores[0].value) == ("soft", 3, 0.5)
     assert np.isnan(found.scores[0].high)
@@ -108,25 +108,25 @@ def test_scores_of_runs_are_told_from_scores_of_one(folder: Path) -> None:
 
 def test_nothing_found_says_what_is_looked_for(tmp_path: Path) -> None:
     with pytest.raises(BadFile, match=r"nothing to report on; expected .*study\.toml.*beliefs\.parquet.*labels/"):
-        Evidence.read(tmp_path)
+        ReportInputs.read(tmp_path)
     with pytest.raises(BadFile, match="no-evidence"):
-        Evidence.read()
+        ReportInputs.read()
     with pytest.raises(BadFile, match="no folder there"):
-        Evidence.read(tmp_path / "nowhere")
+        ReportInputs.read(tmp_path / "nowhere")
 
 
 def test_what_cannot_be_read_says_why(folder: Path) -> None:
     (folder / "beliefs.parquet").write_bytes(b"no parquet")
     with pytest.raises(SfumatoError, match=r"beliefs\.parquet"):
-        Evidence.read(folder)
+        ReportInputs.read(folder)
     with pytest.raises(BadTable, match="reasons"):
         _with(folder, "screening.csv", "annotator,set_aside\na,true\n")
     with pytest.raises(SfumatoError, match=r"none\.parquet"):
-        Evidence.read(annotations=folder / "none.parquet")
+        ReportInputs.read(annotations=folder / "none.parquet")
     with pytest.raises(BadFile, match="a folder of runs"):
-        Evidence.read(runs=folder / "map.csv")
+        ReportInputs.read(runs=folder / "map.csv")
 
 
-def _with(folder: Path, name: str, text: str) -> Evidence:
+def _with(folder: Path, name: str, text: str) -> ReportInputs:
     (folder / name).write_text(text)
-    return Evidence.read(screening=folder / name)
+    return ReportInputs.read(screening=folder / name)

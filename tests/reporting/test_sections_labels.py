@@ -15,10 +15,10 @@ from PIL import Image
 from scipy.stats import entropy as scipy_entropy
 
 from sfumato import SoftLabels
-from sfumato.reporting import Chart, Facts, Listing, Prose, Section
+from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.pictures import LARGEST, looks_of, smaller
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections import confusing, labelling, repeating, shifting
 from sfumato.reporting.sections.class_map import class_map
 from sfumato.reporting.sections.duplicates import MOST_COMPARED
@@ -38,9 +38,9 @@ def words(section: Section | None) -> str:
     return "\n".join(said)
 
 
-def listing(section: Section | None, name: str) -> Listing:
+def listing(section: Section | None, name: str) -> ReportTable:
     assert section is not None
-    return next(each for each in section.blocks if isinstance(each, Listing) and each.name == name)
+    return next(each for each in section.blocks if isinstance(each, ReportTable) and each.name == name)
 
 
 def chart(section: Section | None, name: str) -> Chart:
@@ -86,7 +86,7 @@ def test_the_most_disputed_come_with_what_was_said() -> None:
     assert [bar.name for bar in shown.exhibits[0].bars if bar.marked] == [_original(evidence, shown.exhibits[0].item)]
 
 
-def _original(evidence: Evidence, item: str) -> str:
+def _original(evidence: ReportInputs, item: str) -> str:
     assert evidence.original is not None
     row = evidence.original.items.to_pylist().index(item)
     return evidence.original.classes[int(evidence.original.probs[row].argmax())]
@@ -134,19 +134,19 @@ def test_texts_are_shown_as_texts_and_folders_as_pictures(tmp_path: Path) -> Non
 
 def test_votes_are_counted_back_from_shares() -> None:
     labels = SoftLabels.from_numpy(["a", "b"], [[2 / 3, 1 / 3], [0.5, 0.5]], ["x", "y"], [3, 2])
-    shown = gallery(labelling(Evidence(labels={"labels": labels})), "disputed").exhibits
+    shown = gallery(labelling(ReportInputs(labels={"labels": labels})), "disputed").exhibits
     assert [[bar.words for bar in each.bars] for each in shown] == [["1 of 2", "1 of 2"], ["2 of 3", "1 of 3"]]
     nobody = replace(labels, n_annotators=None)
-    shown = gallery(labelling(Evidence(labels={"labels": nobody})), "disputed").exhibits
+    shown = gallery(labelling(ReportInputs(labels={"labels": nobody})), "disputed").exhibits
     assert [bar.words for bar in shown[1].bars] == ["67%", "33%"]
 
 
 def test_labels_without_doubt_have_nothing_disputed() -> None:
-    section = labelling(Evidence(labels={"labels": SoftLabels.one_hot(["a", "b"], ["x", "y"], ["x", "y"])}))
+    section = labelling(ReportInputs(labels={"labels": SoftLabels.one_hot(["a", "b"], ["x", "y"], ["x", "y"])}))
     assert section is not None
     assert not any(isinstance(each, Gallery) for each in section.blocks)
     assert "without any doubt: 100.0%" in words(section)
-    assert "nothing is confused here" in words(confusing(Evidence(labels={"l": _sure()})))
+    assert "nothing is confused here" in words(confusing(ReportInputs(labels={"l": _sure()})))
 
 
 def _sure() -> SoftLabels:
@@ -199,7 +199,7 @@ def test_moved_items_are_counted_and_ties_are_not() -> None:
     assert (found.was, found.now) == (("x", "y"), ("y", "x"))
     assert found.margin == pytest.approx([0.8, 0.2])
     assert (found.n_items, found.n_tied) == (4, 1)
-    section = shifting(Evidence(labels={"labels": labels}, original=original))
+    section = shifting(ReportInputs(labels={"labels": labels}, original=original))
     assert "On 2 of 4 items, 50% (15% to 85%)" in words(section)
     assert gallery(section, "striking").exhibits[0].note == "came as x"
 
@@ -223,13 +223,13 @@ def test_the_moved_items_of_cifar_10h(cifar_10h: SoftLabels, published: Path) ->
 def test_aggregations_stand_side_by_side() -> None:
     one = SoftLabels.from_numpy(list("abc"), [[0.6, 0.4], [0.5, 0.5], [0.1, 0.9]], ["x", "y"])
     other = SoftLabels.from_numpy(list("cab"), [[0.4, 0.6], [0.9, 0.1], [1.0, 0.0]], ["y", "x"])
-    section = shifting(Evidence(labels={"one": one, "other": other}))
+    section = shifting(ReportInputs(labels={"one": one, "other": other}))
     table = listing(section, "aggregations")
     # a: x against y; b: a tie; c: y against x. Half of the mass lies elsewhere in each.
     assert table.columns[2].values == (2,)
     assert table.columns[4].values[0].startswith("0.500")
     assert set(listing(section, "aggregations-apart").columns[0].values) == {"a", "c"}
-    assert shifting(Evidence(labels={"one": one})) is None
+    assert shifting(ReportInputs(labels={"one": one})) is None
 
 
 def test_duplicates_are_found_within_labelled_items() -> None:
@@ -247,23 +247,25 @@ def test_leaks_between_splits_are_told() -> None:
     pictures = np.random.default_rng(0).integers(0, 256, (6, 8, 8), dtype=np.uint8)
     train = Inputs(("1", "2", "3"), pictures[:3])
     test = Inputs(("1", "2"), np.stack([pictures[5], pictures[2]]))
-    section = repeating(Evidence(splits={"train": train, "test": test}))
+    section = repeating(ReportInputs(splits={"train": train, "test": test}))
     assert "1 item of test with a duplicate in train" in words(section)
     assert gallery(section, "duplicate-pairs").exhibits[0].item == "train: 3 = test: 2"
     table = listing(section, "duplicates")
     assert [column.values for column in table.columns[1:]] == [(3, 2), (0, 1), (1, 0)]
-    assert "Nothing leaks" in words(repeating(Evidence(splits={"train": train, "test": Inputs(("9",), pictures[4:5])})))
+    assert "Nothing leaks" in words(
+        repeating(ReportInputs(splits={"train": train, "test": Inputs(("9",), pictures[4:5])}))
+    )
 
 
 def test_splits_that_cannot_be_compared_are_said_to_be_so() -> None:
     splits = {"train": Inputs(("1",), np.zeros((1, 8, 8), np.uint8)), "test": Inputs(("2",), texts=("a",))}
-    assert "Splits cannot be compared: found texts in test" in words(repeating(Evidence(splits=splits)))
+    assert "Splits cannot be compared: found texts in test" in words(repeating(ReportInputs(splits=splits)))
 
 
 def test_of_many_pictures_near_pairs_are_taken_from_their_file() -> None:
     n = MOST_COMPARED + 1
     pictures = np.random.default_rng(0).integers(0, 256, (n, 4, 4), dtype=np.uint8)
-    evidence = Evidence(inputs=Inputs(tuple(map(str, range(n))), pictures))
+    evidence = ReportInputs(inputs=Inputs(tuple(map(str, range(n))), pictures))
     assert "nearly the same were not looked for" in words(repeating(evidence))
     table = {
         "item_a": ("7",),

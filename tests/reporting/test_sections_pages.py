@@ -24,7 +24,7 @@ from sfumato.reporting import Page
 from sfumato.reporting.charts.point_map import sides_of
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.plotting import plot
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections import PEOPLE_SECTIONS, people_sections
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.inputs import Inputs
@@ -33,11 +33,11 @@ EVIL = "</script><script>alert(1)</script>"
 NAMES = (EVIL, 'say "cat" & `dog`', "a.b[0]\\'", "x" * 300, "<img src=x onerror=alert(1)>", "\u202eright to left", "猫")
 
 
-def page_of(evidence: Evidence) -> Page:
+def page_of(evidence: ReportInputs) -> Page:
     return Page("A study", "What was said.", people_sections(evidence), kind="sfumato · report")
 
 
-def nasty(n_classes: int = 40, n_items: int = 60, **settings: object) -> Evidence:
+def nasty(n_classes: int = 40, n_items: int = 60, **settings: object) -> ReportInputs:
     classes = (*NAMES, *(f"{'x' * 60} {i}" for i in range(n_classes - len(NAMES))))
     items = [*NAMES, *(f"{EVIL} {i}" for i in range(n_items - len(NAMES)))]
     return evidence_of(classes=classes, items=items, sure=0.2, **settings)  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ def test_ten_thousand_items_are_no_burden() -> None:
     pictures = rng.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
     original = SoftLabels.one_hot(names, [classes[k] for k in rng.integers(0, 10, n)], classes)
     started = time.monotonic()
-    evidence = Evidence(
+    evidence = ReportInputs(
         beliefs=beliefs, labels={"labels": labels}, original=original, inputs=Inputs(tuple(names), pictures)
     )
     html = page_of(evidence).html()
@@ -148,7 +148,7 @@ def test_the_report_of_cifar_10s(first_pass: Annotations, cifar_10h: SoftLabels,
     alpha = krippendorff.alpha(table, level_of_measurement="nominal")
     inputs = Inputs.read(published / "cifar10-test" / "images.npz")
     labels = {"mean": Mean().aggregate(beliefs).labels}
-    html = page_of(Evidence(annotations=answers, beliefs=beliefs, labels=labels, inputs=inputs)).html()
+    html = page_of(ReportInputs(annotations=answers, beliefs=beliefs, labels=labels, inputs=inputs)).html()
     said = html.partition('<script type="module">')[0]
     assert f"alpha of {alpha:.3f} (" in said
     assert f"{np.median(answers.seconds[np.isfinite(answers.seconds)]):.1f} s" in said

@@ -15,8 +15,8 @@ from people_evidence import evidence_of
 from scipy.stats import entropy as scipy_entropy
 
 from sfumato import Beliefs
-from sfumato.reporting import Chart, Facts, Listing, Prose, Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections import PEOPLE_SECTIONS, agreeing, asking, doubting, people_sections, setting_aside
 
 
@@ -29,14 +29,14 @@ def words(section: Section | None) -> str:
             said += block.paragraphs
         elif isinstance(block, Facts):
             said += [f"{fact.label}: {fact.value} {fact.note}" for fact in block.facts]
-        elif isinstance(block, Chart | Listing):
+        elif isinstance(block, Chart | ReportTable):
             said.append(block.caption)
     return "\n".join(said)
 
 
-def block(section: Section | None, name: str) -> Chart | Listing:
+def block(section: Section | None, name: str) -> Chart | ReportTable:
     assert section is not None
-    return next(each for each in section.blocks if isinstance(each, Chart | Listing) and each.name == name)
+    return next(each for each in section.blocks if isinstance(each, Chart | ReportTable) and each.name == name)
 
 
 def first_answers(beliefs: Beliefs, *, without: tuple[str, ...] = ()) -> dict[str, dict[str, int]]:
@@ -50,8 +50,8 @@ def first_answers(beliefs: Beliefs, *, without: tuple[str, ...] = ()) -> dict[st
 
 
 def test_without_data_there_is_no_section() -> None:
-    assert [section(Evidence()) for section in PEOPLE_SECTIONS] == [None] * len(PEOPLE_SECTIONS)
-    assert people_sections(Evidence()) == ()
+    assert [section(ReportInputs()) for section in PEOPLE_SECTIONS] == [None] * len(PEOPLE_SECTIONS)
+    assert people_sections(ReportInputs()) == ()
 
 
 def test_asking_counts_and_times() -> None:
@@ -68,7 +68,7 @@ def test_asking_counts_and_times() -> None:
     assert isinstance(drawn, Chart)
     assert sum(drawn.columns["n"]) == sum(each <= np.quantile(seconds, 0.99) for each in seconds)
     forms = block(section, "forms")
-    assert isinstance(forms, Listing)
+    assert isinstance(forms, ReportTable)
     assert forms.columns[2].values == (360, 45)
 
 
@@ -101,7 +101,7 @@ def test_setting_aside_counts_a_rule() -> None:
     evidence = evidence_of()
     section = setting_aside(evidence)
     rules = block(section, "rules")
-    assert isinstance(rules, Listing)
+    assert isinstance(rules, ReportTable)
     assert [column.values for column in rules.columns[1:2]] == [(2, 1)]
     assert rules.columns[3].values == ("`checks_passed`", "`median_seconds`")
     assert "1 offended against more than one" in rules.caption
@@ -122,7 +122,7 @@ def test_setting_aside_says_what_would_change() -> None:
         }
     assert n_changed > 0
     listed = block(setting_aside(evidence), "kept")
-    assert isinstance(listed, Listing)
+    assert isinstance(listed, ReportTable)
     assert f"would be another on {n_changed} of 40 items" in listed.caption
     row = listed.columns[4].values.index("`alpha-nominal`")
     for column, people in ((1, kept), (2, everybody)):
@@ -176,22 +176,22 @@ def test_retest_compares_people_with_themselves() -> None:
         rf"kept their class in {100 * np.mean(same):.1f}% \(.*\) of 45 repeated", words(agreeing(evidence))
     )
     once = evidence.beliefs.take(np.arange(360))
-    assert "Nobody answered about the same item twice" in words(agreeing(Evidence(beliefs=once)))
+    assert "Nobody answered about the same item twice" in words(agreeing(ReportInputs(beliefs=once)))
 
 
 def test_who_answers_alone_agrees_with_nobody() -> None:
     alone = Beliefs.from_votes(item=["a", "b"], annotator=["x", "y"], label=["cat", "dog"])
-    assert agreeing(Evidence(beliefs=alone)) is None
+    assert agreeing(ReportInputs(beliefs=alone)) is None
 
 
 def test_where_all_say_the_same_nothing_is_expected_by_chance() -> None:
     alike = Beliefs.from_votes(item=list("aabb"), annotator=list("xyxy"), label=["cat"] * 4, classes=["cat", "dog"])
-    section = agreeing(Evidence(beliefs=alike))
+    section = agreeing(ReportInputs(beliefs=alike))
     assert "every answer names the same class" in words(section)
     listed = block(section, "agreement")
-    assert isinstance(listed, Listing)
+    assert isinstance(listed, ReportTable)
     assert listed.columns[1].values[0] is None
-    assert "nan" not in words(doubting(Evidence(beliefs=alike)))
+    assert "nan" not in words(doubting(ReportInputs(beliefs=alike)))
 
 
 def test_doubt_has_two_parts() -> None:
@@ -232,7 +232,7 @@ def test_many_items_are_drawn_by_lot() -> None:
         rng.dirichlet([1, 1, 1], 4000),
         ["x", "y", "z"],
     )
-    drawn = block(doubting(Evidence(beliefs=beliefs)), "doubt-parts")
+    drawn = block(doubting(ReportInputs(beliefs=beliefs)), "doubt-parts")
     assert isinstance(drawn, Chart)
     assert drawn.n_rows == 1500
     assert "1,500 of 2,000 items are drawn, by lot" in drawn.caption

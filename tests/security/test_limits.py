@@ -13,9 +13,9 @@ from site_client import JSON, AskedSite, Reply, SiteClient, Visit, asked_site
 from study_server import StudyServer, write_texts_study
 
 from sfumato.server.app import application
-from sfumato.server.browser_client import Visitor
-from sfumato.server.pace import ARRIVALS_A_MINUTE, BURST, Limits, Pace
-from sfumato.server.rates import Rate
+from sfumato.server.browser_client import BrowserClient
+from sfumato.server.pace import ARRIVALS_A_MINUTE, BURST, ServerLimits, TokenBucket
+from sfumato.server.rates import SlidingWindow
 from sfumato.server.server import LOOPBACK, server_of
 
 
@@ -32,7 +32,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedSite]:
         yield opened
 
 
-def limited(asked: AskedSite, limits: Limits, address: str = "127.0.0.1") -> SiteClient:
+def limited(asked: AskedSite, limits: ServerLimits, address: str = "127.0.0.1") -> SiteClient:
     return SiteClient(application(asked.site, LOOPBACK, limits), asked.runner, address=address)
 
 
@@ -41,7 +41,7 @@ def limited(asked: AskedSite, limits: Limits, address: str = "127.0.0.1") -> Sit
 
 def test_a_bucket_by_hand() -> None:
     clock = Clock()
-    pace = Pace(5, 20, clock)
+    pace = TokenBucket(5, 20, clock)
     assert [pace.take("anna") for _ in range(20)] == [0.0] * 20
     assert pace.take("anna") == pytest.approx(0.2)
     # What was refused costs nothing; another person is not touched.
@@ -58,7 +58,7 @@ def test_a_bucket_by_hand() -> None:
 
 def test_turning_the_generations_gives_nobody_more() -> None:
     clock = Clock()
-    pace, taken, begun = Pace(5, 20, clock), 0, clock.now
+    pace, taken, begun = TokenBucket(5, 20, clock), 0, clock.now
     while clock.now < begun + 60:
         taken += pace.take("anna") == 0.0
         clock.now += 0.01
@@ -67,7 +67,7 @@ def test_turning_the_generations_gives_nobody_more() -> None:
 
 def test_buckets_do_not_pile_up() -> None:
     clock = Clock()
-    pace = Pace(5, 20, clock)
+    pace = TokenBucket(5, 20, clock)
     for number in range(100_000):
         pace.take(f"forged-{number}")
         clock.now += 0.01
@@ -76,7 +76,7 @@ def test_buckets_do_not_pile_up() -> None:
 
 def test_who_sends_too_fast_is_told_when_to_come_again_and_loses_nothing(asked: AskedSite) -> None:
     clock = Clock()
-    client = limited(asked, Limits(Pace(5, BURST, clock)))
+    client = limited(asked, ServerLimits(TokenBucket(5, BURST, clock)))
     visit = Visit(client, asked.ready().token)
     other = Visit(client, asked.ready().token)
     for _ in range(BURST):
@@ -99,19 +99,19 @@ def asked_body(visit: Visit, asked: AskedSite) -> dict[str, object]:
 
 
 def test_without_the_limit_the_check_fails(asked: AskedSite) -> None:
-    visit = Visit(limited(asked, Limits()), asked.ready().token)
+    visit = Visit(limited(asked, ServerLimits()), asked.ready().token)
     assert {visit.step("state").status for _ in range(2 * BURST)} == {200}
 
 
 @pytest.mark.parametrize("token", ["x", "%00", "..", "A" * 32])
 def test_forged_tokens_have_a_pace_too(asked: AskedSite, token: str) -> None:
-    client = limited(asked, Limits(Pace(5, 3, Clock())))
+    client = limited(asked, ServerLimits(TokenBucket(5, 3, Clock())))
     statuses = [client.post(f"/s/{token}/api/answers", {}).status for _ in range(5)]
     assert statuses == [422, 422, 422, 429, 429]
 
 
 def test_new_people_from_one_address_are_counted(asked: AskedSite) -> None:
-    limits = Limits(arrivals=Rate("arrivals", 3, clock=Clock()))
+    limits = ServerLimits(arrivals=SlidingWindow("arrivals", 3, clock=Clock()))
     one, another, local = (limited(asked, limits, each) for each in ("192.0.2.1", "2001:db8::1", "127.0.0.1"))
     assert [one.send("POST", "/join").status for _ in range(4)] == [303, 303, 303, 429]
     reply = one.send("POST", "/join", headers={"accept": "text/html"})
@@ -123,12 +123,12 @@ def test_new_people_from_one_address_are_counted(asked: AskedSite) -> None:
 
 
 def test_the_usual_limits() -> None:
-    usual = Limits.usual()
+    usual = ServerLimits.usual()
     assert usual.pace is not None
     assert [usual.pace.take("a") == 0.0 for _ in range(BURST + 1)] == [True] * BURST + [False]
     assert usual.arrivals is not None
     assert usual.arrivals._most == ARRIVALS_A_MINUTE
-    assert Limits.usual(0) == Limits()
+    assert ServerLimits.usual(0) == ServerLimits()
 
 
 def test_a_served_study_has_a_pace_and_a_client_that_waits_stores_everything(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_served_study_has_a_pace_and_a_client_that_waits_stores_everything(tmp
     with StudyServer(write_texts_study(tmp_path / "study", 40, batch_size=40), pace=5) as server:
 
         async def answer_all() -> tuple[int, int]:
-            async with Visitor(server.url) as visitor:
+            async with BrowserClient(server.url) as visitor:
                 await visitor.join()
                 state = await visitor.instructions()
                 stored = 0
@@ -154,7 +154,7 @@ def test_a_served_study_has_a_pace_and_a_client_that_waits_stores_everything(tmp
 
 def test_addresses_are_those_a_named_proxy_tells_and_nobody_elses(asked: AskedSite) -> None:
     def client(proxies: tuple[str, ...], peer: str) -> SiteClient:
-        limits = Limits(arrivals=Rate("arrivals", 2))
+        limits = ServerLimits(arrivals=SlidingWindow("arrivals", 2))
         config = server_of(asked.site, LOOPBACK, limits, proxies).config
         config.load()
         return SiteClient(config.loaded_app, asked.runner, address=peer)

@@ -19,7 +19,7 @@ from sfumato.elicitation.steering import password_set
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server.app import DENIALS_NOTED
 from sfumato.server.passwords import hashed
-from sfumato.server.rates import Rate
+from sfumato.server.rates import SlidingWindow
 from sfumato.store.schema import METADATA
 
 PASSWORD = "four geese on a lake"
@@ -98,7 +98,7 @@ def test_whoever_is_refused_cannot_fill_the_disk(asked: AskedSite) -> None:
 
 def test_what_happened_holds_no_token_key_answer_or_id(asked: AskedSite, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    asked.site.desk.tries = asked.site.desk.tries_of_address = Rate("tries", 1000)
+    asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 1000)
     key = asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
     arrived = asked.client.get(f"/from/prolific/{key}?PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={VISIT}")
     person = asked.ready()

@@ -14,7 +14,7 @@ import pytest
 from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, Visit, asked_site
 
-from sfumato.elicitation.answer_intake import Intake
+from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.steering import extended
 from sfumato.server.server import new_links
 
@@ -110,7 +110,7 @@ def test_a_quota_changed_under_load_is_kept_to(asked: AskedSite) -> None:
 
 def test_a_study_that_forgets_what_it_stored_is_found_out(asked: AskedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """The control: where keys are not looked up, the same answer comes back with other statuses."""
-    monkeypatch.setattr(Intake, "_receipt", lambda *_: None)
+    monkeypatch.setattr(AnswerIntake, "_receipt", lambda *_: None)
     visit = asked.ready()
     body = json.dumps(visit.body({"class": "cat"})).encode()
     replies = all_at_once(asked, [("POST", f"{visit.base}/api/answers", body)] * AT_ONCE)

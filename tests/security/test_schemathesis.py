@@ -33,7 +33,7 @@ from site_client import AskedSite, asked_site
 from sfumato.elicitation.steering import paused
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server import dashboard_login, openapi
-from sfumato.server.rates import Rate
+from sfumato.server.rates import SlidingWindow
 from sfumato.server.server import LOOPBACK, listening, server_of
 
 N_CASES = int(os.environ.get("SFUMATO_CASES", "100"))
@@ -100,7 +100,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     file = folder / "study.toml"
     file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\n')
     with asked_site(folder) as asked, contextlib.closing(listening("127.0.0.1", 0)) as listener:
-        asked.site.desk.tries = asked.site.desk.tries_of_address = Rate("tries", 10**6)
+        asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 10**6)
         server = server_of(asked.site, LOOPBACK)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
         thread.start()

@@ -19,9 +19,9 @@ from sfumato.elicitation.participant_link import is_signed, new_secret, new_toke
 from sfumato.elicitation.steering import password_set, paused
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server.app import routes
-from sfumato.server.desk import Desk
+from sfumato.server.desk import Dashboard
 from sfumato.server.passwords import hashed
-from sfumato.server.rates import Rate
+from sfumato.server.rates import SlidingWindow
 from sfumato.server.researcher_sessions import Session
 from sfumato.server.server import new_links
 
@@ -113,8 +113,8 @@ class Roles:
 
     def __init__(self, asked: AskedSite) -> None:
         self._asked = asked
-        asked.site.desk.tries = asked.site.desk.tries_of_address = Rate("tries", 10_000)
-        asked.site.desk.downloads.rate = Rate("downloads", 10_000)
+        asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 10_000)
+        asked.site.desk.downloads.rate = SlidingWindow("downloads", 10_000)
         kept = hashed(PASSWORD)
         asked.site.writer.run(lambda work: password_set(work, kept, "test"))
         self._quota = 1000
@@ -190,7 +190,7 @@ def test_every_route_tells_every_role_what_the_table_says(roles: Roles, route: t
 
 def test_a_door_left_open_is_found(roles: Roles, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the guard of the researcher's page, and with links of any signature, the table no longer holds.
-    monkeypatch.setattr(Desk, "researcher", lambda *_, **__: Session("link", 0.0, 0.0))
+    monkeypatch.setattr(Dashboard, "researcher", lambda *_, **__: Session("link", 0.0, 0.0))
     monkeypatch.setattr("sfumato.elicitation.session.is_signed", lambda *_: True)
     open_doors = [("GET", "/studio/state"), ("POST", "/studio/pause"), ("GET", "/s/{token}")]
     for route in open_doors:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from study_stub import FAULTS, StudyStub
 
-from sfumato.server.browser_client import Visitor
+from sfumato.server.browser_client import BrowserClient
 from sfumato.study.stimulus import Stimulus
 from sfumato.tables.errors import BadSetting, NoReply, Refused
 
@@ -46,18 +46,18 @@ class Pauses:
         await asyncio.sleep(0)
 
 
-def visited(stub: StudyStub, visit: Callable[[Visitor], Awaitable[Any]], **settings: Any) -> Any:
+def visited(stub: StudyStub, visit: Callable[[BrowserClient], Awaitable[Any]], **settings: Any) -> Any:
     """What `visit` returns, with a visitor who cannot wait for ever."""
 
     async def run() -> Any:
-        async with Visitor(stub.url, TOKEN, **({"deadline": 20, "sleep": Pauses()} | settings)) as visitor:
+        async with BrowserClient(stub.url, TOKEN, **({"deadline": 20, "sleep": Pauses()} | settings)) as visitor:
             return await visit(visitor)
 
     return asyncio.run(run())
 
 
 def test_the_way_through_a_study(stub: StudyStub) -> None:
-    async def visit(visitor: Visitor) -> tuple[list[str], int]:
+    async def visit(visitor: BrowserClient) -> tuple[list[str], int]:
         visitor.token = None
         await visitor.join()
         stages = [(await visitor.state())["stage"], (await visitor.consent())["stage"]]
@@ -84,7 +84,7 @@ def test_an_answer_survives_every_fault_and_is_stored_once(stub: StudyStub, faul
     stub.person(TOKEN)
     stub.faults = deque([fault, fault, fault])
 
-    async def visit(visitor: Visitor) -> Any:
+    async def visit(visitor: BrowserClient) -> Any:
         return await visitor.submit(f"{TOKEN}-0", {"class": "cat"}, {"elapsed_ms": 5}, key="one")
 
     reply = visited(stub, visit)
@@ -109,7 +109,7 @@ def test_a_reply_may_come_in_pieces_or_be_the_last_of_its_connection(stub: Study
     stub.person(TOKEN)
     stub.faults = deque([fault])
 
-    async def visit(visitor: Visitor) -> list[tuple[int, int]]:
+    async def visit(visitor: BrowserClient) -> list[tuple[int, int]]:
         replies = [await visitor.submit(f"{TOKEN}-{n}", 1, {}) for n in range(3)]
         return [(reply.status, reply.attempts) for reply in replies]
 
@@ -140,7 +140,7 @@ def test_pauses_grow_but_never_beyond_a_moment(stub: StudyStub) -> None:
 def test_lets_go_of_what_the_server_will_never_take(stub: StudyStub, status: int, code: str) -> None:
     stub.person(TOKEN)
 
-    async def visit(visitor: Visitor) -> Any:
+    async def visit(visitor: BrowserClient) -> Any:
         await visitor.submit(f"{TOKEN}-0", {"class": "cat"}, {}, key="one")
         return await visitor.submit(f"{TOKEN}-0", {"class": "dog"}, {}, key="two" if status == 409 else "one")
 
@@ -175,7 +175,7 @@ def test_a_silent_server_does_not_outlast_the_deadline(stub: StudyStub) -> None:
 def test_the_same_answer_sent_five_times_at_once_is_one(stub: StudyStub) -> None:
     stub.person(TOKEN)
 
-    async def visit(visitor: Visitor) -> list[Any]:
+    async def visit(visitor: BrowserClient) -> list[Any]:
         return await asyncio.gather(*[visitor.submit(f"{TOKEN}-0", 1, {}, key="one") for _ in range(5)])
 
     replies = visited(stub, visit)
@@ -188,7 +188,7 @@ def test_a_call_given_up_leaves_no_reply_to_the_next(stub: StudyStub) -> None:
     stub.person(TOKEN)
     stub.faults = deque(["silence"])
 
-    async def visit(visitor: Visitor) -> tuple[int, str]:
+    async def visit(visitor: BrowserClient) -> tuple[int, str]:
         lost = asyncio.create_task(visitor.submit(f"{TOKEN}-0", 1, {}))
         while not stub.answers:
             await asyncio.sleep(0)
@@ -204,7 +204,7 @@ def test_a_crowd_at_a_server_that_keeps_losing_everyone(stub: StudyStub) -> None
     stub.abort_all_every = 7
 
     async def one(number: int) -> list[tuple[str, int]]:
-        async with Visitor(stub.url, f"person-{number}", deadline=60, sleep=Pauses()) as visitor:
+        async with BrowserClient(stub.url, f"person-{number}", deadline=60, sleep=Pauses()) as visitor:
             stub.person(f"person-{number}")
             replies = [await visitor.submit(f"person-{number}-{n}", {"n": n}, {}) for n in range(5)]
             return [(f"person-{number}-{n}", reply.body["answer"]) for n, reply in enumerate(replies)]
@@ -219,7 +219,7 @@ def test_a_crowd_at_a_server_that_keeps_losing_everyone(stub: StudyStub) -> None
 
 
 def test_pictures_and_the_page(stub: StudyStub) -> None:
-    async def visit(visitor: Visitor) -> tuple[bytes, list[str]]:
+    async def visit(visitor: BrowserClient) -> tuple[bytes, list[str]]:
         config = await visitor.config()
         return await visitor.picture(f"/s/{TOKEN}/pictures/h/0"), [each["name"] for each in config["classes"]]
 
@@ -227,7 +227,7 @@ def test_pictures_and_the_page(stub: StudyStub) -> None:
 
 
 def test_a_link_nobody_has_is_refused_in_the_servers_words(stub: StudyStub) -> None:
-    async def visit(visitor: Visitor) -> None:
+    async def visit(visitor: BrowserClient) -> None:
         visitor.token = "nobody"
         await visitor.state()
 
@@ -239,11 +239,11 @@ def test_a_link_nobody_has_is_refused_in_the_servers_words(stub: StudyStub) -> N
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8000", "ftp://a", "http://", "http://a:b", "http://ü"])
 def test_an_address_that_is_none(url: str) -> None:
     with pytest.raises(BadSetting, match="bad-url"):
-        Visitor(url)
+        BrowserClient(url)
 
 
 def test_a_token_cannot_smuggle_a_header(stub: StudyStub) -> None:
-    async def visit(visitor: Visitor) -> None:
+    async def visit(visitor: BrowserClient) -> None:
         visitor.token = "a HTTP/1.1\r\nX-Evil: 1"
         await visitor.state()
 

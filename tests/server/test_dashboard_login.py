@@ -25,7 +25,7 @@ from sfumato.elicitation import steering
 from sfumato.server.app import application
 from sfumato.server.common_passwords import COMMON
 from sfumato.server.passwords import check_password, hashed, is_password
-from sfumato.server.rates import Rate, TooMany
+from sfumato.server.rates import SlidingWindow, TooMany
 from sfumato.server.researcher_sessions import IDLE_SECONDS, WHOLE_SECONDS, Sessions
 from sfumato.server.server import LOOPBACK, opened
 from sfumato.study import read_study
@@ -66,7 +66,7 @@ def knock(asked: AskedSite, password: Any, headers: dict[str, str] | None = None
 
 def forgiving(asked: AskedSite) -> None:
     """Take the limits away, where something else is tried."""
-    asked.site.desk.tries = asked.site.desk.tries_of_address = Rate("tries", 10_000)
+    asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 10_000)
 
 
 def happened(asked: AskedSite) -> list[tuple[str, str]]:
@@ -145,7 +145,7 @@ def test_a_newer_link_ends_the_one_before(asked: AskedSite) -> None:
 
 
 def test_fifty_at_once_redeem_a_link_once(asked: AskedSite) -> None:
-    asked.site.desk.tries_of_address = Rate("tries", 1000)
+    asked.site.desk.tries_of_address = SlidingWindow("tries", 1000)
     link = asked.site.desk.new_link()
 
     async def all_at_once() -> list[int]:
@@ -339,8 +339,8 @@ def test_good_passwords_are_taken(tmp_path: Path) -> None:
 
 def test_tries_are_limited(asked: AskedSite) -> None:
     clock = Clock()
-    asked.site.desk.tries = Rate("tries", 5, clock=clock)
-    asked.site.desk.tries_of_address = Rate("tries", 20, clock=clock)
+    asked.site.desk.tries = SlidingWindow("tries", 5, clock=clock)
+    asked.site.desk.tries_of_address = SlidingWindow("tries", 20, clock=clock)
     set_password(asked)
     assert [knock(asked, "wrong guess").status for _ in range(5)] == [401] * 5
     clock.now += 20
@@ -357,7 +357,7 @@ def test_tries_are_limited(asked: AskedSite) -> None:
 
 def test_a_rate_counts_each_key_by_itself() -> None:
     clock = Clock()
-    rate = Rate("tries", 2, 60, clock)
+    rate = SlidingWindow("tries", 2, 60, clock)
     rate.count("a")
     clock.now += 30
     rate.count("a")

@@ -13,7 +13,7 @@ from sfumato.elicitation.participant_link import DAY_MS, new_token
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server.translations import texts_in
 from sfumato.store.database import writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.schema import annotators
 from sfumato.study.study import LANGUAGES
 
@@ -21,7 +21,7 @@ MONTH_AND_A_DAY = 31 * DAY_MS
 OF_THE_STUDY = (*HUSHED, "Do you agree?", "Look, and say.", "Is doubt allowed?", "cat", "dog", "2.50")
 
 
-def long_ago(place: StorePlace) -> None:
+def long_ago(place: StoreLocation) -> None:
     """Everybody was last there more than a month ago."""
     engine = writing_engine(place)
     moved = {name: annotators.c[name] - MONTH_AND_A_DAY for name in ("created_at", "seen_at")}

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.cli import group
-from sfumato.labeling.check_judge import RegionJudge
+from sfumato.labeling.check_judge import RegionCheckJudge
 from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
-from sfumato.server.dashboard_agreement import Opinions, opinions_of
-from sfumato.store.location import StorePlace
+from sfumato.server.dashboard_agreement import AgreementSummary, opinions_of
+from sfumato.store.location import StoreLocation
 from sfumato.store.queries import stimuli
-from sfumato.store.researcher_queries import what_was_said
+from sfumato.store.researcher_queries import sampled_answers
 from sfumato.study import read_study
 from sfumato.study.study import Check, People, Quality, Region
 from sfumato.tables.errors import BadStudy
@@ -28,15 +28,15 @@ def at_work(store: str, **quality: object) -> AtWork:
     people = People(answers_per_item=50, batch_size=20, repeats=4, repeat_distance=8)
     study = replace(plain_study(people=people), checks=CHECKS, quality=Quality(**quality))  # type: ignore[arg-type]
     at = AtWork(store, study, items_named(30))
-    at.work.judge = RegionJudge(study)
+    at.work.judge = RegionCheckJudge(study)
     return at.start()
 
 
-def seen_live(at: AtWork) -> Opinions:
+def seen_live(at: AtWork) -> AgreementSummary:
     """As the researcher's page has it, read beside the writer."""
-    engine = sa.create_engine(StorePlace.of(at.store).url, poolclass=sa.NullPool)
+    engine = sa.create_engine(StoreLocation.of(at.store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
-        rows = what_was_said(connection, at.work.number)
+        rows = sampled_answers(connection, at.work.number)
         known = {stimulus.item: number for number, (stimulus, _) in stimuli(connection, at.work.number).items()}
     regions = {known[check.item]: check.region for check in at.study.checks}
     return opinions_of(rows, at.study, regions)

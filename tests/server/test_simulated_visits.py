@@ -72,11 +72,11 @@ def test_every_kind_is_answered_to_the_end(kind: type) -> None:
 def test_what_is_recorded_could_be_a_persons() -> None:
     import msgspec
 
-    from sfumato.store.interaction_record import Record
+    from sfumato.store.interaction_record import InteractionRecord
 
     with stub_for(study()) as stub:
         run(stub, study(), [SimulatedAnnotator(median_seconds=5.0)] * 30)
-    records = [msgspec.convert(sent["record"], Record) for sent in stub.stored.values()]
+    records = [msgspec.convert(sent["record"], InteractionRecord) for sent in stub.stored.values()]
     assert np.median([record.seconds() for record in records]) == pytest.approx(6, rel=0.3)
     # In the order of the page, which the stub turns round, and not in that of the study.
     assert {record.order for record in records} == {("ship", "dog", "cat")}

@@ -23,14 +23,14 @@ from site_client import AskedSite, Visit, asked_site
 from study_server import write_texts_study
 
 from sfumato.elicitation.erasing import erased
-from sfumato.labeling import Tokens
+from sfumato.labeling import TokensLabeler
 from sfumato.labeling.agreement import agreement
 from sfumato.server import studio_books
 from sfumato.server.server import opened
-from sfumato.server.studio_aside import Aside
-from sfumato.server.studio_books import Books
+from sfumato.server.studio_aside import CacheProcess
+from sfumato.server.studio_books import DashboardCache
 from sfumato.server.studio_figures import AWAY_MS, answers_of_items, cost, progress, times
-from sfumato.server.studio_tally import TIMES_KEPT, Given, Tally
+from sfumato.server.studio_tally import TIMES_KEPT, AnnotatorCounts, AnswerCounts
 from sfumato.store import researcher_queries
 from sfumato.store.exporting import export
 from sfumato.study import read_study
@@ -139,7 +139,7 @@ def exported(crowd: Crowd, folder: Path) -> Annotations:
 def test_agreement_is_that_of_the_library(crowd: Crowd, tmp_path: Path) -> None:
     crowd.comes(7)
     table = exported(crowd, tmp_path)
-    beliefs = Tokens().label(table.for_purposes("label", "repeat"), CLASSES)
+    beliefs = TokensLabeler().label(table.for_purposes("label", "repeat"), CLASSES)
     theirs = agreement(beliefs, resamples=200, rng=np.random.default_rng(0))
     ours = {each["measure"]: each for each in figures(crowd)["opinions"]["agreement"]}
     assert set(ours) == set(theirs.measure) == {
@@ -156,7 +156,7 @@ def test_agreement_is_that_of_the_library(crowd: Crowd, tmp_path: Path) -> None:
 
 def test_doubt_is_that_of_the_library(crowd: Crowd, tmp_path: Path) -> None:
     crowd.comes(7)
-    beliefs = Tokens().label(exported(crowd, tmp_path).for_purposes("label"), CLASSES)
+    beliefs = TokensLabeler().label(exported(crowd, tmp_path).for_purposes("label"), CLASSES)
     theirs = beliefs.doubt()
     several = theirs.n_answers > 1
     said = figures(crowd)["opinions"]
@@ -294,11 +294,11 @@ def _person(id: int, *, seen: int | None = None, finished: bool = False, withdra
     )  # fmt: skip
 
 
-def _tally(*answers: tuple[int, int, float, int], last: int = 0) -> Tally:
+def _tally(*answers: tuple[int, int, float, int], last: int = 0) -> AnswerCounts:
     """Answers for a label: item, annotator, seconds, received_at."""
-    tally = Tally(1)
+    tally = AnswerCounts(1)
     for item, annotator, seconds, at in answers:
-        given = tally.given.setdefault(annotator, Given())
+        given = tally.given.setdefault(annotator, AnnotatorCounts())
         given.n_answers += 1
         given.n_labels += 1
         given.seconds.append(seconds)
@@ -387,7 +387,7 @@ def test_a_look_reads_only_what_is_new(crowd: Crowd, monkeypatch: pytest.MonkeyP
         yield from rows
 
     monkeypatch.setattr(researcher_queries, "answers_since", counted)
-    books = Books(crowd.asked.site.place, crowd.asked.study, crowd.asked.site.number)
+    books = DashboardCache(crowd.asked.site.place, crowd.asked.study, crowd.asked.site.number)
     for n_people in (3, 0, 1):
         crowd.comes(n_people)
         books._due_at.clear()
@@ -397,7 +397,7 @@ def test_a_look_reads_only_what_is_new(crowd: Crowd, monkeypatch: pytest.MonkeyP
 
 
 def test_figures_are_made_once_a_second_for_all_who_look(crowd: Crowd) -> None:
-    books = Books(crowd.asked.site.place, crowd.asked.study, crowd.asked.site.number)
+    books = DashboardCache(crowd.asked.site.place, crowd.asked.study, crowd.asked.site.number)
     first = books.made()
     crowd.comes(1)
     assert books.made()["progress"] == first["progress"]
@@ -474,8 +474,8 @@ def test_the_page_does_not_wait_for_its_figures(crowd: Crowd, monkeypatch: pytes
 def test_aside_the_same_figures_are_made(crowd: Crowd) -> None:
     crowd.comes(5)
     site = crowd.asked.site
-    here = Books(site.place, site.study, site.number)
-    aside = Aside(site.place, site.study, site.number)
+    here = DashboardCache(site.place, site.study, site.number)
+    aside = CacheProcess(site.place, site.study, site.number)
     expected = here.made_anew()
     told = _until(lambda: aside.made(), lambda each: "opinions" in each)
     assert aside.pid not in (None, os.getpid())
@@ -491,7 +491,7 @@ def test_a_process_that_was_killed_is_begun_again(crowd: Crowd) -> None:
     researcher = Researcher.by_link(crowd.asked)
     assert researcher.get("/studio/state").json["trouble"] is None
     aside = site.desk.feed.books
-    assert isinstance(aside, Aside)
+    assert isinstance(aside, CacheProcess)
     killed = aside.pid
     assert killed
     os.kill(killed, signal.SIGKILL)
@@ -513,7 +513,7 @@ def test_a_hundred_thousand_answers_cost_little(tmp_path: Path) -> None:
     fill(folder, 100_000, until=time.time_ns() // 1_000_000)
     with opened(read_study(folder)) as site:
         books = site.desk.feed.books
-        assert isinstance(books, Books)
+        assert isinstance(books, DashboardCache)
         books.made_anew()
         taken = []
         for _ in range(5):

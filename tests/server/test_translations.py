@@ -20,11 +20,11 @@ from site_client import AskedSite, asked_site
 from sqlalchemy.exc import OperationalError
 
 from sfumato.elicitation.kinds import KINDS
-from sfumato.elicitation.kinds.choice.kind import Choice
-from sfumato.elicitation.kinds.tokens.kind import Tokens
+from sfumato.elicitation.kinds.choice.kind import ChoiceKind
+from sfumato.elicitation.kinds.tokens.kind import TokensKind
 from sfumato.recruitment.pay import BONUS_RULES
 from sfumato.server import translations
-from sfumato.server.translations import FOLDER, Texts, chosen, texts_in
+from sfumato.server.translations import FOLDER, Translations, chosen, texts_in
 from sfumato.study import read_study
 from sfumato.study.study import LANGUAGES, Bonus, Framing, Pay, Study
 from sfumato.tables.errors import BadStudy, NotNow, StoreDown
@@ -236,14 +236,14 @@ def test_the_english_prompt_is_that_of_the_kind(kind: Any, framing: Framing) -> 
 
 
 def test_prompts_say_what_a_token_stands_for() -> None:
-    prompts = {n: texts_in("de").prompt(Tokens(tokens=n), Framing.OTHERS) for n in (10, 30, 100)}
+    prompts = {n: texts_in("de").prompt(TokensKind(tokens=n), Framing.OTHERS) for n in (10, 30, 100)}
     assert "Jeder Punkt steht für 10 von ihnen." in prompts[10]
     assert "Jeder Punkt" not in prompts[30] + prompts[100]
 
 
 def test_a_kind_that_no_catalogue_knows_speaks_for_itself() -> None:
-    texts = Texts("fr", changed("kinds.choice", None, "fr"))
-    choice = Choice()
+    texts = Translations("fr", changed("kinds.choice", None, "fr"))
+    choice = ChoiceKind()
     assert texts.prompt(choice, Framing.OWN) == choice.prompt(Framing.OWN)
 
 
@@ -266,7 +266,7 @@ def test_text_that_is_filled_in_stays_text() -> None:
 
 
 def test_html_that_is_filled_in_escapes_the_rest() -> None:
-    texts = Texts("en", changed("kinds.mixture.split", "{n} < {first} & {second}"))
+    texts = Translations("en", changed("kinds.mixture.split", "{n} < {first} & {second}"))
     html = texts.say("kinds.mixture.split", n=1, first=Markup("<i>cat</i>"), second="<script>")
     assert html == Markup("1 &lt; <i>cat</i> &amp; &lt;script&gt;")
     assert isinstance(html, Markup)

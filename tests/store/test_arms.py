@@ -11,7 +11,7 @@ import pytest
 from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.cli.study_options import checked_study
-from sfumato.elicitation.participant_state import Sent, Shown
+from sfumato.elicitation.participant_state import ShownTrial, SubmittedAnswer
 from sfumato.study import read_study
 from sfumato.study.study import Arm, Check, People, Question, Region
 from sfumato.tables.errors import BadStudy
@@ -25,17 +25,17 @@ def at_work(store: str, n_items: int = 5, **more: object) -> AtWork:
     return AtWork(store, study, items_named(n_items)).start()
 
 
-def answer(person: Someone, shown: Shown) -> None:
+def answer(person: Someone, shown: ShownTrial) -> None:
     """As the form of the trial has it."""
     given = sent(shown.handle)
     if shown.question == 1:
         raw = {"tokens": {"cat": 7, "dog": 3}, "others": False}
         body = json.dumps({"key": given.key, "trial": shown.handle, "answer": raw})
-        given = Sent(given.key, shown.handle, raw, given.record, body, given.digest)
+        given = SubmittedAnswer(given.key, shown.handle, raw, given.record, body, given.digest)
     assert person.submit(given).code is None
 
 
-def answer_all(person: Someone) -> list[Shown]:
+def answer_all(person: Someone) -> list[ShownTrial]:
     shown = []
     while (standing := person.standing()).stage == "trials":
         shown.append(standing.trials[0])

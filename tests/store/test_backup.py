@@ -17,13 +17,13 @@ from sfumato.cli import backup as backup_command
 from sfumato.cli import restore as restore_command
 from sfumato.store.backup import backup, restore
 from sfumato.store.database import reading_engine, writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.verifying import verify
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
 
 
 def heads(store: str | Path) -> list[tuple[int, str]]:
-    return [(study.n_answers, study.head) for study in verify(StorePlace.of(store))]
+    return [(study.n_answers, study.head) for study in verify(StoreLocation.of(store))]
 
 
 def test_a_backup_while_people_answer_is_of_that_moment(store: str, tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_backup_while_people_answer_is_of_that_moment(store: str, tmp_path: Pa
         person = at.new()
         person.answer()
         before = heads(store)
-        copied = backup(StorePlace.of(store), output)
+        copied = backup(StoreLocation.of(store), output)
         person.answer()
         assert heads(store) != before
     assert heads(output) == before
@@ -47,13 +47,13 @@ def test_a_study_goes_on_where_its_backup_was_made(store: str, tmp_path: Path) -
     with at_work(store) as at:
         person = at.new()
         person.answer()
-        backup(StorePlace.of(store), output)
-    assert restore(output, StorePlace.of(place)).n_answers == 1
+        backup(StoreLocation.of(store), output)
+    assert restore(output, StoreLocation.of(place)).n_answers == 1
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     with at_work(str(place)) as again:
         assert again.same(person).standing().answered == 1
         again.same(person).answer()
-    assert [(study.n_answers, study.faults) for study in verify(StorePlace.of(place))] == [(2, ())]
+    assert [(study.n_answers, study.faults) for study in verify(StoreLocation.of(place))] == [(2, ())]
 
 
 def test_a_backup_comes_back_into_postgresql(tmp_path: Path, postgres: Cluster) -> None:
@@ -61,13 +61,13 @@ def test_a_backup_comes_back_into_postgresql(tmp_path: Path, postgres: Cluster) 
     with at_work(first) as at:
         person = at.new()
         person.answer()
-    backup(StorePlace.of(first), output)
-    restore(output, StorePlace.of(store))
+    backup(StoreLocation.of(first), output)
+    restore(output, StoreLocation.of(store))
     assert heads(store) == heads(first)
     with at_work(store) as again:
         again.same(person).answer()
     with pytest.raises(BadSetting) as caught:
-        restore(output, StorePlace.of(store))
+        restore(output, StoreLocation.of(store))
     assert caught.value.code == "store-exists"
 
 
@@ -76,14 +76,14 @@ def test_a_store_that_is_there_is_never_overwritten(tmp_path: Path) -> None:
     for store in (first, second):
         with at_work(store) as at:
             at.new().answer()
-    backup(StorePlace.of(first), Path(output))
+    backup(StoreLocation.of(first), Path(output))
     before = heads(second)
     with pytest.raises(BadSetting) as caught:
-        restore(Path(output), StorePlace.of(second))
+        restore(Path(output), StoreLocation.of(second))
     assert caught.value.code == "store-exists"
     assert heads(second) == before
     with pytest.raises(BadSetting) as caught:
-        backup(StorePlace.of(first), Path(first))
+        backup(StoreLocation.of(first), Path(first))
     assert caught.value.code == "output-is-input"
 
 
@@ -92,10 +92,10 @@ def test_what_is_no_backup_is_refused_and_leaves_nothing(tmp_path: Path, content
     wrong, place = tmp_path / "wrong.sqlite", tmp_path / "new.sqlite"
     wrong.write_bytes(content)
     with pytest.raises(SfumatoError):
-        restore(wrong, StorePlace.of(place))
+        restore(wrong, StoreLocation.of(place))
     assert not place.exists() or place.stat().st_size == 0
     with pytest.raises(SfumatoError):
-        backup(StorePlace.of(wrong), tmp_path / "copy.sqlite")
+        backup(StoreLocation.of(wrong), tmp_path / "copy.sqlite")
     assert not (tmp_path / "copy.sqlite").exists()
 
 
@@ -105,25 +105,25 @@ def test_a_damaged_backup_is_refused(tmp_path: Path) -> None:
         person = at.new()
         for _ in range(4):
             person.answer()
-    backup(StorePlace.of(store), output)
+    backup(StoreLocation.of(store), output)
     content = bytearray(output.read_bytes())
     for page in range(2, len(content) // 4096):
         content[4096 * page + 8 : 4096 * page + 40] = os.urandom(32)
     output.write_bytes(content)
     with pytest.raises(SfumatoError):
-        restore(output, StorePlace.of(tmp_path / "new.sqlite"))
+        restore(output, StoreLocation.of(tmp_path / "new.sqlite"))
 
 
 def test_a_store_of_an_older_release_can_be_backed_up_and_nothing_else(tmp_path: Path) -> None:
     store, output = tmp_path / "a.sqlite", tmp_path / "backup.sqlite"
     with older_release():
-        writing_engine(StorePlace.of(store)).dispose()
+        writing_engine(StoreLocation.of(store)).dispose()
     with pytest.raises(BadFile) as caught:
-        reading_engine(StorePlace.of(store))
+        reading_engine(StoreLocation.of(store))
     assert caught.value.code == "older-store"
-    assert backup(StorePlace.of(store), output).studies == ()
-    writing_engine(StorePlace.of(output)).dispose()
-    assert verify(StorePlace.of(output)) == []
+    assert backup(StoreLocation.of(store), output).studies == ()
+    writing_engine(StoreLocation.of(output)).dispose()
+    assert verify(StoreLocation.of(output)) == []
 
 
 def test_the_commands_say_what_they_did(tmp_path: Path) -> None:

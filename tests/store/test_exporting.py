@@ -15,18 +15,18 @@ from sfumato import Annotations
 from sfumato.elicitation.codebook import codebook
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import KINDS
-from sfumato.store.exporting import RECORDS, Export, export
-from sfumato.store.interaction_record import Record
-from sfumato.store.location import StorePlace
+from sfumato.store.exporting import RECORDS, ExportResult, export
+from sfumato.store.interaction_record import InteractionRecord
+from sfumato.store.location import StoreLocation
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import ItemSource, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.annotations import SCHEMA
 from sfumato.tables.errors import BadTable
 
 
-def written(at: AtWork, folder: Path, suffix: str = ".parquet") -> tuple[Export, Path, Path]:
+def written(at: AtWork, folder: Path, suffix: str = ".parquet") -> tuple[ExportResult, Path, Path]:
     output, records = folder / f"answers{suffix}", folder / f"records{suffix}"
-    return export(StorePlace.of(at.store), at.study.name, output, records), output, records
+    return export(StoreLocation.of(at.store), at.study.name, output, records), output, records
 
 
 def test_an_export_is_what_people_answered(store: str, tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_an_export_is_what_people_answered(store: str, tmp_path: Path) -> None:
         shown = {person.pseudonym: person.answer_all() for person in people}
         at.clock.advance(100)
         done, output, records = written(at, tmp_path)
-    assert done == Export(8, "choice/1", ("cat", "dog"))
+    assert done == ExportResult(8, "choice/1", ("cat", "dog"))
     table = Annotations.read(output)
     assert table.classes == ("cat", "dog")
     rows = pq.read_table(output).to_pylist()
@@ -54,7 +54,7 @@ def test_an_export_is_what_people_answered(store: str, tmp_path: Path) -> None:
 
 
 def test_how_an_answer_came_about(store: str, tmp_path: Path) -> None:
-    record = Record(
+    record = InteractionRecord(
         9000.0,
         hidden=((1000.0, 2000.0), (3000.0, 3500.0)),
         idle=((5000.0, 7000.0),),
@@ -138,7 +138,7 @@ def test_an_empty_study(store: str, tmp_path: Path) -> None:
 def test_a_study_the_store_does_not_know(store: str, tmp_path: Path) -> None:
     with at_work(store) as at:
         with pytest.raises(BadTable) as caught:
-            export(StorePlace.of(at.store), "zoo", tmp_path / "out.parquet")
+            export(StoreLocation.of(at.store), "zoo", tmp_path / "out.parquet")
         assert caught.value.code == "no-study"
         assert "pets" in caught.value.found
     assert list(tmp_path.glob("out*")) == []

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.store.interaction_record import MEANINGS, Record
+from sfumato.store.interaction_record import MEANINGS, InteractionRecord
 
 SPANS = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 120)), max_size=6)
 
@@ -27,30 +27,30 @@ SPANS = st.lists(st.tuples(st.integers(0, 120), st.integers(0, 120)), max_size=6
     ],
 )
 def test_seconds_by_hand(hidden: tuple, idle: tuple, seconds: float) -> None:
-    assert Record(elapsed_ms=10_000, hidden=hidden, idle=idle).seconds() == pytest.approx(seconds)
+    assert InteractionRecord(elapsed_ms=10_000, hidden=hidden, idle=idle).seconds() == pytest.approx(seconds)
 
 
 @given(st.integers(0, 100), SPANS, SPANS)
 def test_seconds_as_counted_on_a_grid_of_milliseconds(
     elapsed: int, hidden: list[tuple[int, int]], idle: list[tuple[int, int]]
 ) -> None:
-    record = Record(elapsed_ms=elapsed, hidden=tuple(hidden), idle=tuple(idle))
+    record = InteractionRecord(elapsed_ms=elapsed, hidden=tuple(hidden), idle=tuple(idle))
     here = [ms for ms in range(elapsed) if not any(start <= ms < stop for start, stop in (*hidden, *idle))]
     assert record.seconds() == pytest.approx(len(here) / 1000)
 
 
 @given(st.floats(0, 1e12), st.lists(st.tuples(st.floats(0, 1e12), st.floats(0, 1e12)), max_size=5))
 def test_seconds_are_never_negative_nor_more_than_elapsed(elapsed: float, spans: list[tuple[float, float]]) -> None:
-    seconds = Record(elapsed_ms=elapsed, hidden=tuple(spans)).seconds()
+    seconds = InteractionRecord(elapsed_ms=elapsed, hidden=tuple(spans)).seconds()
     assert 0 <= seconds <= elapsed / 1000
 
 
 def test_every_field_has_a_meaning() -> None:
-    assert set(MEANINGS) == {field.name for field in msgspec.structs.fields(Record)}
+    assert set(MEANINGS) == {field.name for field in msgspec.structs.fields(InteractionRecord)}
 
 
 def test_a_record_survives_being_stored() -> None:
-    record = Record(
+    record = InteractionRecord(
         1234.5,
         hidden=((1.0, 2.0),),
         events=((5.0, "keydown", "class:cat", "1"), (6.0, "input", "percent", 40.0)),
@@ -59,7 +59,7 @@ def test_a_record_survives_being_stored() -> None:
         keys={"cat": "1"},
         order=("dog", "cat"),
     )
-    assert msgspec.json.decode(msgspec.json.encode(record), type=Record) == record
+    assert msgspec.json.decode(msgspec.json.encode(record), type=InteractionRecord) == record
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_a_record_survives_being_stored() -> None:
 )
 def test_what_no_browser_of_ours_sends_is_refused(body: bytes) -> None:
     with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(body, type=Record)
+        msgspec.json.decode(body, type=InteractionRecord)

@@ -17,7 +17,7 @@ from study_at_work import AtWork, at_work, items_named, plain_study, sent
 
 from sfumato.store import queries as statements
 from sfumato.store.database import LATEST, only_server, reading_engine, writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.schema import METADATA
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
 
@@ -27,7 +27,7 @@ NAMES = ("100% sure?.sqlite", "study #1&mode=rwc.sqlite", "%41.sqlite", "ä ö.s
 
 
 def test_migrations_make_the_tables_the_code_knows(store: str) -> None:
-    engine = writing_engine(StorePlace.of(store))
+    engine = writing_engine(StoreLocation.of(store))
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         assert compare_metadata(context, METADATA) == []
@@ -58,7 +58,7 @@ def test_the_database_itself_refuses_to_change_an_answer(answered: AtWork, table
     before = answered.rows(f"SELECT * FROM {table}")
     assert len(before) == 1
     answered.stop()
-    engine = writing_engine(StorePlace.of(answered.store))
+    engine = writing_engine(StoreLocation.of(answered.store))
     with pytest.raises(sa.exc.DatabaseError, match=f"{table} are append-only"), engine.begin() as connection:
         connection.exec_driver_sql(statement.format(table))
     engine.dispose()
@@ -67,7 +67,7 @@ def test_the_database_itself_refuses_to_change_an_answer(answered: AtWork, table
 
 @pytest.mark.parametrize("table", ["answers", "refused", "happenings"])
 def test_postgresql_refuses_to_empty_the_tables(postgres: object, table: str) -> None:
-    place = StorePlace.of(postgres.new_database())
+    place = StoreLocation.of(postgres.new_database())
     engine = writing_engine(place)
     with pytest.raises(sa.exc.DatabaseError, match="append-only"), engine.begin() as connection:
         connection.exec_driver_sql(f"TRUNCATE {table} CASCADE")
@@ -79,7 +79,7 @@ def test_replacing_a_row_is_a_change_too(tmp_path: Path) -> None:
     with at_work(str(tmp_path / "a.sqlite")) as at:
         at.new().answer()
         payload = at.one("SELECT payload FROM answers")
-    engine = writing_engine(StorePlace.of(at.store))
+    engine = writing_engine(StoreLocation.of(at.store))
     columns = ", ".join(
         f"'{{}}' AS {name}" if name == "payload" else name for name in list(METADATA.tables["answers"].c.keys())
     )
@@ -97,7 +97,7 @@ def test_the_database_itself_refuses_a_second_answer(answered: AtWork) -> None:
     (other,) = answered.rows("SELECT max(id) FROM trials")
     (item,) = answered.rows("SELECT max(id) FROM items WHERE id NOT IN (SELECT item FROM answers)")
     fresh = {"id": "id + 1", "trial": str(other[0]), "key": "'fresh'", "item": str(item[0])}
-    engine = writing_engine(StorePlace.of(answered.store))
+    engine = writing_engine(StoreLocation.of(answered.store))
     for same in ("trial", "key", "item"):
         changed = {name: value for name, value in fresh.items() if name != same}
         row = ", ".join(f"{changed.get(name, name)} AS {name}" for name in columns)
@@ -114,11 +114,11 @@ def test_the_database_itself_refuses_a_second_answer(answered: AtWork) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> StorePlace:
-    return StorePlace.of(tmp_path / "store" / "answers.sqlite")
+def place(tmp_path: Path) -> StoreLocation:
+    return StoreLocation.of(tmp_path / "store" / "answers.sqlite")
 
 
-def test_tables_are_strict(place: StorePlace) -> None:
+def test_tables_are_strict(place: StoreLocation) -> None:
     engine = writing_engine(place)
     with engine.begin() as connection:
         found = connection.exec_driver_sql("SELECT name, strict FROM pragma_table_list WHERE schema = 'main'")
@@ -132,7 +132,7 @@ def test_tables_are_strict(place: StorePlace) -> None:
     engine.dispose()
 
 
-def test_every_commit_is_on_disk(place: StorePlace) -> None:
+def test_every_commit_is_on_disk(place: StoreLocation) -> None:
     engine = writing_engine(place)
     with engine.connect() as connection:
         pragmas = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in (
@@ -142,7 +142,7 @@ def test_every_commit_is_on_disk(place: StorePlace) -> None:
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1, "trusted_schema": 0}
 
 
-def test_one_connection_writes(place: StorePlace) -> None:
+def test_one_connection_writes(place: StoreLocation) -> None:
     engine = writing_engine(place)
     found = []
 
@@ -158,7 +158,7 @@ def test_one_connection_writes(place: StorePlace) -> None:
     assert len(set(found)) == 1
 
 
-def test_files_are_for_their_owner_alone(place: StorePlace) -> None:
+def test_files_are_for_their_owner_alone(place: StoreLocation) -> None:
     before = os.umask(0)
     try:
         with at_work(str(place.file)) as at, only_server(place):
@@ -177,16 +177,16 @@ def test_a_file_made_by_somebody_else_is_made_private(tmp_path: Path) -> None:
     file = tmp_path / "answers.sqlite"
     file.touch(0o644)
     file.chmod(0o644)
-    writing_engine(StorePlace.of(file)).dispose()
+    writing_engine(StoreLocation.of(file)).dispose()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_names_that_mean_something_in_a_url(tmp_path: Path) -> None:
     for name in NAMES:
         file = tmp_path / name
-        writing_engine(StorePlace.of(file)).dispose()
+        writing_engine(StoreLocation.of(file)).dispose()
         assert file.exists()
-        engine = reading_engine(StorePlace.of(file))
+        engine = reading_engine(StoreLocation.of(file))
         with engine.connect() as connection:
             assert statements.study_names(connection) == []
         engine.dispose()
@@ -201,7 +201,7 @@ def bad(tmp_path: Path, what: str) -> Path:
     if what == "text":
         file.write_text("item,answer\n" * 200)
     elif what == "damaged":
-        writing_engine(StorePlace.of(file)).dispose()
+        writing_engine(StoreLocation.of(file)).dispose()
         data = bytearray(file.read_bytes())
         data[100:4096] = b"\xff" * (4096 - 100)
         file.write_bytes(data)
@@ -220,7 +220,7 @@ def test_what_cannot_be_a_store_is_refused_and_left_alone(tmp_path: Path, what: 
     file = bad(tmp_path, what)
     before = file.read_bytes() if file.is_file() else None
     with pytest.raises((BadFile, BadSetting)) as caught:
-        writing_engine(StorePlace.of(file))
+        writing_engine(StoreLocation.of(file))
     assert caught.value.code == "bad-store"
     assert caught.value.where.file == str(file)
     assert (file.read_bytes() if file.is_file() else None) == before
@@ -234,19 +234,19 @@ def test_what_cannot_be_a_store_cannot_be_read(tmp_path: Path, what: str) -> Non
     if what == "empty":
         file.write_bytes(b"")
     with pytest.raises(SfumatoError) as caught:
-        export(StorePlace.of(file), "pets", tmp_path / "out.parquet")
+        export(StoreLocation.of(file), "pets", tmp_path / "out.parquet")
     assert caught.value.code in ("bad-store", "no-store", "no-study")
     assert not (tmp_path / "out.parquet").exists()
 
 
 @pytest.mark.parametrize("what", ["unwritable", "under a file"])
 def test_the_lock_of_a_store_that_cannot_be(tmp_path: Path, what: str) -> None:
-    with pytest.raises(BadSetting) as caught, only_server(StorePlace.of(bad(tmp_path, what))):
+    with pytest.raises(BadSetting) as caught, only_server(StoreLocation.of(bad(tmp_path, what))):
         pass
     assert caught.value.code == "bad-store"
 
 
-def test_a_store_not_yet_there_cannot_be_read(place: StorePlace) -> None:
+def test_a_store_not_yet_there_cannot_be_read(place: StoreLocation) -> None:
     with pytest.raises(BadFile) as caught:
         reading_engine(place)
     assert caught.value.code == "no-store"
@@ -254,7 +254,7 @@ def test_a_store_not_yet_there_cannot_be_read(place: StorePlace) -> None:
 
 
 def test_a_store_of_a_later_release_is_refused(store: str) -> None:
-    place = StorePlace.of(store)
+    place = StoreLocation.of(store)
     engine = writing_engine(place)
     with engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0999'")
@@ -268,17 +268,17 @@ def test_a_store_of_a_later_release_is_refused(store: str) -> None:
 @pytest.mark.parametrize("text", ["mysql://here/db", "http://here", "sqlite:///x"])
 def test_other_databases_are_refused(text: str) -> None:
     with pytest.raises(BadSetting) as caught:
-        StorePlace.of(text)
+        StoreLocation.of(text)
     assert caught.value.code == "bad-store"
 
 
 def test_a_password_is_never_shown() -> None:
-    assert "secret" not in str(StorePlace.of("postgresql://me:secret@here/db"))
+    assert "secret" not in str(StoreLocation.of("postgresql://me:secret@here/db"))
 
 
 def test_a_postgresql_that_is_not_there() -> None:
     with pytest.raises(SfumatoError) as caught:
-        writing_engine(StorePlace.of("postgresql://nobody:hidden@127.0.0.1:1/none"))
+        writing_engine(StoreLocation.of("postgresql://nobody:hidden@127.0.0.1:1/none"))
     assert caught.value.code in ("bad-store", "store-down")
     assert "hidden" not in str(caught.value)
 
@@ -287,7 +287,7 @@ def test_a_postgresql_database_without_our_tables_cannot_be_read(postgres: objec
     from sfumato.store.exporting import export
 
     with pytest.raises(SfumatoError) as caught:
-        export(StorePlace.of(postgres.new_database()), "pets", tmp_path / "out.parquet")
+        export(StoreLocation.of(postgres.new_database()), "pets", tmp_path / "out.parquet")
     assert caught.value.code in ("bad-store", "no-store", "no-study")
 
 
@@ -295,7 +295,7 @@ def test_a_postgresql_database_without_our_tables_cannot_be_read(postgres: objec
 
 
 def alter(url: str, statement: str) -> None:
-    engine = sa.create_engine(StorePlace.of(url).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    engine = sa.create_engine(StoreLocation.of(url).url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with engine.connect() as connection:
         connection.exec_driver_sql(statement)
 
@@ -304,7 +304,7 @@ def test_postgresql_that_does_not_wait_for_the_disk_is_refused(postgres: object)
     url = postgres.new_database()
     alter(url, f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET synchronous_commit = off")
     with pytest.raises(BadSetting) as caught:
-        writing_engine(StorePlace.of(url))
+        writing_engine(StoreLocation.of(url))
     assert (caught.value.code, caught.value.found) == ("not-durable", "found synchronous_commit = off in PostgreSQL")
 
 
@@ -316,18 +316,18 @@ def test_postgresql_that_does_not_sync_is_refused(postgres: object, setting: str
         alter(url, "SELECT pg_reload_conf()")
         wait_until(url, setting, "off")
         with pytest.raises(BadSetting) as caught:
-            writing_engine(StorePlace.of(url))
+            writing_engine(StoreLocation.of(url))
         assert (caught.value.code, caught.value.found) == ("not-durable", f"found {setting} = off in PostgreSQL")
     finally:
         alter(url, f"ALTER SYSTEM RESET {setting}")
         alter(url, "SELECT pg_reload_conf()")
         wait_until(url, setting, "on")
-    writing_engine(StorePlace.of(url)).dispose()
+    writing_engine(StoreLocation.of(url)).dispose()
 
 
 def wait_until(url: str, setting: str, value: str) -> None:
     for _ in range(3000):
-        engine = sa.create_engine(StorePlace.of(url).url, poolclass=sa.NullPool)
+        engine = sa.create_engine(StoreLocation.of(url).url, poolclass=sa.NullPool)
         with engine.connect() as connection:
             if connection.exec_driver_sql(f"SHOW {setting}").scalar_one() == value:
                 return
@@ -339,7 +339,7 @@ def wait_until(url: str, setting: str, value: str) -> None:
 
 
 def test_the_reading_side_cannot_write(answered: AtWork) -> None:
-    engine = reading_engine(StorePlace.of(answered.store))
+    engine = reading_engine(StoreLocation.of(answered.store))
     for statement in ("UPDATE studies SET name = 'x'", "DELETE FROM trials", "CREATE TABLE x (a INTEGER)"):
         with pytest.raises(sa.exc.DatabaseError, match=r"readonly|read-only"), engine.begin() as connection:
             connection.exec_driver_sql(statement)
@@ -349,7 +349,7 @@ def test_the_reading_side_cannot_write(answered: AtWork) -> None:
 
 
 def test_readers_see_one_moment_and_do_not_hold_up_the_writer(answered: AtWork) -> None:
-    engine = reading_engine(StorePlace.of(answered.store))
+    engine = reading_engine(StoreLocation.of(answered.store))
     person = answered.new()
     with engine.connect() as connection, connection.begin():
         before = statements.counts(connection, answered.work.number)
@@ -364,7 +364,7 @@ def test_counts(store: str) -> None:
     with at_work(store, plain_study(), items_named(3)) as at:
         at.new().answer_all()
         at.new()
-        engine = reading_engine(StorePlace.of(store))
+        engine = reading_engine(StoreLocation.of(store))
         with engine.connect() as connection:
             found = statements.counts(connection, at.work.number)
         engine.dispose()
@@ -374,7 +374,7 @@ def test_counts(store: str) -> None:
 def test_a_picture_is_only_for_whose_trial_it_is(answered: AtWork) -> None:
     person, other = answered.new(), answered.new()
     shown = person.first()
-    engine = reading_engine(StorePlace.of(answered.store))
+    engine = reading_engine(StoreLocation.of(answered.store))
     with engine.connect() as connection:
         number = answered.work.number
         seen = statements.trial_of_annotator(connection, number, person.token_hash, shown.handle)
@@ -393,7 +393,7 @@ def test_no_token_is_in_the_store(store: str) -> None:
         everything = "".join(repr(at.rows(f"SELECT * FROM {table}")) for table in METADATA.tables)
     assert person.pseudonym in everything
     assert person.token not in everything
-    if (file := StorePlace.of(store).file) is not None:
+    if (file := StoreLocation.of(store).file) is not None:
         with sqlite3.connect(file) as connection:
             assert person.token not in "".join(connection.iterdump())
         connection.close()

@@ -12,9 +12,9 @@ from study_at_work import AtWork, at_work
 
 from sfumato.cli.verify import command
 from sfumato.store import database
-from sfumato.store.chain import COLUMNS, Fault, faults_of, linked
+from sfumato.store.chain import COLUMNS, ChainFault, faults_of, linked
 from sfumato.store.database import writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.schema import METADATA
 from sfumato.store.verifying import verify
 
@@ -33,7 +33,7 @@ def answered(store: str) -> AtWork:
 
 def by_hand(store: str, *statements: str) -> None:
     """Do what a person with access to the database could do: drop the guard, and change what they like."""
-    engine = writing_engine(StorePlace.of(store))
+    engine = writing_engine(StoreLocation.of(store))
     with engine.begin() as connection:
         is_sqlite = connection.dialect.name == "sqlite"
         for verb in ("update", "delete"):
@@ -46,8 +46,8 @@ def by_hand(store: str, *statements: str) -> None:
     engine.dispose()
 
 
-def faults(store: str) -> tuple[Fault, ...]:
-    (found,) = verify(StorePlace.of(store))
+def faults(store: str) -> tuple[ChainFault, ...]:
+    (found,) = verify(StoreLocation.of(store))
     assert found.n_answers == N_ANSWERS
     return found.faults
 
@@ -65,11 +65,11 @@ def named(at: AtWork, offset: int) -> tuple[int, str, str]:
 def test_a_store_at_work_is_whole(store: str) -> None:
     with at_work(store) as at:
         person = at.new()
-        assert verify(StorePlace.of(store))[0].head == ""
+        assert verify(StoreLocation.of(store))[0].head == ""
         heads = set()
         for _ in range(3):
             person.answer()
-            (found,) = verify(StorePlace.of(store))
+            (found,) = verify(StoreLocation.of(store))
             assert found.faults == ()
             heads.add(found.head)
         assert len(heads) == found.n_answers == 3
@@ -79,7 +79,7 @@ def test_a_server_that_starts_again_goes_on_with_the_chain(store: str) -> None:
     answered(store)
     with at_work(store) as at:
         at.new().answer()
-    (found,) = verify(StorePlace.of(store))
+    (found,) = verify(StoreLocation.of(store))
     assert (found.n_answers, found.faults) == (N_ANSWERS + 1, ())
 
 
@@ -98,14 +98,14 @@ def test_a_changed_answer_is_named(tmp_path: Path, offset: int, change: str) -> 
 def test_a_deleted_answer_is_named(store: str, offset: int) -> None:
     number, annotator, item = named(answered(store), offset)
     by_hand(store, f"DELETE FROM answers WHERE id = {number}")
-    assert faults(store) == (Fault(number, "missing", annotator, item),)
+    assert faults(store) == (ChainFault(number, "missing", annotator, item),)
 
 
 def test_an_answer_changed_in_postgresql_is_named(postgres: object) -> None:
     store = postgres.new_database()  # type: ignore[attr-defined]
     number, annotator, item = named(answered(store), 1)
     by_hand(store, f"UPDATE answers SET seconds = 99 WHERE id = {number}")
-    assert faults(store) == (Fault(number, "changed", annotator, item),)
+    assert faults(store) == (ChainFault(number, "changed", annotator, item),)
 
 
 def test_an_answer_put_in_is_named(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_answers_of_an_older_store_are_chained_when_it_is_brought_up_to_date(
 ) -> None:
     """The store is made by the tables as they were, filled by hand, and opened."""
     monkeypatch.setattr(database, "LATEST", "0002")
-    engine = writing_engine(StorePlace.of(store))
+    engine = writing_engine(StoreLocation.of(store))
     first = 2**40 + 1
     with engine.begin() as connection:
         for table, rows in OLDER.items():
@@ -155,15 +155,15 @@ def test_answers_of_an_older_store_are_chained_when_it_is_brought_up_to_date(
                 connection.execute(sa.text(f"INSERT INTO {table} ({names}) VALUES ({marks})"), row)
     engine.dispose()
     monkeypatch.undo()
-    writing_engine(StorePlace.of(store)).dispose()
-    (found,) = verify(StorePlace.of(store))
+    writing_engine(StoreLocation.of(store)).dispose()
+    (found,) = verify(StoreLocation.of(store))
     assert (found.n_answers, found.faults) == (3, ())
-    engine = writing_engine(StorePlace.of(store))
+    engine = writing_engine(StoreLocation.of(store))
     with engine.connect() as connection, pytest.raises(sa.exc.DatabaseError, match="append-only"):
         connection.exec_driver_sql("UPDATE answers SET seconds = 1")
     engine.dispose()
     by_hand(store, f"UPDATE answers SET seconds = 1 WHERE id = {first + 1}")
-    (found,) = verify(StorePlace.of(store))
+    (found,) = verify(StoreLocation.of(store))
     assert [fault.id for fault in found.faults] == [first + 1]
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from study_at_work import AtWork, Someone, at_work, items_named, plain_study, sent
 
-from sfumato.elicitation.session import Fieldwork
+from sfumato.elicitation.session import RunningStudy
 from sfumato.store.writer import COMES_BACK_SECONDS, GROUP, MOST_WAITING
 from sfumato.study.study import People
 from sfumato.tables.errors import Busy, InvalidAnswer, StoreDown
@@ -43,7 +43,7 @@ def held_up(at: AtWork) -> Iterator[None]:
     """The writer is busy with one request while others gather, until the end."""
     entered, go_on = threading.Event(), threading.Event()
 
-    def wait(_work: Fieldwork) -> None:
+    def wait(_work: RunningStudy) -> None:
         entered.set()
         assert go_on.wait(30)
 
@@ -68,7 +68,7 @@ def gathered(at: AtWork, *requests: object) -> list[object]:
 
     entered, go_on = threading.Event(), threading.Event()
 
-    def wait(_work: Fieldwork) -> None:
+    def wait(_work: RunningStudy) -> None:
         entered.set()
         assert go_on.wait(30)
 
@@ -133,7 +133,7 @@ def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(a
     people = [at.new() for _ in range(3)]
     answers = [sent(person.first().handle) for person in people]
 
-    def breaks(work: Fieldwork) -> None:
+    def breaks(work: RunningStudy) -> None:
         # Half done when it fails: the answer is in memory, and must not stay there.
         work.submit(people[1].token_hash, answers[1])
         raise ZeroDivisionError("division by zero")
@@ -150,7 +150,7 @@ def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(a
 
 
 def test_the_log_says_what_failed_and_not_what_was_asked(at: AtWork, caplog: pytest.LogCaptureFixture) -> None:
-    def breaks(_work: Fieldwork) -> None:
+    def breaks(_work: RunningStudy) -> None:
         raise ValueError("an answer: cat")
 
     for _ in range(3):

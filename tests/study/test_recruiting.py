@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from sfumato.cli import group
 from sfumato.cli.study_options import checked_study
 from sfumato.recruitment import MTurk, Prolific, platform_of
-from sfumato.recruitment.pay import Brier, rule_of
+from sfumato.recruitment.pay import BrierBonus, rule_of
 from sfumato.study import read_study
 from sfumato.study.study import Bonus, Recruiting
 from sfumato.tables.errors import BadStudy, SfumatoError
@@ -68,7 +68,7 @@ def test_a_bonus_is_read_as_written(folder: Path) -> None:
     study = read_study(with_tables(folder, BONUS))
     assert study.pay is not None
     assert study.pay.bonus == Bonus("brier", 1.0, 0.5)
-    assert rule_of(study) == Brier()
+    assert rule_of(study) == BrierBonus()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from study_server import write_texts_study
 
 from sfumato.store import database
 from sfumato.store.database import writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 
 OLDER = "0002"
 """The version of a store before answers were chained."""
@@ -51,7 +51,7 @@ INSERT INTO answers (id, study, annotator, item, trial, number, purpose, kind, p
 def write_older_store(file: Path, n_answers: int) -> None:
     """A store of version `OLDER` with a study of texts, and `n_answers` answers to it."""
     with older_release():
-        writing_engine(StorePlace.of(file)).dispose()
+        writing_engine(StoreLocation.of(file)).dispose()
     connection = sqlite3.connect(file)
     connection.execute("PRAGMA synchronous = OFF")
     settings = {"first": FIRST, "each": ANSWERS_A_PERSON, "items": N_ITEMS}
@@ -70,7 +70,7 @@ def write_older_store(file: Path, n_answers: int) -> None:
 def write_big_store(file: Path, n_answers: int) -> None:
     """The same as this release has it, its answers chained."""
     write_older_store(file, n_answers)
-    writing_engine(StorePlace.of(file)).dispose()
+    writing_engine(StoreLocation.of(file)).dispose()
 
 
 def write_big_study(folder: Path) -> Path:

@@ -18,7 +18,7 @@ from measuring import most_bytes
 from study_server import StudyServer
 
 from sfumato.store.backup import backup
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.verifying import verify
 from sfumato.tables.errors import SfumatoError
 
@@ -78,7 +78,7 @@ def backup_trial(
 
 
 def _backup(store: str, output: Path) -> None:
-    backup(StorePlace.of(store), output)
+    backup(StoreLocation.of(store), output)
 
 
 def copy_of_the_file(store: str, output: Path) -> None:
@@ -122,7 +122,7 @@ def _look(output: Path, known: set[str], report: CopiesReport) -> None:
             handles = {row[0] for row in connection.execute("SELECT handle FROM answers")}
         finally:
             connection.close()
-        faults = [fault for study in verify(StorePlace.of(output)) for fault in study.faults]
+        faults = [fault for study in verify(StoreLocation.of(output)) for fault in study.faults]
     except (sqlite3.Error, SfumatoError):
         report.damaged += 1
         report.lacking += len(known)
@@ -145,7 +145,7 @@ def export_trial(
     keys: list[list[tuple[str, str]]] = []
     asyncio.run(_exports(server, study, store, folder, n_exports, seed, at_once, report, lengths, keys))
     server.kill()
-    engine = sa.create_engine(StorePlace.of(store).url, poolclass=sa.NullPool)
+    engine = sa.create_engine(StoreLocation.of(store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
         in_order = [(row.item, row.pseudonym) for row in connection.execute(IN_ORDER)]
     for (n_annotations, n_records), found in zip(lengths, keys, strict=True):

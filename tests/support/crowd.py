@@ -14,7 +14,7 @@ import msgspec
 from study_server import write_texts_study
 
 from sfumato.elicitation.session import hash_of
-from sfumato.server.browser_client import NoReply, Refused, State, Visitor
+from sfumato.server.browser_client import BrowserClient, NoReply, Refused, State
 
 STORED = (200, 201)
 LONGEST_WAIT_SECONDS = 0.15
@@ -76,7 +76,7 @@ class Crowd:
         self.n_turned_away = 0
         """How often a client was not known any more, or gave up waiting."""
         self._url, self._copies, self._patience = url, copies, patience
-        self._visitors: list[Visitor] = []
+        self._visitors: list[BrowserClient] = []
         self._rngs = [random.Random(f"{seed}/{client}") for client in range(n_clients)]
         self._stopping = False
 
@@ -110,14 +110,14 @@ class Crowd:
     async def _client(self, rng: random.Random) -> None:
         there_is_work = True
         while there_is_work and not self._stopping:
-            async with Visitor(self._url, deadline=self._patience, sleep=self._pause) as visitor:
+            async with BrowserClient(self._url, deadline=self._patience, sleep=self._pause) as visitor:
                 self._visitors.append(visitor)
                 try:
                     there_is_work = await self._person(visitor, rng)
                 except (NoReply, Refused):
                     self.n_turned_away += 1
 
-    async def _person(self, visitor: Visitor, rng: random.Random) -> bool:
+    async def _person(self, visitor: BrowserClient, rng: random.Random) -> bool:
         """Take part as somebody new; returns whether there was anything to answer."""
         token = await visitor.join()
         state = await visitor.instructions()
@@ -128,7 +128,7 @@ class Crowd:
             state = await self._send(visitor, answer)
         return there_is_work
 
-    async def _send(self, visitor: Visitor, answer: SentAnswer) -> State:
+    async def _send(self, visitor: BrowserClient, answer: SentAnswer) -> State:
         copies = [visitor.submit_body(answer.body) for _ in range(self._copies)]
         state: State | None = None
         for copy in asyncio.as_completed(copies):

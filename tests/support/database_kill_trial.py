@@ -21,8 +21,8 @@ from postgres_cluster import Cluster
 from store_check import check_store
 from study_server import StudyServer
 
-from sfumato.server.browser_client import Visitor
-from sfumato.store.location import StorePlace
+from sfumato.server.browser_client import BrowserClient
+from sfumato.store.location import StoreLocation
 
 BACKENDS = sa.text(
     "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()"
@@ -60,7 +60,7 @@ def backend_kill_trial(
     server: StudyServer, store: str, n_kills: int, *, seed: int, until: float = float("inf")
 ) -> DatabaseKillReport:
     """Kill a PostgreSQL process that serves `server`, again and again; PostgreSQL then restarts all of them itself."""
-    engine = sa.create_engine(StorePlace.of(store).url, poolclass=sa.NullPool)
+    engine = sa.create_engine(StoreLocation.of(store).url, poolclass=sa.NullPool)
     rng = random.Random(seed)
 
     async def kill() -> None:
@@ -132,7 +132,7 @@ async def _killed(
     until: float,
 ) -> list[float]:
     recoveries: list[float] = []
-    async with Visitor(server.url) as visitor:
+    async with BrowserClient(server.url) as visitor:
         token = await visitor.join()
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(crowd.run())

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.planning.informativeness.embedding import Embedding
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 
 
@@ -22,7 +22,7 @@ class Deadly:
     times: int
     parent: int
 
-    def embed(self, orders: Orders, *, rng: np.random.Generator) -> Embedding:
+    def embed(self, orders: RankedLists, *, rng: np.random.Generator) -> Embedding:
         if os.getpid() != self.parent and len(list(Path(self.folder).glob("death-*"))) < self.times:
             Path(self.folder, f"death-{os.getpid()}").touch()
             os.kill(os.getpid(), signal.SIGKILL)

@@ -15,7 +15,7 @@ from power_cut import Disk, engine_on
 from power_cut_trial import CHECKPOINTS, begun, copied, fieldwork, handles_of, in_memory
 from study_at_work import sent
 
-from sfumato.elicitation.participant_state import Outcome, Sent
+from sfumato.elicitation.participant_state import SubmitResult, SubmittedAnswer
 from sfumato.elicitation.session import hash_of
 from sfumato.store import writer as writing
 from sfumato.store.writer import Writer
@@ -130,7 +130,7 @@ class _Person:
     report: FailingReport
     says: str
 
-    def send(self, token: str, answer: Sent) -> Outcome:
+    def send(self, token: str, answer: SubmittedAnswer) -> SubmitResult:
         return self.insist(lambda: self.writer.run(lambda work: work.submit(hash_of(token), answer)))
 
     def insist(self, do):  # type: ignore[no-untyped-def]

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from sfumato.server.server import opened
 from sfumato.store.database import writing_engine
-from sfumato.store.location import StorePlace, store_beside
+from sfumato.store.location import StoreLocation, default_location
 from sfumato.store.queries import IDS_PER_STUDY
 from sfumato.store.schema import ANSWERED, annotators, answers, items, studies, trials
 from sfumato.study import read_study
@@ -27,7 +27,7 @@ def fill(folder: Path, n_answers: int, n_each: int = 100, *, until: int, seed: i
     study = read_study(folder)
     with opened(study):
         pass
-    engine = writing_engine(StorePlace.of(store_beside(study)))
+    engine = writing_engine(StoreLocation.of(default_location(study)))
     rng = np.random.default_rng(seed)
     with engine.begin() as connection:
         number = connection.execute(sa.select(studies.c.id)).scalar_one()

@@ -15,7 +15,7 @@ from torch import nn
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.networks import SimpleFfn
 
 CLASSES = ("cat", "dog", "emu")
@@ -51,8 +51,8 @@ def inputs() -> Inputs:
     return Inputs(ITEMS, images(), labels=tuple(CLASSES[k] for k in NUMBERS), classes=CLASSES)
 
 
-def data() -> Prepared:
-    return prepared(inputs(), people=people(), beliefs=beliefs())
+def data() -> JoinedItems:
+    return join_items(inputs(), people=people(), beliefs=beliefs())
 
 
 def write_files(folder: Path) -> None:

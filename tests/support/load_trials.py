@@ -19,7 +19,7 @@ from PIL import Image
 from store_check import Findings, check_store
 from study_server import StudyServer
 
-from sfumato.server.browser_client import Visitor
+from sfumato.server.browser_client import BrowserClient
 
 NORMAL = 100
 """Answers a second: five hundred people, one every five seconds each."""
@@ -238,7 +238,7 @@ def pictures_beside(server: StudyServer, n_clients: int) -> Disturbance:
         ended = False
 
         async def look() -> None:
-            async with Visitor(server.url) as visitor:
+            async with BrowserClient(server.url) as visitor:
                 await visitor.join()
                 path = (await visitor.instructions())["trials"][0]["pictures"][0]
                 while not ended:

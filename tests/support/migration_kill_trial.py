@@ -17,7 +17,7 @@ from big_store import OLDER, write_older_store
 from sqlalchemy import event
 
 from sfumato.store.database import LATEST, reading_engine, writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.verifying import verify
 from sfumato.tables.errors import SfumatoError
 
@@ -76,7 +76,7 @@ def migration_kill_trial(
             _copied(first, file)
     if not in_parts:
         _migrate(file)
-        (found,) = verify(StorePlace.of(file))
+        (found,) = verify(StoreLocation.of(file))
         report.lost += n_answers - found.n_answers
         report.broken += bool(found.faults)
         report.refused_newer = _refuses_newer(file)
@@ -86,7 +86,7 @@ def migration_kill_trial(
 def _migrate(file: Path, in_parts: bool = False) -> None:
     if in_parts:
         event.listen(sa.Engine, "after_cursor_execute", _commit)
-    writing_engine(StorePlace.of(file)).dispose()
+    writing_engine(StoreLocation.of(file)).dispose()
 
 
 def _commit(connection: sa.Connection, _cursor: Any, statement: str, *_: object) -> None:
@@ -152,7 +152,7 @@ def _refuses_newer(file: Path) -> bool:
     codes = []
     for open_it in (writing_engine, reading_engine):
         try:
-            open_it(StorePlace.of(file)).dispose()
+            open_it(StoreLocation.of(file)).dispose()
         except SfumatoError as error:
             codes.append(error.code)
     return codes == ["newer-store"] * 2 and _version(file) == "9999"

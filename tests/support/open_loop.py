@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from crowd import SentAnswer, new_answer
 
-from sfumato.server.browser_client import State, Visitor
+from sfumato.server.browser_client import BrowserClient, State
 from sfumato.server.http_connection import Reply
 
 ARRIVING_AT_ONCE = 64
@@ -53,7 +53,7 @@ class Replies:
         return sum(self.counts.values()) - self.counts[201, False] - self.counts[200, False] - self.n_refused
 
 
-class Listener(Visitor):
+class Listener(BrowserClient):
     """A visitor who remembers every reply."""
 
     def __init__(self, url: str) -> None:

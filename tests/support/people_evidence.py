@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.reporting.report_inputs import Evidence, Origin, Screened
+from sfumato.reporting.report_inputs import Origin, ReportInputs, Screened
 from sfumato.study.study import Framing, ItemSource, Pay, People, Question, Study, StudyClass
 from sfumato.tables.inputs import Inputs
 
@@ -26,7 +26,7 @@ def evidence_of(
     sure: float = 0.45,
     seed: int = 0,
     texts: bool = False,
-) -> Evidence:
+) -> ReportInputs:
     """Everybody answers about every item, and again about the first five; two people are set aside."""
     rng = np.random.default_rng(seed)
     items = [f"item {i}" for i in range(40)] if items is None else list(items)
@@ -59,7 +59,7 @@ def evidence_of(
     pictures = rng.integers(0, 256, (n, 8, 8, 3), dtype=np.uint8)
     pictures[-1] = pictures[0]
     words = tuple(f"The text of {item}, told at some length." for item in items)
-    return Evidence(
+    return ReportInputs(
         study=_study(classes),
         annotations=Annotations.from_arrow(answers, classes),
         screening=Screened(tuple(who), tuple(bool(each) for each in reasons), tuple(reasons)),

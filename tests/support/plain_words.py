@@ -45,7 +45,7 @@ RULES: tuple[tuple[str, str], ...] = (
     (r"\blearnt\b|\bspelt\b|\bburnt\b", "learned"),
     (r"\b(?:un|re|mis)?label+ed\b(?<!labeled)|\blabelling\b|\blabeller\b", "labeled, labeling (one l)"),
     (r"\b(?:colour|behaviour|neighbour|favour|honour)\w*", "-or"),
-    (r"\b(?:optim|normal|organ|recogn|summar|initial|general|minim|maxim|standard|extrem)is(?:e|ed|es|ing|ation)\b", "-iz-"),
+    (r"\b(?:optim|normal|organ|recogn|summar|initial|general|minim|maxim|extrem)is(?:e|ed|es|ing|ation)\b", "-iz-"),
     (r"\bgrey\b|\bcentre\b|\blicence\b|\bprogramme\b|\bwhilst\b|\bamongst\b", "American spelling"),
     (r"(?<![\w.)\]/*-])-?\.\d+\b(?! ?\w*\()", "0.14, not .14"),
 )  # fmt: skip

@@ -24,11 +24,11 @@ from study_at_work import AtWork, Someone, at_work, items_named, plain_study
 
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.arriving import arrived, checked, entry_key, note_check, unchecked
-from sfumato.recruitment.asking import Sources, caller_for, pay, reconcile
+from sfumato.recruitment.asking import PaymentSources, caller_for, pay, reconcile
 from sfumato.recruitment.payment import Payment
 from sfumato.recruitment.platform import Arrival
-from sfumato.recruitment.platform_api import Line
-from sfumato.store.location import StorePlace
+from sfumato.recruitment.platform_api import ApiConnection
+from sfumato.store.location import StoreLocation
 from sfumato.study.study import Bonus, Pay, People, Recruiting, Study
 
 SUBMITTED = {"prolific": "AWAITING REVIEW", "mturk": "Submitted"}
@@ -62,7 +62,7 @@ class PlatformReport:
         return not any(wrong)
 
 
-class KeylessLine(Line):
+class KeylessLine(ApiConnection):
     """The negative control: tries again under another key, as a client without one does."""
 
     def _once(self, request: Any, key: str) -> Any:
@@ -184,11 +184,11 @@ class _Trial:
         """By the API and by the export: both must tell the same."""
         missed = made_up = 0
         for sources in (
-            Sources(caller=self._line(caller_for(self.study, self.stub.environment))),
-            Sources(submissions=self._export()),
+            PaymentSources(caller=self._line(caller_for(self.study, self.stub.environment))),
+            PaymentSources(submissions=self._export()),
         ):
             self._break(60)
-            table = reconcile(StorePlace.of(str(self.store)), self.study, sources, with_ids=True)
+            table = reconcile(StoreLocation.of(str(self.store)), self.study, sources, with_ids=True)
             self.stub.faults.clear()
             found: dict[str, list[str]] = {}
             for case in table.cases:
@@ -214,12 +214,14 @@ class _Trial:
 
     def _paid(self, at: AtWork, people: list[str]) -> tuple[int, int]:
         """The list is computed and handed in twice, and once more after others have finished."""
-        place = StorePlace.of(str(self.store))
+        place = StoreLocation.of(str(self.store))
         for again in range(3):
             if again == 2:
                 for person in people[: len(people) // 3]:
                     self.finishes(self._arrives(at, person, f"ses{person}"))
-            rows = [each for each in pay(place, self.study, Sources(), with_ids=True).payments if each.due == "yes"]
+            rows = [
+                each for each in pay(place, self.study, PaymentSources(), with_ids=True).payments if each.due == "yes"
+            ]
             assert len({(each.annotator, each.reason) for each in rows}) == len(rows)
             for row in self.rng.sample(rows, len(rows)):
                 self._break(2)

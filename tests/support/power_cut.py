@@ -273,5 +273,5 @@ def engine_on(disk: Disk, file: Path, *, synchronous: str = "FULL", checkpoint_e
         engine, "connect", lambda connection, _: connection.execute(f"PRAGMA wal_autocheckpoint = {checkpoint_every}")
     )
     event.listen(engine, "begin", database._begin_sqlite)
-    database.migrate(engine, database.StorePlace.of(str(file)))
+    database.migrate(engine, database.StoreLocation.of(str(file)))
     return engine

@@ -19,16 +19,16 @@ from power_cut import Disk, engine_on
 from study_at_work import items_named, plain_study, sent
 
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.session import Fieldwork, hash_of
+from sfumato.elicitation.session import RunningStudy, hash_of
 from sfumato.store import database
 from sfumato.store.backup import copy_file
 from sfumato.store.database import writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.verifying import verify
 from sfumato.store.writer import Writer
 from sfumato.study.study import People
 from sfumato.tables.errors import SfumatoError, StoreDown
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 
 N_ANSWERS = 12
 """Answers that are sent before a run ends without a cut."""
@@ -112,14 +112,14 @@ def backup_cut_trial(n_cuts: int, *, seed: int, in_place: bool = False, until: f
 
 def begun(file: Path) -> None:
     """A store that knows the study."""
-    writer = Writer(writing_engine(StorePlace.of(str(file))), fieldwork())
+    writer = Writer(writing_engine(StoreLocation.of(str(file))), fieldwork())
     writer.start()
     writer.stop()
 
 
-def fieldwork() -> Fieldwork:
+def fieldwork() -> RunningStudy:
     study = plain_study(people=People(answers_per_item=50, batch_size=40))
-    return Fieldwork(study, kinds_of(study), items_named(40), rng=random.Random(1))
+    return RunningStudy(study, kinds_of(study), items_named(40), rng=random.Random(1))
 
 
 def copied(first: Path, folder: Path) -> Path:
@@ -182,12 +182,12 @@ def _cut(
 def handles_of(file: Path) -> set[str] | None:
     """The answers of a store that is opened as after any crash; None where it is damaged."""
     try:
-        engine = writing_engine(StorePlace.of(str(file)))
+        engine = writing_engine(StoreLocation.of(str(file)))
         with engine.begin() as connection:
             is_whole = connection.exec_driver_sql("PRAGMA integrity_check").scalar_one() == "ok"
             handles = set(connection.exec_driver_sql("SELECT handle FROM answers").scalars())
         engine.dispose()
-        faults = [fault for each in verify(StorePlace.of(str(file))) for fault in each.faults]
+        faults = [fault for each in verify(StoreLocation.of(str(file))) for fault in each.faults]
     except (SfumatoError, sa.exc.SQLAlchemyError):
         return None
     return handles if is_whole and not faults else None
@@ -203,7 +203,7 @@ def older_store(file: Path) -> set[str]:
 
 def _answers_of(file: Path) -> set[str]:
     """Answer in a store on a disk that does not fail; the handles of the answers."""
-    disk_free = writing_engine(StorePlace.of(str(file)))
+    disk_free = writing_engine(StoreLocation.of(str(file)))
     writer = Writer(disk_free, fieldwork())
     writer.start()
     token = writer.run(lambda work: work.join()).token
@@ -223,7 +223,7 @@ def _made_older(file: Path) -> None:
     scratch = file.with_name("scratch.sqlite")
     latest, database.LATEST = database.LATEST, OLDER
     try:
-        writing_engine(StorePlace.of(str(scratch))).dispose()
+        writing_engine(StoreLocation.of(str(scratch))).dispose()
     finally:
         database.LATEST = latest
     was = _columns(scratch)
@@ -298,7 +298,7 @@ def _backed_up(disk: Disk, file: Path, in_place: bool) -> Path:
             output.unlink()
             copy_file(engine, output)
             return output
-        with replacing(output) as part:
+        with atomic_write(output) as part:
             copy_file(engine, part)
             # What `replacing` syncs before the new one takes its name.
             disk.files[str(part)].synced()

@@ -15,9 +15,9 @@ from crowd import STORED, impatient, new_answer
 from study_server import StudyServer, write_texts_study
 
 from sfumato.elicitation.session import hash_of
-from sfumato.server.browser_client import State, Visitor
+from sfumato.server.browser_client import BrowserClient, State
 from sfumato.store.database import reading_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 
 LEASE_SECONDS = 2.0
 MEAN_THOUGHT_SECONDS = 0.15
@@ -160,12 +160,12 @@ class _Trip:
             await watch
 
     async def _take_part(self, person: _Someone) -> None:
-        async with Visitor(self._server.url, sleep=impatient) as visitor:
+        async with BrowserClient(self._server.url, sleep=impatient) as visitor:
             person.token = await visitor.join()
             await visitor.instructions()
             await asyncio.gather(*(self._tab(person, visitor) for _ in range(person.n_tabs)))
 
-    async def _tab(self, person: _Someone, visitor: Visitor) -> None:
+    async def _tab(self, person: _Someone, visitor: BrowserClient) -> None:
         """Answer until there is nothing more to answer, or it is time to leave."""
         state = await self._asked(person, visitor)
         while state["stage"] in ("trials", "empty") and time.monotonic() < self._ends_at:
@@ -182,13 +182,13 @@ class _Trip:
             state = await self._answered(person, visitor, state["trials"][0]["trial"])
         person.has_done_all |= state["answered"] >= state["wanted"]
 
-    async def _asked(self, person: _Someone, visitor: Visitor) -> State:
+    async def _asked(self, person: _Someone, visitor: BrowserClient) -> State:
         asked_at = time.monotonic()
         state = await visitor.trials()
         self._note(person, state, asked_at)
         return state
 
-    async def _answered(self, person: _Someone, visitor: Visitor, trial: str) -> State:
+    async def _answered(self, person: _Someone, visitor: BrowserClient, trial: str) -> State:
         asked_at, held_at = time.monotonic(), person.held_at[trial]
         reply = await visitor.submit_body(new_answer(person.token, trial, person.rng).body)
         heard_at = time.monotonic()
@@ -220,7 +220,7 @@ class _Trip:
 
     async def _watch(self) -> None:
         """See in the store when what people held who left has come back."""
-        engine = reading_engine(StorePlace.of(self._store))
+        engine = reading_engine(StoreLocation.of(self._store))
         try:
             while self._at_work:
                 await asyncio.sleep(0.05)
@@ -236,7 +236,7 @@ class _Trip:
 
     def report(self, seconds: float) -> QuotaReport:
         """Hold the store against what people were told."""
-        engine = sa.create_engine(StorePlace.of(self._store).url)
+        engine = sa.create_engine(StoreLocation.of(self._store).url)
         try:
             with engine.connect() as connection:
                 counts = connection.execute(COUNTS).all()

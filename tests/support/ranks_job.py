@@ -16,27 +16,27 @@ from sfumato.training.optimisers import Sgd
 from sfumato.training.ranks import together
 from sfumato.training.recipe import Recipe
 from sfumato.training.targets import target_named
-from sfumato.training.task import Task
-from sfumato.training.training import Training
-from sfumato.training.training_set import Lesson
+from sfumato.training.task import RunGroup
+from sfumato.training.training import TrainingLoop
+from sfumato.training.training_set import TrainingSet
 
 N_ITEMS, N_CLASSES = 53, 3
 
 
-def ranks_task(network: str) -> Task:
+def ranks_task(network: str) -> RunGroup:
     """53 items in batches of 13: the last has one item, fewer than there are ranks."""
     rng = np.random.default_rng(0)
     people = rng.dirichlet([0.5] * N_CLASSES, N_ITEMS)
-    lesson = Lesson(tuple(map(str, range(N_ITEMS))), ("a", "b", "c"), people.argmax(1), people)
+    lesson = TrainingSet(tuple(map(str, range(N_ITEMS))), ("a", "b", "c"), people.argmax(1), people)
     labels = tuple(target_named(name, {}).labels(lesson, rng) for name in ("hard", "soft"))
     pictures = torch.from_numpy(rng.normal(size=(N_ITEMS, 1, 12, 12)).astype(np.float32))
     recipe = Recipe(epochs=2, batch_size=13, optimiser=Sgd(rate=0.1), dynamics="both")
-    return Task(("hard", "soft"), network_named(network), labels, lesson, pictures, recipe, 3, tested=pictures[:7])
+    return RunGroup(("hard", "soft"), network_named(network), labels, lesson, pictures, recipe, 3, tested=pictures[:7])
 
 
 def carry_out(network: str) -> dict[str, np.ndarray]:
     """Everything that comes out, by name."""
-    training = Training(ranks_task(network))
+    training = TrainingLoop(ranks_task(network))
     while not training.finished:
         training.advance()
     found: dict[str, np.ndarray] = {}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trained
 
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 
 TARGETS = ("hard", "majority", "soft")
 SHIFTS = {"clean": 0.0, "gaussian-noise/1": 0.2, "gaussian-noise/3": 0.5, "gaussian-blur/1": 0.3}
@@ -30,5 +30,5 @@ def write_study(folder: Path, targets: Sequence[str] = TARGETS, seeds: Sequence[
     return folder
 
 
-def evidence(folder: Path) -> Evidence:
-    return Evidence.read(folder)
+def evidence(folder: Path) -> ReportInputs:
+    return ReportInputs.read(folder)

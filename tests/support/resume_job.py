@@ -16,17 +16,17 @@ from sfumato.training import resumable_run, training
 from sfumato.training.augmenting import CropAndFlip
 from sfumato.training.checkpoints import Checkpoints
 from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.member import Member
+from sfumato.training.member import RunState
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import SimpleFfn, Small
 from sfumato.training.optimisers import Adam, Sgd
-from sfumato.training.random_streams import Draws
+from sfumato.training.random_streams import RandomStreams
 from sfumato.training.recipe import Recipe
-from sfumato.training.saved import Saved
+from sfumato.training.saved import SavedState
 from sfumato.training.schedules import OneCycle, Plateau
-from sfumato.training.targets import Hard, Sampled, Soft
-from sfumato.training.task import Task
-from sfumato.training.training_set import Lesson
+from sfumato.training.targets import HardTarget, SampledTarget, SoftTarget
+from sfumato.training.task import RunGroup
+from sfumato.training.training_set import TrainingSet
 
 N_ITEMS, N_TESTED, N_CLASSES, SIZE = 240, 40, 3, 12
 CLASSES = ("cat", "dog", "ship")
@@ -49,27 +49,27 @@ FFN = Recipe(epochs=24, batch_size=16, optimiser=Sgd(rate=0.05), schedule=OneCyc
 JOBS = {"conv": (Small(width=4), CONV), "ffn": (SimpleFfn(hidden=32), FFN)}
 
 
-def lesson_and_pictures(n_items: int, size: int, seed: int) -> tuple[Lesson, torch.Tensor]:
+def lesson_and_pictures(n_items: int, size: int, seed: int) -> tuple[TrainingSet, torch.Tensor]:
     """Pictures of three patterns in noise, and people who doubt about them."""
     rng = np.random.default_rng(seed)
     original = rng.integers(0, N_CLASSES, n_items)
     patterns = rng.normal(size=(N_CLASSES, 1, size, size))
     pictures = patterns[original] + 2 * rng.normal(size=(n_items, 1, size, size))
     people = rng.dirichlet(np.ones(N_CLASSES), n_items) * 0.6 + 0.4 * np.eye(N_CLASSES)[original]
-    lesson = Lesson(tuple(map(str, range(n_items))), CLASSES, original=original, people=people)
+    lesson = TrainingSet(tuple(map(str, range(n_items))), CLASSES, original=original, people=people)
     return lesson, torch.from_numpy(pictures.astype(np.float32)).contiguous(memory_format=torch.channels_last)
 
 
-def small_task(job: str = "conv", **changes: Any) -> Task:
+def small_task(job: str = "conv", **changes: Any) -> RunGroup:
     """Three targets of one network, as `job` says, its recipe changed."""
     network, recipe = JOBS[job]
     lesson, pictures = lesson_and_pictures(N_ITEMS, SIZE, seed=1)
     _, tested = lesson_and_pictures(N_TESTED, SIZE, seed=2)
     rng = np.random.default_rng(3)
-    targets = (Hard(), Soft(), Sampled())
+    targets = (HardTarget(), SoftTarget(), SampledTarget())
     labels = tuple(target.labels(lesson, rng) for target in targets)
     names = tuple(target.name for target in targets)
-    return Task(names, network, labels, lesson, pictures, replace(recipe, **changes), seed=7, tested=tested)
+    return RunGroup(names, network, labels, lesson, pictures, replace(recipe, **changes), seed=7, tested=tested)
 
 
 def fingerprint(**changes: Any) -> Fingerprint:
@@ -86,7 +86,7 @@ class Outcome:
     predictions: str
 
 
-def outcome_of(members: Iterable[Member]) -> Outcome:
+def outcome_of(members: Iterable[RunState]) -> Outcome:
     parts: dict[str, Any] = {name: hashlib.sha256() for name in ("weights", "history", "dynamics", "predictions")}
     for member in members:
         for part in parts.values():
@@ -113,18 +113,18 @@ def work(say: Connection, job: str, folder: Path, threads: int, fault: str | Non
         FAULTS[fault]()
 
     class Telling(Checkpoints):
-        def load(self) -> Saved | None:
+        def load(self) -> SavedState | None:
             found = super().load()
             say.send(("began", found.epoch if found else 0))
             return found
 
-        def save(self, saved: Saved) -> None:
+        def save(self, saved: SavedState) -> None:
             say.send(("saving", saved.epoch))
             super().save(saved)
             say.send(("saved", saved.epoch))
 
     resumable_run.Checkpoints = Telling  # type: ignore[misc]
-    members = resumable_run.carry_out(
+    members = resumable_run.train_group(
         small_task(job),
         folder=folder,
         fingerprint=fingerprint(),
@@ -138,21 +138,21 @@ def _restart_draws() -> None:
     """Luck begins anew with every process: the epoch number of the draws is dropped."""
     first: list[int] = []
 
-    def draws(seed: int, epoch: int) -> Draws:
+    def draws(seed: int, epoch: int) -> RandomStreams:
         first.append(epoch)
-        return Draws(seed, epoch - first[0])
+        return RandomStreams(seed, epoch - first[0])
 
-    training.Draws = draws  # type: ignore[misc, assignment]
+    training.RandomStreams = draws  # type: ignore[misc, assignment]
 
 
 def _forget_optimiser() -> None:
     """Only the weights are taken up."""
-    go_on = Saved.go_on
+    go_on = SavedState.go_on
 
-    def forgetful(self: Saved, onto: training.Training) -> None:
+    def forgetful(self: SavedState, onto: training.TrainingLoop) -> None:
         go_on(replace(self, state={k: v for k, v in self.state.items() if not k.startswith("optimiser.")}), onto)
 
-    Saved.go_on = forgetful  # type: ignore[method-assign]
+    SavedState.go_on = forgetful  # type: ignore[method-assign]
 
 
 FAULTS: dict[str, Callable[[], None]] = {"restart-draws": _restart_draws, "forget-optimiser": _forget_optimiser}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from crowd import SentAnswer
 
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 
 ANSWERS = sa.text(
     "SELECT p.token_hash, a.key, a.digest, a.handle, a.payload, a.item, a.annotator, a.purpose, a.trial,"
@@ -55,7 +55,7 @@ class Findings:
 def check_store(store: str, sent: Iterable[SentAnswer]) -> Findings:
     """Compare the store with what was sent; no server should be at work on it. One that cannot be read has lost all."""
     sent = list(sent)
-    engine = sa.create_engine(StorePlace.of(store).url)
+    engine = sa.create_engine(StoreLocation.of(store).url)
     try:
         with engine.connect() as connection:
             rows = connection.execute(ANSWERS).all()

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from sfumato.elicitation.assignment import Guide
+from sfumato.elicitation.assignment import ItemSelector
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.participant_state import Outcome, Sent, Shown, Standing
-from sfumato.elicitation.session import Clock, Fieldwork, hash_of
+from sfumato.elicitation.participant_state import ParticipantState, ShownTrial, SubmitResult, SubmittedAnswer
+from sfumato.elicitation.session import Clock, RunningStudy, hash_of
 from sfumato.store.database import writing_engine
-from sfumato.store.interaction_record import Record
-from sfumato.store.location import StorePlace
+from sfumato.store.interaction_record import InteractionRecord
+from sfumato.store.location import StoreLocation
 from sfumato.store.writer import Writer
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import ItemSource, Limits, People, Question, Study, StudyClass
@@ -70,12 +70,16 @@ def items_named(n: int, prefix: str = "i") -> list[Stimulus]:
     return [Stimulus(f"{prefix}{number}") for number in range(n)]
 
 
-def sent(trial: str, chosen: str = "cat", key: str | None = None, *, elapsed_ms: float = 1500, age_ms: int = 0) -> Sent:
+def sent(
+    trial: str, chosen: str = "cat", key: str | None = None, *, elapsed_ms: float = 1500, age_ms: int = 0
+) -> SubmittedAnswer:
     """An answer as the web hands it on."""
     key = key or str(uuid.uuid4())
-    record = Record(elapsed_ms=elapsed_ms)
+    record = InteractionRecord(elapsed_ms=elapsed_ms)
     body = json.dumps({"key": key, "trial": trial, "answer": {"class": chosen}, "record": {"elapsed_ms": elapsed_ms}})
-    return Sent(key, trial, {"class": chosen}, record, body, hashlib.sha256(body.encode()).hexdigest(), age_ms)
+    return SubmittedAnswer(
+        key, trial, {"class": chosen}, record, body, hashlib.sha256(body.encode()).hexdigest(), age_ms
+    )
 
 
 @dataclass
@@ -90,38 +94,38 @@ class Someone:
     def token_hash(self) -> str:
         return hash_of(self.token)
 
-    def standing(self) -> Standing:
+    def standing(self) -> ParticipantState:
         return self.at.run(lambda work: work.standing(self.token_hash))
 
-    def consent(self) -> Standing:
+    def consent(self) -> ParticipantState:
         return self.at.run(lambda work: work.consent(self.token_hash))
 
-    def instructed(self) -> Standing:
+    def instructed(self) -> ParticipantState:
         return self.at.run(lambda work: work.instructed(self.token_hash))
 
-    def comprehension(self, *given: str) -> Standing:
+    def comprehension(self, *given: str) -> ParticipantState:
         return self.at.run(lambda work: work.comprehension(self.token_hash, given))
 
-    def pulse(self) -> Standing:
+    def pulse(self) -> ParticipantState:
         return self.at.run(lambda work: work.pulse(self.token_hash))
 
-    def withdraw(self) -> Standing:
+    def withdraw(self) -> ParticipantState:
         return self.at.run(lambda work: work.withdraw(self.token_hash))
 
-    def submit(self, answer: Sent) -> Outcome:
+    def submit(self, answer: SubmittedAnswer) -> SubmitResult:
         return self.at.run(lambda work: work.submit(self.token_hash, answer))
 
-    def first(self) -> Shown:
+    def first(self) -> ShownTrial:
         """The trial they look at."""
         return self.standing().trials[0]
 
-    def answer(self, chosen: str = "cat") -> Shown:
+    def answer(self, chosen: str = "cat") -> ShownTrial:
         """Answer the trial they look at; returns it."""
         shown = self.first()
         assert self.submit(sent(shown.handle, chosen)).code is None
         return shown
 
-    def answer_all(self, limit: int = 100) -> list[Shown]:
+    def answer_all(self, limit: int = 100) -> list[ShownTrial]:
         """Answer until nothing more is given; returns what was shown."""
         shown = []
         while len(shown) < limit and (standing := self.standing()).stage == "trials":
@@ -139,14 +143,14 @@ class AtWork:
     stimuli: Sequence[Stimulus] = field(default_factory=lambda: items_named(6))
     clock: HandClock = field(default_factory=HandClock)
     seed: int = 1
-    fieldwork: type[Fieldwork] = Fieldwork
-    guide: Guide | None = None
+    fieldwork: type[RunningStudy] = RunningStudy
+    guide: ItemSelector | None = None
     begun: list[AtWork] = field(default_factory=list, repr=False)
     """Every server begun from this one, to be stopped in the end."""
 
     def __post_init__(self) -> None:
         self.begun.append(self)
-        self.engine = writing_engine(StorePlace.of(self.store))
+        self.engine = writing_engine(StoreLocation.of(self.store))
         kinds, rng = kinds_of(self.study), random.Random(self.seed)
         self.work = self.fieldwork(self.study, kinds, self.stimuli, self.guide, self.clock, rng)
         self.writer = Writer(self.engine, self.work)
@@ -167,7 +171,7 @@ class AtWork:
         """Another server on the same store, at the same time."""
         return replace(self, **changed).start()
 
-    def run(self, do: Callable[[Fieldwork], T]) -> T:
+    def run(self, do: Callable[[RunningStudy], T]) -> T:
         return self.writer.run(do)
 
     def new(self, *, ready: bool = True) -> Someone:
@@ -184,7 +188,7 @@ class AtWork:
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         """What the store says, by a connection of its own."""
-        engine = sa.create_engine(StorePlace.of(self.store).url, poolclass=sa.NullPool)
+        engine = sa.create_engine(StoreLocation.of(self.store).url, poolclass=sa.NullPool)
         with engine.connect() as connection:
             return [tuple(row) for row in connection.execute(sa.text(query))]
 

@@ -13,7 +13,7 @@ from study_at_work import at_work, items_named, plain_study
 
 from sfumato.store import chain
 from sfumato.store.database import writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.schema import annotators, answers, trials
 from sfumato.store.verifying import verify
 from sfumato.study.study import People
@@ -61,7 +61,7 @@ def tamper_trial(store: str, n: int, *, seed: int, unseen: Sequence[str] = ()) -
     rng, report = random.Random(seed), TamperReport()
     with _without(unseen):
         _answered(store)
-        engine = writing_engine(StorePlace.of(store))
+        engine = writing_engine(StoreLocation.of(store))
         try:
             _drop_the_guards(engine)
             assert not _named(store)
@@ -83,7 +83,7 @@ def _answered(store: str) -> None:
 
 
 def _named(store: str) -> set[tuple[int, str]]:
-    return {(fault.id, fault.what) for study in verify(StorePlace.of(store)) for fault in study.faults}
+    return {(fault.id, fault.what) for study in verify(StoreLocation.of(store)) for fault in study.faults}
 
 
 def _row(engine: sa.Engine, rng: random.Random) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.evaluation import Trained
+from sfumato.evaluation import RunPredictions
 from sfumato.tables.soft_labels import SoftLabels
 
 CLASSES = ("cat", "dog", "emu")
@@ -31,27 +31,29 @@ def original() -> SoftLabels:
     return SoftLabels.one_hot(ITEMS, [CLASSES[i % 3] for i in range(N_ITEMS)], CLASSES)
 
 
-def trained(target: str, seed: int, network: str = "ffn") -> Trained:
+def trained(target: str, seed: int, network: str = "ffn") -> RunPredictions:
     """What one training predicts; seeds of the same number share their luck, whatever their target."""
     luck = np.random.default_rng(seed).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
     own = np.random.default_rng([seed, len(target)]).dirichlet([2.0, 2.0, 2.0], N_ITEMS)
     near = NEARNESS[target]
     probs = near * people().probs + (1 - near) * (0.7 * luck + 0.3 * own)
-    return Trained(target, network, seed, SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0))
+    return RunPredictions(target, network, seed, SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0))
 
 
-def shifted(run: Trained, condition: str, worse: float) -> Trained:
+def shifted(run: RunPredictions, condition: str, worse: float) -> RunPredictions:
     """The same training on worse pictures: a share of what it predicts is the even guess."""
     table = run.predictions
     probs = (1 - worse) * table.probs + worse / len(CLASSES)
     return replace(run, predictions=SoftLabels.from_numpy(ITEMS, probs, CLASSES, 0), condition=condition)
 
 
-def grid(targets: Sequence[str] = ("hard", "soft"), seeds: Sequence[int] = range(6)) -> list[Trained]:
+def grid(targets: Sequence[str] = ("hard", "soft"), seeds: Sequence[int] = range(6)) -> list[RunPredictions]:
     return [trained(target, seed) for target in targets for seed in seeds]
 
 
-def write_run(folder: Path, run: Trained, *, fold: int = 0, rows: slice = slice(None), ended: str = "finished") -> Path:
+def write_run(
+    folder: Path, run: RunPredictions, *, fold: int = 0, rows: slice = slice(None), ended: str = "finished"
+) -> Path:
     """A run as `sfumato learn` and `shift` write it, as far as evaluation looks."""
     place = folder / run.condition.replace("/", "-") / f"{run.target}.{run.network}.seed-{run.seed}.fold-{fold}"
     place.mkdir(parents=True)

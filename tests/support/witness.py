@@ -12,7 +12,7 @@ from typing import Any
 
 from crowd import SentAnswer, new_answer
 
-from sfumato.server.browser_client import Visitor
+from sfumato.server.browser_client import BrowserClient
 
 JSON = {"Content-Type": "application/json"}
 
@@ -42,7 +42,7 @@ class Witness:
         assert self.looks_around() == [200, 200, 200]
 
     async def _arrived(self) -> tuple[str, str]:
-        async with Visitor(f"http://127.0.0.1:{self._port}", deadline=30) as visitor:
+        async with BrowserClient(f"http://127.0.0.1:{self._port}", deadline=30) as visitor:
             token = await visitor.join()
             state = await visitor.instructions()
             return token, state["trials"][0]["trial"]

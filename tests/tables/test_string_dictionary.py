@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato import Beliefs
 from sfumato.tables import text_columns
-from sfumato.tables.string_dictionary import JoinedTexts, coded_texts
+from sfumato.tables.string_dictionary import StringDictionary, coded_texts
 
 
 def by_dictionary(chunks: Sequence[Sequence[str]]) -> tuple[list[list[int]], list[str]]:
@@ -27,7 +27,7 @@ def by_dictionary(chunks: Sequence[Sequence[str]]) -> tuple[list[list[int]], lis
 def test_numbers_are_those_of_a_dictionary(chunks: list[list[str]]) -> None:
     chunks = [[text.encode("utf-8", "replace").decode() for text in chunk] for chunk in chunks]
     expected, names = by_dictionary(chunks)
-    joined = JoinedTexts(pa.array([], pa.string()))
+    joined = StringDictionary(pa.array([], pa.string()))
     assert [joined.codes_of(pa.array(chunk, pa.string())).tolist() for chunk in chunks] == expected
     assert joined.names().to_pylist() == names
 
@@ -36,7 +36,7 @@ def test_many_texts_over_many_growths() -> None:
     rng = np.random.default_rng(0)
     chunks = [[f"item-{i}" for i in rng.integers(0, 60_000, 20_000)] for _ in range(8)]
     expected, names = by_dictionary(chunks)
-    joined = JoinedTexts(pa.array(names[:10], pa.string()))
+    joined = StringDictionary(pa.array(names[:10], pa.string()))
     assert [joined.codes_of(pa.array(chunk)).tolist() for chunk in chunks] == expected
     assert joined.names().to_pylist() == names
 
@@ -52,14 +52,14 @@ def test_a_long_column_is_coded_as_a_dictionary_would() -> None:
 
 
 def test_a_slice_is_read_from_where_it_begins() -> None:
-    joined = JoinedTexts(pa.array(["a"], pa.string()))
+    joined = StringDictionary(pa.array(["a"], pa.string()))
     assert joined.codes_of(pa.array(["x", "bb", "a", "bb"]).slice(1)).tolist() == [1, 0, 1]
     assert joined.names().to_pylist() == ["a", "bb"]
 
 
 def test_texts_that_share_their_beginning_or_length_stay_apart() -> None:
     names = ["", "a", "aa", "aaa", "ab", "ba", "\u00e9", "e\u0301"]
-    joined = JoinedTexts(pa.array([], pa.string()))
+    joined = StringDictionary(pa.array([], pa.string()))
     assert joined.codes_of(pa.array(names)).tolist() == list(range(len(names)))
 
 

@@ -13,12 +13,12 @@ from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName
 from sfumato.tables.inputs import Inputs
 from sfumato.training.attacks import ATTACKS, Attack, Attacked, Fgsm, Pgd, attack_named, attacked
 from sfumato.training.networks import LeNet
-from sfumato.training.pictures import Scale
+from sfumato.training.pictures import PixelScale
 from sfumato.training.pixel_model import PixelModel
 from sfumato.training.runs import Predictor
 
-WEIRD = Scale((0.9, -3.0, 0.1), (0.01, 7.0, 250.0))
-PLAIN = Scale((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
+WEIRD = PixelScale((0.9, -3.0, 0.1), (0.01, 7.0, 250.0))
+PLAIN = PixelScale((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
 
 def middling(n: int = 5, size: int = 4) -> np.ndarray:
@@ -34,7 +34,7 @@ def luck(seed: int = 2) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def linear(scale: Scale, classes: int = 3, size: int = 4) -> Predictor:
+def linear(scale: PixelScale, classes: int = 3, size: int = 4) -> Predictor:
     """Softmax regression; its weights stand against the scale, so that none is sure of anything."""
     network = nn.Sequential(nn.Flatten(), nn.Linear(3 * size * size, classes))
     rng = np.random.default_rng(4)
@@ -73,7 +73,7 @@ def changes(result: Attacked, images: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("scale", [PLAIN, WEIRD], ids=["plain", "weird"])
 @pytest.mark.parametrize("targets", ["soft", "hard"])
-def test_fgsm_of_softmax_regression(scale: Scale, targets: str) -> None:
+def test_fgsm_of_softmax_regression(scale: PixelScale, targets: str) -> None:
     images, q = middling(), doubt()
     q = q if targets == "soft" else np.eye(3)[q.argmax(1)]
     predictor = linear(scale)
@@ -100,7 +100,7 @@ def test_the_labels_doubt_decides_the_way() -> None:
 
 
 @pytest.mark.parametrize("scale", [PLAIN, WEIRD], ids=["plain", "weird"])
-def test_pgd_of_a_linear_network_ends_in_the_corner(scale: Scale) -> None:
+def test_pgd_of_a_linear_network_ends_in_the_corner(scale: PixelScale) -> None:
     images = middling()
     predictor = linear(scale, classes=2)
     weights, _ = in_pixels(predictor, images)
@@ -223,7 +223,7 @@ def test_attacks_hurt_and_pgd_hurts_more(lenet: Predictor) -> None:
 def test_grey_pictures_with_and_without_an_axis() -> None:
     with torch.random.fork_rng(devices=[]):
         network = LeNet().build((1, 16, 16), 2)
-    predictor = Predictor(network, Scale((0.3,), (0.2,)), (1, 16, 16), ("a", "b"))
+    predictor = Predictor(network, PixelScale((0.3,), (0.2,)), (1, 16, 16), ("a", "b"))
     q = doubt(7, 2)
     for attack in (Fgsm(), Pgd()):
         one, other = (run(predictor, attack, images, q) for images in (SHOTS[..., 0], SHOTS[..., :1]))

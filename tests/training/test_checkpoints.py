@@ -21,29 +21,29 @@ from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoWarni
 from sfumato.training import checkpoints as module
 from sfumato.training.checkpoints import Checkpoints, forget
 from sfumato.training.fingerprint import Fingerprint, hash_of
-from sfumato.training.saved import Saved
-from sfumato.training.training import Training
+from sfumato.training.saved import SavedState
+from sfumato.training.training import TrainingLoop
 
 
-def saved_after(n_epochs: int, job: str = "conv") -> Saved:
-    training = Training(small_task(job))
+def saved_after(n_epochs: int, job: str = "conv") -> SavedState:
+    training = TrainingLoop(small_task(job))
     for _ in range(n_epochs):
         training.advance()
-    return Saved.of(training)
+    return SavedState.of(training)
 
 
 @pytest.fixture
-def saves() -> list[Saved]:
+def saves() -> list[SavedState]:
     """One training after 1, 2 and 3 epochs."""
     return list(three_saves())
 
 
 @functools.cache
-def three_saves() -> tuple[Saved, ...]:
-    training, found = Training(small_task()), []
+def three_saves() -> tuple[SavedState, ...]:
+    training, found = TrainingLoop(small_task()), []
     for _ in range(3):
         training.advance()
-        found.append(Saved.of(training))
+        found.append(SavedState.of(training))
     return tuple(found)
 
 
@@ -58,7 +58,7 @@ def kept_in(folder: Path) -> Checkpoints:
     return made
 
 
-def assert_same(found: Saved | None, expected: Saved) -> None:
+def assert_same(found: SavedState | None, expected: SavedState) -> None:
     assert found is not None
     assert found.epoch == expected.epoch
     assert found.state.keys() == expected.state.keys()
@@ -71,7 +71,7 @@ def assert_same(found: Saved | None, expected: Saved) -> None:
 # --- as it was saved ---
 
 
-def test_what_is_loaded_is_what_was_saved(folder: Path, saves: list[Saved]) -> None:
+def test_what_is_loaded_is_what_was_saved(folder: Path, saves: list[SavedState]) -> None:
     kept_in(folder).save(saves[2])
     assert_same(kept_in(folder).load(), saves[2])
 
@@ -83,7 +83,7 @@ def test_a_training_that_has_hardly_begun(folder: Path, n_epochs: int) -> None:
     assert_same(kept_in(folder).load(), saved)
 
 
-def test_a_member_that_diverged_has_no_weights(folder: Path, saves: list[Saved]) -> None:
+def test_a_member_that_diverged_has_no_weights(folder: Path, saves: list[SavedState]) -> None:
     saved = saved_after(1)
     saved.members[1].ended, saved.members[1].best = "diverged", None
     kept_in(folder).save(saved)
@@ -95,9 +95,9 @@ def test_a_member_that_diverged_has_no_weights(folder: Path, saves: list[Saved])
 
 
 def test_a_copy_does_not_grow_with_the_training() -> None:
-    training = Training(small_task())
+    training = TrainingLoop(small_task())
     training.advance()
-    saved = Saved.of(training)
+    saved = SavedState.of(training)
     before = outcome_of(saved.members), {name: tensor.clone() for name, tensor in saved.state.items()}
     training.advance()
     assert outcome_of(saved.members) == before[0]
@@ -108,7 +108,7 @@ def test_nothing_saved_is_nothing_loaded(folder: Path) -> None:
     assert kept_in(folder).load() is None
 
 
-def test_the_newest_and_the_one_before_are_kept(folder: Path, saves: list[Saved]) -> None:
+def test_the_newest_and_the_one_before_are_kept(folder: Path, saves: list[SavedState]) -> None:
     kept = kept_in(folder)
     for saved in saves:
         kept.save(saved)
@@ -118,14 +118,14 @@ def test_the_newest_and_the_one_before_are_kept(folder: Path, saves: list[Saved]
     ]
 
 
-def test_what_a_killed_process_left_is_taken_away(folder: Path, saves: list[Saved]) -> None:
+def test_what_a_killed_process_left_is_taken_away(folder: Path, saves: list[SavedState]) -> None:
     kept_in(folder).save(saves[0])
     (folder / ".checkpoint-00000002.safetensors.123.part").write_bytes(b"half")
     assert_same(kept_in(folder).load(), saves[0])
     assert [path.name for path in folder.iterdir()] == ["checkpoint-00000001.safetensors"]
 
 
-def test_to_forget_leaves_what_is_not_ours(folder: Path, saves: list[Saved]) -> None:
+def test_to_forget_leaves_what_is_not_ours(folder: Path, saves: list[SavedState]) -> None:
     kept_in(folder).save(saves[0])
     (folder / "notes.txt").write_text("mine")
     forget(folder)
@@ -174,7 +174,7 @@ DAMAGES = (cut_short, cut_by_one, empty, flip_a_weight, other_file, folder_inste
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_a_damaged_newest_falls_back_to_the_one_before(folder: Path, saves: list[Saved], damage) -> None:
+def test_a_damaged_newest_falls_back_to_the_one_before(folder: Path, saves: list[SavedState], damage) -> None:
     kept = kept_in(folder)
     kept.save(saves[0])
     kept.save(saves[1])
@@ -193,7 +193,7 @@ def test_a_damaged_newest_falls_back_to_the_one_before(folder: Path, saves: list
 
 
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
-def test_both_damaged_is_an_error_that_says_what_to_do(folder: Path, saves: list[Saved], damage) -> None:
+def test_both_damaged_is_an_error_that_says_what_to_do(folder: Path, saves: list[SavedState], damage) -> None:
     kept = kept_in(folder)
     kept.save(saves[0])
     kept.save(saves[1])
@@ -203,7 +203,7 @@ def test_both_damaged_is_an_error_that_says_what_to_do(folder: Path, saves: list
         kept_in(folder).load()
 
 
-def test_no_flipped_bit_goes_unnoticed(folder: Path, saves: list[Saved]) -> None:
+def test_no_flipped_bit_goes_unnoticed(folder: Path, saves: list[SavedState]) -> None:
     kept_in(folder).save(saves[0])
     path = newest(folder)
     whole = path.read_bytes()
@@ -244,7 +244,7 @@ def test_nothing_is_unpickled(folder: Path) -> None:
         ({"precision": "bfloat16"}, "precision was 'float32' and is 'bfloat16'"),
     ],
 )
-def test_drift_is_refused_unless_allowed(folder: Path, saves: list[Saved], changed, said: str) -> None:
+def test_drift_is_refused_unless_allowed(folder: Path, saves: list[SavedState], changed, said: str) -> None:
     kept_in(folder).save(saves[0])
     with pytest.raises(BadSetting, match=said) as caught:
         Checkpoints(folder, fingerprint(**changed)).load()
@@ -299,7 +299,7 @@ def fill(disk: Path, room: int) -> Path:
     return filler
 
 
-def test_on_a_full_disk_the_old_checkpoint_stays(small_disk: Path, saves: list[Saved]) -> None:
+def test_on_a_full_disk_the_old_checkpoint_stays(small_disk: Path, saves: list[SavedState]) -> None:
     folder = small_disk / "of-one"
     kept = kept_in(folder)
     kept.save(saves[0])
@@ -314,7 +314,9 @@ def test_on_a_full_disk_the_old_checkpoint_stays(small_disk: Path, saves: list[S
     assert_same(kept_in(folder).load(), saves[1])
 
 
-def test_writing_in_place_would_lose_it(small_disk: Path, saves: list[Saved], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writing_in_place_would_lose_it(
+    small_disk: Path, saves: list[SavedState], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = small_disk / "of-one"
     monkeypatch.setattr(Checkpoints, "_path", lambda self, epoch: self.folder / "checkpoint-in-place.safetensors")
     monkeypatch.setattr(module, "replacing", contextlib.nullcontext)
@@ -328,7 +330,7 @@ def test_writing_in_place_would_lose_it(small_disk: Path, saves: list[Saved], mo
         kept_in(folder).load()
 
 
-def test_a_write_that_fails_part_way(folder: Path, saves: list[Saved], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_part_way(folder: Path, saves: list[SavedState], monkeypatch: pytest.MonkeyPatch) -> None:
     kept = kept_in(folder)
     kept.save(saves[0])
 
@@ -344,7 +346,7 @@ def test_a_write_that_fails_part_way(folder: Path, saves: list[Saved], monkeypat
     assert_same(kept_in(folder).load(), saves[0])
 
 
-def test_a_read_only_disk_is_found_before_training(small_disk: Path, saves: list[Saved]) -> None:
+def test_a_read_only_disk_is_found_before_training(small_disk: Path, saves: list[SavedState]) -> None:
     folder = small_disk / "of-one"
     kept = kept_in(folder)
     kept.save(saves[0])

@@ -16,15 +16,15 @@ from sfumato.training.crowds import (
     CROWDS,
     AnnotatorConfusion,
     AnnotatorHeads,
-    Crowd,
     CrowdLayer,
+    CrowdModel,
     CrowdRows,
     crowd_named,
     gather,
 )
-from sfumato.training.estimator import Adapted
+from sfumato.training.estimator import EstimatorModel
 from sfumato.training.target_labels import FixedLabels
-from sfumato.training.training_set import Pool
+from sfumato.training.training_set import AnnotatorBeliefs
 
 LOGITS = np.array([[2.0, 0.0, -1.0], [0.0, 1.0, 0.5]], np.float32)
 ROWS = CrowdRows(
@@ -42,10 +42,10 @@ def softmax(z: np.ndarray) -> np.ndarray:
 # --- gathering ---
 
 
-def pool() -> Pool:
+def pool() -> AnnotatorBeliefs:
     rows = np.array([[1.0, 0.0], [0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.4, 0.6]])
     rows.flags.writeable = False
-    return Pool(rows, np.array([0, 2, 2, 5]), np.array([3, 1, 0, 1, 2]), 4)
+    return AnnotatorBeliefs(rows, np.array([0, 2, 2, 5]), np.array([3, 1, 0, 1, 2]), 4)
 
 
 @pytest.mark.parametrize("as_tensor", [False, True])
@@ -200,7 +200,7 @@ def test_names_and_settings() -> None:
     assert [crowd.name for crowd in CROWDS] == ["crowd-layer", "annotator-heads", "annotator-confusion"]
     for crowd in CROWDS:
         assert crowd_named(crowd.name, {}) == crowd()
-        assert isinstance(crowd(), Crowd)
+        assert isinstance(crowd(), CrowdModel)
         for field in _settings(crowd):
             for value in (-1.0, float("nan"), float("inf")):
                 with pytest.raises(BadSetting):
@@ -222,7 +222,7 @@ class Village:
 
     x: torch.Tensor
     truth: np.ndarray
-    pool: Pool
+    pool: AnnotatorBeliefs
     voted: torch.Tensor
 
 
@@ -242,12 +242,12 @@ def village(seed: int, n_items: int = 240) -> Village:
     )
     swap = np.array([1, 0, 2])
     votes = np.eye(3)[np.where(who < 3, truth[:, None], swap[truth][:, None])]
-    beliefs = Pool(votes.reshape(-1, 3), 3 * np.arange(n_items + 1), who.reshape(-1), 6)
+    beliefs = AnnotatorBeliefs(votes.reshape(-1, 3), 3 * np.arange(n_items + 1), who.reshape(-1), 6)
     voted = torch.from_numpy(votes.sum(axis=1).argmax(axis=1))
     return Village(torch.from_numpy(x.astype(np.float32)), truth, beliefs, voted)
 
 
-def trained(place: Village, crowd: Crowd | None, steps: int = 150) -> tuple[nn.Linear, Any]:
+def trained(place: Village, crowd: CrowdModel | None, steps: int = 150) -> tuple[nn.Linear, Any]:
     """A linear classifier and its head after full-batch steps; without a crowd it learns what most people said."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
@@ -272,7 +272,7 @@ def accuracy(network: nn.Linear, place: Village) -> float:
 
 @pytest.mark.parametrize("seed", [1, 3])
 @pytest.mark.parametrize("crowd", [CrowdLayer(decay=0.01), AnnotatorConfusion()], ids=lambda crowd: crowd.name)
-def test_who_swaps_two_classes_is_found_out(crowd: Crowd, seed: int) -> None:
+def test_who_swaps_two_classes_is_found_out(crowd: CrowdModel, seed: int) -> None:
     place, test = village(seed), village(seed + 100)
     by_votes, _ = trained(place, None)
     network, head = trained(place, crowd)
@@ -290,7 +290,9 @@ def test_heads_find_who_leans_to_a_class() -> None:
     place = village(seed=5)
     n_items = len(place.truth)
     said = np.where(np.arange(6) < 5, place.truth[:, None], 0)
-    beliefs = Pool(np.eye(3)[said].reshape(-1, 3), 6 * np.arange(n_items + 1), np.tile(np.arange(6), n_items), 6)
+    beliefs = AnnotatorBeliefs(
+        np.eye(3)[said].reshape(-1, 3), 6 * np.arange(n_items + 1), np.tile(np.arange(6), n_items), 6
+    )
     crowd = Village(place.x, place.truth, beliefs, place.voted)
     network, head = trained(crowd, AnnotatorHeads(shrinkage=0.001))
     shrunk, _ = trained(crowd, AnnotatorHeads(shrinkage=1e6))
@@ -346,7 +348,7 @@ SOFT = np.array([[0.5, 0.5, 0.0, 0.0], [0.2, 0.0, 0.0, 0.8]])
 def test_weights_carry_soft_labels_whole() -> None:
     """A class that nobody gives mass to is unknown to the estimator, and gets nothing."""
     estimator = Counting()
-    fitted = Adapted(estimator).fit(np.array([[5.0], [6.0]]), FixedLabels.of(SOFT), np.random.default_rng(1))
+    fitted = EstimatorModel(estimator).fit(np.array([[5.0], [6.0]]), FixedLabels.of(SOFT), np.random.default_rng(1))
     predicted = fitted.predict(np.array([[6.0], [5.0], [6.0]]))
     np.testing.assert_allclose(predicted, SOFT[[1, 0, 1]], atol=1e-7)
     assert fitted.estimator.classes_.tolist() == [0, 1, 3]  # type: ignore[attr-defined]
@@ -357,18 +359,18 @@ def test_weights_carry_soft_labels_whole() -> None:
 def test_without_weights_one_vote_is_drawn_an_item() -> None:
     labels = FixedLabels.of(np.repeat(SOFT, 2000, axis=0))
     x = np.repeat(np.array([[5.0], [6.0]]), 2000, axis=0)
-    fitted = Adapted(CountingVotes()).fit(x, labels, np.random.default_rng(1))
+    fitted = EstimatorModel(CountingVotes()).fit(x, labels, np.random.default_rng(1))
     predicted = fitted.predict(np.array([[5.0], [6.0]]))
     # Three standard deviations of a half in 2,000 votes are .034.
     np.testing.assert_allclose(predicted, SOFT, atol=0.034)
     assert not np.allclose(predicted, SOFT, atol=1e-4)
     assert (predicted[SOFT == 0] == 0).all()
-    again = Adapted(CountingVotes()).fit(x, labels, np.random.default_rng(1))
+    again = EstimatorModel(CountingVotes()).fit(x, labels, np.random.default_rng(1))
     np.testing.assert_array_equal(again.predict(x), fitted.predict(x))
 
 
 def test_images_are_flattened() -> None:
-    fitted = Adapted(Counting()).fit(
+    fitted = EstimatorModel(Counting()).fit(
         np.array([[[[5]]], [[[6]]]], np.uint8), FixedLabels.of(SOFT), np.random.default_rng(1)
     )
     np.testing.assert_allclose(fitted.predict(np.array([[[[6]]]], np.uint8)), SOFT[1:], atol=1e-7)
@@ -407,7 +409,7 @@ NAN = [[float("nan"), 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]
     ids=["columns", "rows", "text", "nan", "sum", "negative", "names", "unknown class", "class twice"],
 )
 def test_an_estimator_that_predicts_nonsense(estimator: Says, error: type[SfumatoError], code: str) -> None:
-    fitted = Adapted(estimator).fit(np.array([[5.0], [6.0]]), FixedLabels.of(SOFT), np.random.default_rng(1))
+    fitted = EstimatorModel(estimator).fit(np.array([[5.0], [6.0]]), FixedLabels.of(SOFT), np.random.default_rng(1))
     with pytest.raises(error, match=r"Says\.predict_proba: found") as caught:
         fitted.predict(np.array([[5.0], [6.0]]))
     assert caught.value.code == code
@@ -415,10 +417,10 @@ def test_an_estimator_that_predicts_nonsense(estimator: Says, error: type[Sfumat
 
 def test_columns_in_another_order_are_put_right() -> None:
     estimator = Says(np.array([[0.7, 0.3]]), classes_=(2, 0))
-    fitted = Adapted(estimator).fit(np.array([[5.0], [6.0]]), FixedLabels.of(SOFT), np.random.default_rng(1))
+    fitted = EstimatorModel(estimator).fit(np.array([[5.0], [6.0]]), FixedLabels.of(SOFT), np.random.default_rng(1))
     np.testing.assert_allclose(fitted.predict(np.array([[5.0]])), [[0.3, 0.0, 0.7, 0.0]])
 
 
 def test_inputs_without_labels() -> None:
     with pytest.raises(BadTable, match="found 3 rows of inputs"):
-        Adapted(Counting()).fit(np.zeros((3, 1)), FixedLabels.of(SOFT), np.random.default_rng(1))
+        EstimatorModel(Counting()).fit(np.zeros((3, 1)), FixedLabels.of(SOFT), np.random.default_rng(1))

@@ -15,14 +15,14 @@ from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.inputs import Inputs
 from sfumato.training.features import features_of
 from sfumato.training.networks import LeNet, ResNet, SimpleFfn, Small
-from sfumato.training.pictures import Scale
+from sfumato.training.pictures import PixelScale
 from sfumato.training.runs import Predictor
 
 SHAPE = (1, 28, 28)
 
 
 def predictor(network: nn.Module) -> Predictor:
-    return Predictor(network.eval(), Scale((0.3,), (0.3,)), SHAPE, learning.CLASSES)
+    return Predictor(network.eval(), PixelScale((0.3,), (0.3,)), SHAPE, learning.CLASSES)
 
 
 @pytest.mark.parametrize(

@@ -12,52 +12,56 @@ import pytest
 
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, UnknownName
 from sfumato.training.augmenting import CropAndFlip
-from sfumato.training.choices import Choice, described, split_choices
-from sfumato.training.experiment_file import GridFile
-from sfumato.training.grid import Grid, RunKey, RunRow, StackKey, write_table
+from sfumato.training.choices import StrategyText, described, split_choices
+from sfumato.training.experiment_file import ExperimentFile
+from sfumato.training.grid import Grid, RunGroupKey, RunKey, RunRow, write_table
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import LeNet, ResNet, Small
 from sfumato.training.optimisers import Sgd
 from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import Steps
-from sfumato.training.targets import Hard, Smoothing, Soft
+from sfumato.training.schedules import StepSchedule
+from sfumato.training.targets import HardTarget, SmoothingTarget, SoftTarget
 
 ROOT = Path(__file__).parent.parent.parent
 
 
 def test_a_choice_as_text_and_as_a_table() -> None:
-    text = Choice.of("distilled:temperature=2:share=0.5")
-    assert text == Choice.of({"name": "distilled", "temperature": 2, "share": 0.5})
+    text = StrategyText.of("distilled:temperature=2:share=0.5")
+    assert text == StrategyText.of({"name": "distilled", "temperature": 2, "share": 0.5})
     assert text.text == "distilled:temperature=2:share=0.5"
-    assert Choice.of("sgd:weight-decay=1e-4:nesterov=true").settings == {"weight_decay": 1e-4, "nesterov": True}
-    assert Choice.of("given:train=a.npy").settings == {"train": "a.npy"}
+    assert StrategyText.of("sgd:weight-decay=1e-4:nesterov=true").settings == {"weight_decay": 1e-4, "nesterov": True}
+    assert StrategyText.of("given:train=a.npy").settings == {"train": "a.npy"}
     assert split_choices("hard, soft,steps:after=[50,55]:by=0.1,") == ["hard", "soft", "steps:after=[50,55]:by=0.1"]
 
 
 @pytest.mark.parametrize("value", ["", ":a=1", "smoothing:share", "smoothing:=2", 3, {"share": 1}, ["hard"]])
 def test_what_is_no_choice(value: object) -> None:
     with pytest.raises(BadSetting, match="name:setting=value"):
-        Choice.of(value)
+        StrategyText.of(value)
 
 
 def test_strategies_as_json_could_hold_them() -> None:
-    said = described(Recipe(schedule=Steps(after=(3, 4))))
+    said = described(Recipe(schedule=StepSchedule(after=(3, 4))))
     assert said["schedule"] == {"name": "steps", "after": [3, 4], "by": 0.1}
     assert said["augmentation"] is None
     assert described(ResNet(depth=8))["name"] == "resnet"
 
 
 def grid(**changes: Any) -> Grid:
-    settings = {"targets": {"hard": Hard(), "soft": Soft()}, "networks": {"lenet": LeNet()}, "seeds": (0, 5)}
+    settings = {
+        "targets": {"hard": HardTarget(), "soft": SoftTarget()},
+        "networks": {"lenet": LeNet()},
+        "seeds": (0, 5),
+    }
     return Grid(**{**settings, **changes})
 
 
 def test_stacks_are_the_targets_of_a_network_seed_and_fold() -> None:
     found = grid(networks={"lenet": LeNet(), "small": Small()}).stacks(2)
     assert found[:3] == [
-        StackKey(("hard", "soft"), "lenet", 0, 0),
-        StackKey(("hard", "soft"), "lenet", 0, 1),
-        StackKey(("hard", "soft"), "small", 0, 0),
+        RunGroupKey(("hard", "soft"), "lenet", 0, 0),
+        RunGroupKey(("hard", "soft"), "lenet", 0, 1),
+        RunGroupKey(("hard", "soft"), "small", 0, 0),
     ]
     assert len(found) == len(set(found)) == 2 * 2 * 2
     assert [key.name for key in found[0].runs] == ["hard.lenet.seed-0.fold-0", "soft.lenet.seed-0.fold-0"]
@@ -78,7 +82,7 @@ def test_pretraining_is_a_run_of_a_network_and_a_seed() -> None:
 def test_a_run_has_a_folder_of_its_own() -> None:
     assert RunKey("smoothing:share=0.2", "lenet", 3, 1).name == "smoothing-share-0.2.lenet.seed-3.fold-1"
     with pytest.raises(BadSetting, match="share a folder"):
-        grid(targets={"a:b": Hard(), "a=b": Soft()})
+        grid(targets={"a:b": HardTarget(), "a=b": SoftTarget()})
 
 
 @pytest.mark.parametrize(
@@ -89,7 +93,7 @@ def test_a_run_has_a_folder_of_its_own() -> None:
         ({"seeds": (1, 1)}, "each once"),
         ({"seeds": (-1,)}, "from 0"),
         ({"device": "cupboard"}, "cupboard"),
-        ({"targets": {"pretrained": Hard()}}, "pretrained"),
+        ({"targets": {"pretrained": HardTarget()}}, "pretrained"),
     ],
 )
 def test_grids_that_are_none(changes: dict[str, Any], says: str) -> None:
@@ -145,13 +149,13 @@ rate = 0.01
 def test_a_whole_grid_as_toml(tmp_path: Path) -> None:
     learning.write_files(tmp_path)
     (tmp_path / "grid.toml").write_text(WHOLE)
-    file = GridFile.read(tmp_path / "grid.toml")
+    file = ExperimentFile.read(tmp_path / "grid.toml")
     made = file.grid()
-    assert made.targets == {"hard": Hard(), "smoothing:share=0.2": Smoothing(share=0.2)}
+    assert made.targets == {"hard": HardTarget(), "smoothing:share=0.2": SmoothingTarget(share=0.2)}
     assert made.networks == {"lenet": LeNet(), "resnet-8": ResNet(depth=8), "small:width=8": Small(width=8)}
     assert made.seeds == (3, 1)
     assert made.recipe == Recipe(
-        epochs=7, clip=1.0, optimiser=Sgd(rate=0.05), schedule=Steps(after=(2, 4)), mixing=Mixup(alpha=0.4),
+        epochs=7, clip=1.0, optimiser=Sgd(rate=0.05), schedule=StepSchedule(after=(2, 4)), mixing=Mixup(alpha=0.4),
         augmentation=CropAndFlip(pad=2),
     )  # fmt: skip
     assert made.pretraining is not None
@@ -167,8 +171,8 @@ def test_a_whole_grid_as_toml(tmp_path: Path) -> None:
 
 def test_the_defaults(tmp_path: Path) -> None:
     learning.write_files(tmp_path)
-    file = GridFile.of({"data": {"inputs": tmp_path / "x.npz", "labels": tmp_path / "labels.parquet"}})
-    assert file.grid() == Grid({"hard": Hard(), "soft": Soft()}, {"lenet": LeNet()})
+    file = ExperimentFile.of({"data": {"inputs": tmp_path / "x.npz", "labels": tmp_path / "labels.parquet"}})
+    assert file.grid() == Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"lenet": LeNet()})
     assert len(file.load().folds[0].test) == 18  # .3 x 60
 
 
@@ -182,7 +186,7 @@ def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
         "data": {"inputs": tmp_path / "x.npz", "labels": tmp_path / "few.csv"},
         "split": {"name": "given", "train": tmp_path / "train.npy", "test": tmp_path / "test.npy"},
     }
-    loaded = GridFile.of(document).load()
+    loaded = ExperimentFile.of(document).load()
     assert loaded.folds[0].train.tolist() == [5, 6, 7, 8, 9]
     assert "left out 20 of 25 items to learn from: they have no label" in loaded.notes
 
@@ -221,7 +225,7 @@ def test_a_given_split_may_name_items_without_labels(tmp_path: Path) -> None:
 def test_mistakes_are_found(tmp_path: Path, text: str, code: str, says: str) -> None:
     (tmp_path / "grid.toml").write_text(text)
     with pytest.raises(SfumatoError) as caught:
-        GridFile.read(tmp_path / "grid.toml").grid()
+        ExperimentFile.read(tmp_path / "grid.toml").grid()
     assert caught.value.code == code
     assert says in str(caught.value)
 
@@ -242,18 +246,18 @@ def test_mistakes_about_data_are_found(tmp_path: Path, text: str, code: str, say
     learning.write_files(tmp_path)
     (tmp_path / "grid.toml").write_text(text)
     with pytest.raises(SfumatoError) as caught:
-        GridFile.read(tmp_path / "grid.toml").load()
+        ExperimentFile.read(tmp_path / "grid.toml").load()
     assert caught.value.code == code
     assert says in str(caught.value)
 
 
 def test_a_grid_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadFile):
-        GridFile.read(tmp_path / "grid.toml")
+        ExperimentFile.read(tmp_path / "grid.toml")
     with pytest.raises(UnknownName):
-        GridFile.of({"gird": {}})
+        ExperimentFile.of({"gird": {}})
 
 
 def test_the_example_is_sound() -> None:
-    file = GridFile.read(ROOT / "examples" / "grid.toml")
+    file = ExperimentFile.read(ROOT / "examples" / "grid.toml")
     assert len(file.grid().targets) >= 4

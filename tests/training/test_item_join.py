@@ -12,7 +12,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, UnknownName
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.item_join import prepared, read_original
+from sfumato.training.item_join import join_items, read_original
 
 IMAGES = np.arange(4 * 2 * 2, dtype=np.uint8).reshape(4, 2, 2)
 INPUTS = Inputs(("a", "b", "c", "d"), IMAGES)
@@ -21,7 +21,7 @@ PEOPLE = SoftLabels.from_numpy(["c", "a"], [[0.9, 0.1], [0.3, 0.7]], ["cat", "do
 
 def test_rows_follow_the_inputs_and_columns_the_labels() -> None:
     turned = SoftLabels.from_numpy(["a", "c", "z"], [[0.4, 0.6], [1, 0], [0, 1]], ["dog", "cat"])
-    made = prepared(INPUTS, people=PEOPLE, original={"a": "dog", "c": "cat", "d": "cat"}, teachers=[turned, turned])
+    made = join_items(INPUTS, people=PEOPLE, original={"a": "dog", "c": "cat", "d": "cat"}, teachers=[turned, turned])
     lesson = made.lesson
     assert lesson.items == ("a", "c")
     assert lesson.classes == ("cat", "dog")
@@ -36,7 +36,7 @@ def test_teachers_are_averaged() -> None:
     one = SoftLabels.from_numpy(["a", "c"], [[1, 0], [1, 0]], ["cat", "dog"])
     two = SoftLabels.from_numpy(["a", "c"], [[0, 1], [0.5, 0.5]], ["cat", "dog"])
     np.testing.assert_allclose(
-        prepared(INPUTS, people=PEOPLE, teachers=[one, two]).lesson.predicted, [[0.5, 0.5], [0.75, 0.25]]
+        join_items(INPUTS, people=PEOPLE, teachers=[one, two]).lesson.predicted, [[0.5, 0.5], [0.75, 0.25]]
     )
 
 
@@ -46,7 +46,7 @@ def test_beliefs_stand_by_item_in_the_order_of_the_classes() -> None:
     )
     inputs = Inputs(("a", "b", "c"), IMAGES[:3])
     labels = SoftLabels.from_numpy(["a", "b", "c"], [[1, 0]] * 3, ["cat", "dog"])
-    made = prepared(inputs, people=labels, beliefs=beliefs)
+    made = join_items(inputs, people=labels, beliefs=beliefs)
     pool = made.lesson.beliefs
     assert pool is not None
     np.testing.assert_allclose(pool.rows, [[0.4, 0.6], [0.8, 0.2], [1, 0]])
@@ -63,49 +63,49 @@ def test_hard_votes_too() -> None:
 
 
 def test_beliefs_alone_are_labels_enough() -> None:
-    made = prepared(INPUTS, beliefs=Beliefs.from_numpy(["b"], ["x"], [[0.2, 0.8]], ["cat", "dog"]))
+    made = join_items(INPUTS, beliefs=Beliefs.from_numpy(["b"], ["x"], [[0.2, 0.8]], ["cat", "dog"]))
     assert made.lesson.items == ("b",)
     assert made.lesson.people is None
 
 
 def test_labels_of_the_inputs_are_the_original_ones() -> None:
     inputs = Inputs(("a", "b"), IMAGES[:2], labels=("dog", "cat"), classes=("cat", "dog"))
-    assert prepared(inputs).lesson.original.tolist() == [1, 0]
+    assert join_items(inputs).lesson.original.tolist() == [1, 0]
     people = SoftLabels.from_numpy(["a", "b"], [[1, 0]] * 2, ["dog", "cat"])
-    assert prepared(inputs, people=people).lesson.original.tolist() == [0, 1]
-    given = prepared(inputs, people=people, original={"a": "cat", "b": "cat"})
+    assert join_items(inputs, people=people).lesson.original.tolist() == [0, 1]
+    given = join_items(inputs, people=people, original={"a": "cat", "b": "cat"})
     assert given.lesson.original.tolist() == [1, 1]
 
 
 def test_items_without_inputs_are_an_error() -> None:
     people = SoftLabels.from_numpy(["a", "y", "z"], [[1, 0]] * 3, ["cat", "dog"])
     with pytest.raises(BadTable, match=r"no input for item 'y' \(2 such items") as caught:
-        prepared(INPUTS, people=people)
+        join_items(INPUTS, people=people)
     assert caught.value.code == "missing-input"
 
 
 def test_other_classes_are_an_error_that_names_them() -> None:
     teacher = SoftLabels.from_numpy(["a", "c"], [[1, 0]] * 2, ["cat", "emu"])
     with pytest.raises(BadTable, match="the class emu too many and no class dog") as caught:
-        prepared(INPUTS, people=PEOPLE, teachers=[teacher])
+        join_items(INPUTS, people=PEOPLE, teachers=[teacher])
     assert caught.value.code == "bad-classes"
     with pytest.raises(UnknownName, match="did you mean 'dog'"):
-        prepared(INPUTS, people=PEOPLE, original={"a": "dogs", "c": "cat"})
+        join_items(INPUTS, people=PEOPLE, original={"a": "dogs", "c": "cat"})
 
 
 def test_what_stands_beside_must_be_there_for_every_item() -> None:
     with pytest.raises(BadTable, match="no original label for item 'c'"):
-        prepared(INPUTS, people=PEOPLE, original={"a": "dog"})
+        join_items(INPUTS, people=PEOPLE, original={"a": "dog"})
     teacher = SoftLabels.from_numpy(["a"], [[1, 0]], ["cat", "dog"])
     with pytest.raises(BadTable, match="no label for item 'c'"):
-        prepared(INPUTS, people=PEOPLE, teachers=[teacher])
+        join_items(INPUTS, people=PEOPLE, teachers=[teacher])
 
 
 def test_nothing_to_learn_or_to_see_is_an_error() -> None:
     with pytest.raises(BadSetting, match="nothing to learn"):
-        prepared(INPUTS)
+        join_items(INPUTS)
     with pytest.raises(BadTable, match="found texts"):
-        prepared(Inputs(("a",), texts=("hello",)), people=PEOPLE)
+        join_items(Inputs(("a",), texts=("hello",)), people=PEOPLE)
 
 
 def test_hashes_are_of_values() -> None:
@@ -113,7 +113,7 @@ def test_hashes_are_of_values() -> None:
     assert one.hashes() == same.hashes()
     changed = learning.images()
     changed[3, 4, 5] ^= 1
-    other = prepared(Inputs(learning.ITEMS, changed), people=learning.people())
+    other = join_items(Inputs(learning.ITEMS, changed), people=learning.people())
     assert {name for name, value in one.hashes().items() if other.hashes().get(name) != value} == {
         "images", "original", "beliefs"
     }  # fmt: skip

@@ -12,22 +12,22 @@ import pytest
 import torch
 
 from sfumato import Annotations, Beliefs
-from sfumato.labeling import Mixture
+from sfumato.labeling import MixtureLabeler
 from sfumato.tables.errors import BadSetting, BadTable, InvalidAnswer
 from sfumato.training.mixing import (
     Blend,
     ClassPair,
-    Curve,
     CurveFit,
     EntropyWeighted,
     HumanMixtures,
     Judgments,
-    Mixed,
+    MixedBatch,
     MixMaxEnt,
+    MixtureSmoothing,
     Mixup,
     PairCurve,
     Plain,
-    Smoothing,
+    ShareCurve,
     blends_of,
 )
 from sfumato.training.mixing.mixed import Pairing
@@ -138,7 +138,7 @@ def test_mix_max_ent() -> None:
 
 
 def test_mix_max_ent_of_uniform_predictions_by_hand() -> None:
-    mixed = Mixed(torch.zeros(2, 1, 1, 1), torch.tensor([[[1.0, 0.0, 0.0, 0.0]]]))
+    mixed = MixedBatch(torch.zeros(2, 1, 1, 1), torch.tensor([[[1.0, 0.0, 0.0, 0.0]]]))
     # Cross-entropy ln 4 of the one, minus the entropy ln 4 of the other.
     assert MixMaxEnt().losses(torch.zeros(1, 2, 4), mixed).item() == pytest.approx(0, abs=1e-6)
     assert MixMaxEnt(weight=0.0).losses(torch.zeros(1, 2, 4), mixed).item() == pytest.approx(math.log(4))
@@ -168,7 +168,7 @@ def test_entropy_weights_by_hand() -> None:
     y[..., 0] = 1
 
     def loss(z: torch.Tensor, kappa: float) -> float:
-        return EntropyWeighted(kappa=kappa).losses(z, Mixed(torch.zeros(1, 1, 1, 1), y)).item()
+        return EntropyWeighted(kappa=kappa).losses(z, MixedBatch(torch.zeros(1, 1, 1, 1), y)).item()
 
     uniform, two = torch.zeros(1, 1, 10), torch.full((1, 1, 10), -60.0)
     two[..., :2] = 0
@@ -192,7 +192,7 @@ def test_the_gradient_goes_through_the_entropy_weight() -> None:
     assert 0.1 < math.log(2) / -(p * np.log(p)).sum() < 1
     expected = [(loss(z + h) - loss(z - h)) / 2e-5 for h in 1e-5 * np.eye(3)]
     logits = torch.tensor(z)[None, None].requires_grad_()
-    mixed = Mixed(torch.zeros(1, 1, 1, 1), torch.tensor(y)[None, None])
+    mixed = MixedBatch(torch.zeros(1, 1, 1, 1), torch.tensor(y)[None, None])
     EntropyWeighted(kappa=0.1).losses(logits, mixed).sum().backward()
     assert logits.grad is not None
     np.testing.assert_allclose(logits.grad[0, 0].numpy(), expected, atol=1e-8)
@@ -208,7 +208,7 @@ def test_class_pair() -> None:
     seed = seed_that_moves(1.0)
     share, _ = drawn(1.0, seed)
     x, y = batch()
-    mixing = ClassPair(pairs=(PairCurve(0, 2, Curve(6.0, 0.4)),))
+    mixing = ClassPair(pairs=(PairCurve(0, 2, ShareCurve(6.0, 0.4)),))
     mixed = mixing.mixed(x, y, torch.Generator().manual_seed(seed))
     np.testing.assert_allclose(mixed.x.numpy(), share * X + (1 - share) * X[[1, 2, 0]], rtol=1e-6)
     own = {
@@ -258,9 +258,9 @@ def test_the_anchored_curve_goes_from_0_to_1() -> None:
 def test_a_curve_for_a_class_that_is_not_there() -> None:
     x, y = batch()
     with pytest.raises(BadSetting, match="class numbers below 3"):
-        ClassPair(pairs=(PairCurve(1, 3, Curve()),)).mixed(x, y, torch.Generator())
+        ClassPair(pairs=(PairCurve(1, 3, ShareCurve()),)).mixed(x, y, torch.Generator())
     with pytest.raises(BadSetting, match="the smaller first"):
-        PairCurve(2, 1, Curve())
+        PairCurve(2, 1, ShareCurve())
 
 
 # --- judgments and curves ---
@@ -415,7 +415,7 @@ def test_averaged_labels() -> None:
         [(1 - s) * 0.8 + s / 3, (1 - s) * 0.2 + s / 3, s / 3],
         [(1 - s) * 0.9 + s / 3, s / 3, (1 - s) * 0.1 + s / 3],
     ]
-    np.testing.assert_allclose(made.averaged(Smoothing()).mean(), expected, atol=1e-7)
+    np.testing.assert_allclose(made.averaged(MixtureSmoothing()).mean(), expected, atol=1e-7)
 
 
 def test_labels_of_one_annotator_an_access() -> None:
@@ -425,7 +425,7 @@ def test_labels_of_one_annotator_an_access() -> None:
     at = pooled.at(index, torch.tensor([0.0, 0.5, 0.99])).numpy()
     np.testing.assert_allclose(at, [[0.6, 0.4, 0.0], [0.8, 0.2, 0.0], [1.0, 0.0, 0.0]], atol=1e-7)
     np.testing.assert_allclose(pooled.mean(), made.averaged().mean(), atol=1e-7)
-    smooth = made.by_annotator(Smoothing()).at(index, torch.tensor([0.0, 0.5, 0.99])).numpy()
+    smooth = made.by_annotator(MixtureSmoothing()).at(index, torch.tensor([0.0, 0.5, 0.99])).numpy()
     # Sure: s = .005; not at all: uniform; in between: s = .0707.
     s = 0.005**0.5
     expected = [
@@ -434,7 +434,7 @@ def test_labels_of_one_annotator_an_access() -> None:
         [1 - s + s / 3, s / 3, s / 3],
     ]
     np.testing.assert_allclose(smooth, expected, atol=1e-6)
-    rescaled = made.by_annotator(Smoothing(rescaled=True)).at(index, torch.tensor([0.0, 0.5, 0.99])).numpy()
+    rescaled = made.by_annotator(MixtureSmoothing(rescaled=True)).at(index, torch.tensor([0.0, 0.5, 0.99])).numpy()
     np.testing.assert_allclose(rescaled[:2], [[0.6, 0.4, 0.0], [1 / 3, 1 / 3, 1 / 3]], atol=1e-7)
     between = (s - 0.005) / 0.995
     np.testing.assert_allclose(rescaled[2], [1 - between + between / 3, between / 3, between / 3], atol=1e-7)
@@ -442,9 +442,9 @@ def test_labels_of_one_annotator_an_access() -> None:
 
 @pytest.mark.parametrize("rescaled", [False, True])
 def test_smoothed_labels_are_those_of_the_labeler(rescaled: bool) -> None:
-    beliefs = Mixture(rescaled=rescaled).label(answers(ROWS))
+    beliefs = MixtureLabeler(rescaled=rescaled).label(answers(ROWS))
     made = mixtures()
-    by_labeler, by_us = made.believed(beliefs), made.by_annotator(Smoothing(rescaled=rescaled))
+    by_labeler, by_us = made.believed(beliefs), made.by_annotator(MixtureSmoothing(rescaled=rescaled))
     assert by_labeler.starts.tolist() == by_us.starts.tolist() == [0, 3, 4]  # type: ignore[union-attr]
     np.testing.assert_allclose(by_labeler.rows.numpy(), by_us.rows.numpy(), atol=1e-7)  # type: ignore[union-attr]
     np.testing.assert_allclose(made.believed(beliefs, averaged=True).mean(), by_us.mean(), atol=1e-7)
@@ -484,4 +484,4 @@ def test_images_that_are_missing() -> None:
     with pytest.raises(BadTable, match="found 1 different ids for 3 images"):
         HumanMixtures.of(answers(ROWS), IMAGES, ["1", "1", "1"])
     with pytest.raises(BadSetting):
-        Smoothing(gamma=1.0)
+        MixtureSmoothing(gamma=1.0)

@@ -20,18 +20,18 @@ from sfumato.training.grid import Grid
 from sfumato.training.networks import Network, SimpleFfn
 from sfumato.training.recipe import Recipe
 from sfumato.training.runs import Run
-from sfumato.training.splits import Share
-from sfumato.training.targets import Hard, Soft
-from sfumato.training.workers import carry_out_all
+from sfumato.training.splits import RandomSplit
+from sfumato.training.targets import HardTarget, SoftTarget
+from sfumato.training.workers import run_experiment
 
-GRID = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
+GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")
 
 
 def experiment(folder: Path, network: Network, seeds: tuple[int, ...] = (0, 1)) -> Experiment:
     data = learning.data()
     grid = replace(GRID, networks={"ffn": network}, seeds=seeds)
-    return Experiment(grid, data, tuple(Share().folds(data.lesson)), folder)
+    return Experiment(grid, data, tuple(RandomSplit().folds(data.lesson)), folder)
 
 
 @needs_ray
@@ -42,13 +42,13 @@ def test_a_cluster_trains_what_one_process_does_also_when_a_worker_dies(
     monkeypatch.setenv("PYTHONPATH", os.path.dirname(deadly_on_ray.__file__))
     deaths = tmp_path / "deaths"
     deaths.mkdir()
-    carry_out_all(experiment(tmp_path / "here", deadly_on_ray.Deadly(str(deaths), 0)), processes=1)
+    run_experiment(experiment(tmp_path / "here", deadly_on_ray.Deadly(str(deaths), 0)), processes=1)
     with local_cluster(2, store_bytes=200_000_000):
-        carry_out_all(experiment(tmp_path / "there", deadly_on_ray.Deadly(str(deaths), 1)), processes=2, engine="ray")
+        run_experiment(experiment(tmp_path / "there", deadly_on_ray.Deadly(str(deaths), 1)), processes=2, engine="ray")
         assert len(list(deaths.iterdir())) == 1
         always = deadly_on_ray.Deadly(str(deaths), 10**6)
         with pytest.raises(NotNow, match=r"worker-died.*died 4 times"):
-            carry_out_all(experiment(tmp_path / "never", always, (0,)), processes=2, engine="ray")
+            run_experiment(experiment(tmp_path / "never", always, (0,)), processes=2, engine="ray")
     names = [key.name for stack in experiment(tmp_path, SimpleFfn()).stacks() for key in stack.runs]
     assert len(names) == 4
     for name in names:
@@ -60,4 +60,4 @@ def test_a_cluster_trains_what_one_process_does_also_when_a_worker_dies(
 
 def test_an_unknown_engine_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnknownName, match=r"local.*ray"):
-        carry_out_all(experiment(tmp_path, SimpleFfn()), engine="rya")
+        run_experiment(experiment(tmp_path, SimpleFfn()), engine="rya")

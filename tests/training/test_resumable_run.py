@@ -15,10 +15,10 @@ from resume_job import Outcome, fingerprint, outcome_of, small_task
 
 from sfumato.tables.errors import CannotWrite
 from sfumato.training import resumable_run, training
-from sfumato.training.random_streams import Draws
-from sfumato.training.resumable_run import LEFT, carry_out
-from sfumato.training.saved import Saved
-from sfumato.training.training import Training
+from sfumato.training.random_streams import RandomStreams
+from sfumato.training.resumable_run import LEFT, train_group
+from sfumato.training.saved import SavedState
+from sfumato.training.training import TrainingLoop
 
 NEVER = float("inf")
 
@@ -29,7 +29,7 @@ class Cut(Exception):
 
 def carried_out(job: str, folder: Path, *, spacing: float = 0.0, on_epoch: Any = None) -> Outcome:
     task = small_task(job)
-    return outcome_of(carry_out(task, folder=folder, fingerprint=fingerprint(), spacing=spacing, on_epoch=on_epoch))
+    return outcome_of(train_group(task, folder=folder, fingerprint=fingerprint(), spacing=spacing, on_epoch=on_epoch))
 
 
 def at_epoch(wanted: int, act: Callable[[], object]) -> Callable[[int, int], None]:
@@ -61,7 +61,7 @@ def undisturbed() -> dict[str, Outcome]:
 @functools.cache
 def plain_outcome(job: str) -> Outcome:
     # Kept by itself and not by a fixture of the module: those are made before the threads are set.
-    loop = Training(small_task(job))
+    loop = TrainingLoop(small_task(job))
     while not loop.finished:
         loop.advance()
     return outcome_of(loop.members)
@@ -71,7 +71,7 @@ def plain_outcome(job: str) -> Outcome:
 
 
 def test_members_of_the_trial_leave_at_different_epochs() -> None:
-    loop = Training(small_task("conv"))
+    loop = TrainingLoop(small_task("conv"))
     while not loop.finished:
         loop.advance()
     ends = {len(member.rows) for member in loop.members}
@@ -110,7 +110,7 @@ def test_luck_that_begins_anew_is_seen(
 ) -> None:
     with pytest.raises(Cut):
         carried_out("conv", tmp_path, on_epoch=at_epoch(3, cut))
-    monkeypatch.setattr(training, "Draws", lambda seed, epoch: Draws(seed, epoch - 2))
+    monkeypatch.setattr(training, "Draws", lambda seed, epoch: RandomStreams(seed, epoch - 2))
     assert carried_out("conv", tmp_path) != undisturbed["conv"]
 
 
@@ -184,11 +184,11 @@ def test_in_the_midst_of_an_epoch_it_saves_the_end_of_this_one_if_it_is_short_el
     short: float,
     saved: int,
 ) -> None:
-    def draws(seed: int, epoch: int) -> Draws:
+    def draws(seed: int, epoch: int) -> RandomStreams:
         if epoch == 5:
             # Here and now: a signal to the process may come a little later, where Python drops what is raised.
             signal.raise_signal(stopping)
-        return Draws(seed, epoch)
+        return RandomStreams(seed, epoch)
 
     monkeypatch.setattr(resumable_run, "KEEPING", 0.0)
     monkeypatch.setattr(resumable_run, "SHORT_EPOCH_SECONDS", short)
@@ -209,14 +209,14 @@ def test_in_the_midst_of_an_epoch_it_saves_the_end_of_this_one_if_it_is_short_el
 def test_asked_during_a_save_it_ends_the_save_first(
     tmp_path: Path, undisturbed: dict[str, Outcome], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    packed = Saved.packed
+    packed = SavedState.packed
 
-    def asked_meanwhile(self: Saved) -> Any:
+    def asked_meanwhile(self: SavedState) -> Any:
         if self.epoch == 3:
             ask_to_leave()
         return packed(self)
 
-    monkeypatch.setattr(Saved, "packed", asked_meanwhile)
+    monkeypatch.setattr(SavedState, "packed", asked_meanwhile)
     with pytest.raises(SystemExit):
         carried_out("conv", tmp_path)
     assert epochs_in(tmp_path) == [2, 3]
@@ -242,15 +242,15 @@ def test_what_would_take_too_long_to_save_is_not_begun(tmp_path: Path, monkeypat
 
 
 def test_what_is_too_large_is_not_kept_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    n_copies, copy_of = [0], Saved.of
+    n_copies, copy_of = [0], SavedState.of
 
-    def counted(loop: Training) -> Saved:
+    def counted(loop: TrainingLoop) -> SavedState:
         n_copies[0] += 1
         return copy_of(loop)
 
     monkeypatch.setattr(resumable_run, "KEPT_BYTES", 10)
     monkeypatch.setattr(resumable_run, "KEEPING", 0.0)
-    monkeypatch.setattr(Saved, "of", counted)
+    monkeypatch.setattr(SavedState, "of", counted)
     carried_out("ffn", tmp_path, spacing=NEVER)
     assert n_copies == [1]
 

@@ -16,28 +16,35 @@ import torch
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.inputs import Inputs
 from sfumato.training.experiment import STACK, UNFINISHED, Experiment, _luck
-from sfumato.training.grid import Grid, StackKey
+from sfumato.training.grid import Grid, RunGroupKey
 from sfumato.training.grid_scores import scores_of
-from sfumato.training.item_join import prepared
+from sfumato.training.item_join import join_items
 from sfumato.training.networks import LeNet, SimpleFfn
 from sfumato.training.optimisers import Adam, Sgd
 from sfumato.training.recipe import Recipe
 from sfumato.training.runs import MODEL, Run
-from sfumato.training.splits import KFold, NoSplit, Share
-from sfumato.training.targets import Deaggregated, Distilled, Hard, Shuffled, Soft, Uniform
-from sfumato.training.workers import carry_out_all
+from sfumato.training.splits import KFold, NoSplit, RandomSplit
+from sfumato.training.targets import (
+    DeaggregatedTarget,
+    DistilledTarget,
+    HardTarget,
+    ShuffledTarget,
+    SoftTarget,
+    UniformTarget,
+)
+from sfumato.training.workers import run_experiment
 
-GRID = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16))
+GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16))
 
 
-def experiment(folder: Path, grid: Grid = GRID, split: Any = Share(), **more: Any) -> Experiment:  # noqa: B008
+def experiment(folder: Path, grid: Grid = GRID, split: Any = RandomSplit(), **more: Any) -> Experiment:  # noqa: B008
     data = more.pop("data", None) or learning.data()
     return Experiment(grid, data, tuple(split.folds(data.lesson)), folder, **more)
 
 
 def done(folder: Path, *args: Any, **more: Any) -> Experiment:
     made = experiment(folder, *args, **more)
-    carry_out_all(made, processes=1)
+    run_experiment(made, processes=1)
     return made
 
 
@@ -180,7 +187,7 @@ def test_a_folder_without_run_json_is_no_run(tmp_path: Path) -> None:
     (tmp_path / SOFT / "run.json").unlink()
     with pytest.raises(BadFile, match="finished run"):
         Run.read(tmp_path / SOFT)
-    assert experiment(tmp_path).missing(GRID.stacks(1)) == [StackKey(("soft",), "ffn", 0, 0)]
+    assert experiment(tmp_path).missing(GRID.stacks(1)) == [RunGroupKey(("soft",), "ffn", 0, 0)]
     done(tmp_path)
     # Alone now, and so added up in another order.
     for name, tensor in weights(tmp_path, SOFT).items():
@@ -192,7 +199,7 @@ def test_a_stack_cut_off_while_it_was_written_ends_as_it_would_have(tmp_path: Pa
     first = weights(tmp_path, SOFT)
     written = (tmp_path / HARD / MODEL).stat().st_mtime_ns
     (tmp_path / SOFT / "run.json").unlink()
-    folder = made._unfinished(StackKey(("hard", "soft"), "ffn", 0, 0))
+    folder = made._unfinished(RunGroupKey(("hard", "soft"), "ffn", 0, 0))
     folder.mkdir(parents=True)
     (folder / STACK).write_text('["hard", "soft"]')
     assert made.missing(GRID.stacks(1)) == GRID.stacks(1)
@@ -204,8 +211,8 @@ def test_a_stack_cut_off_while_it_was_written_ends_as_it_would_have(tmp_path: Pa
 def test_a_further_target_leaves_the_others_alone(tmp_path: Path) -> None:
     done(tmp_path)
     written = (tmp_path / HARD / MODEL).stat().st_mtime_ns
-    more = replace(GRID, targets={**GRID.targets, "uniform": Uniform()})
-    assert experiment(tmp_path, more).missing(more.stacks(1)) == [StackKey(("uniform",), "ffn", 0, 0)]
+    more = replace(GRID, targets={**GRID.targets, "uniform": UniformTarget()})
+    assert experiment(tmp_path, more).missing(more.stacks(1)) == [RunGroupKey(("uniform",), "ffn", 0, 0)]
     done(tmp_path, more)
     assert (tmp_path / HARD / MODEL).stat().st_mtime_ns == written
     assert Run.read(tmp_path / "uniform.ffn.seed-0.fold-0").said["ended"] == "finished"
@@ -229,27 +236,27 @@ def test_other_data_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     changed = learning.images()
     changed[0, 0, 0] += 1
     inputs = replace(learning.inputs(), images=changed)
-    data = prepared(inputs, people=learning.people(), beliefs=learning.beliefs())
+    data = join_items(inputs, people=learning.people(), beliefs=learning.beliefs())
     with pytest.raises(BadSetting, match=r"data\.images was"):
         done(tmp_path, data=data)
     with pytest.raises(BadSetting, match=r"data\.train was"):
-        done(tmp_path, split=Share(seed=1))
+        done(tmp_path, split=RandomSplit(seed=1))
     # Sources that no run used may come and go.
-    done(tmp_path, data=prepared(learning.inputs(), people=learning.people()))
+    done(tmp_path, data=join_items(learning.inputs(), people=learning.people()))
     with pytest.raises(BadSetting, match=r"data\.people was"):
-        done(tmp_path, replace(GRID, targets={"hard": Hard()}), data=prepared(learning.inputs()))
+        done(tmp_path, replace(GRID, targets={"hard": HardTarget()}), data=join_items(learning.inputs()))
 
 
 def test_a_target_without_its_source_is_said_before_anything_is_trained(tmp_path: Path) -> None:
-    data = prepared(learning.inputs(), people=learning.people())
-    for target, option in ((Deaggregated(), "--beliefs"), (Distilled(), "--teacher")):
+    data = join_items(learning.inputs(), people=learning.people())
+    for target, option in ((DeaggregatedTarget(), "--beliefs"), (DistilledTarget(), "--teacher")):
         with pytest.raises(BadSetting, match=option):
-            experiment(tmp_path / "runs", replace(GRID, targets={"soft": Soft(), "x": target}), data=data)
+            experiment(tmp_path / "runs", replace(GRID, targets={"soft": SoftTarget(), "x": target}), data=data)
     assert not (tmp_path / "runs").exists()
 
 
 def test_targets_of_a_seed_meet_the_same_luck(tmp_path: Path) -> None:
-    made = experiment(tmp_path, replace(GRID, targets={"shuffled": Shuffled(), "again": Shuffled()}))
+    made = experiment(tmp_path, replace(GRID, targets={"shuffled": ShuffledTarget(), "again": ShuffledTarget()}))
     task = made.task(made.stacks()[0])
     np.testing.assert_array_equal(task.labels[0].mean(), task.labels[1].mean())
     # All of a class are judged alike here, and a shuffle within it changes nothing: so look at the draws themselves.
@@ -260,7 +267,7 @@ def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
     still = Recipe(epochs=1, batch_size=16, optimiser=Sgd(rate=1e-12, momentum=0))
     first = Recipe(epochs=4, batch_size=16)
     grid = replace(GRID, recipe=still, pretraining=first, seeds=(0, 1))
-    before = prepared(Inputs(tuple("abcdef"), learning.images(1, 6), labels=("cat", "dog", "emu") * 2))
+    before = join_items(Inputs(tuple("abcdef"), learning.images(1, 6), labels=("cat", "dog", "emu") * 2))
     made = done(tmp_path, grid, before=before)
     names = [row.key.name for row in made.write_table()]
     assert names[:3] == ["pretrained.ffn.seed-0", "pretrained.ffn.seed-1", HARD]
@@ -281,7 +288,7 @@ def test_fine_tuning_begins_with_the_pretrained_weights(tmp_path: Path) -> None:
 
 
 def test_pretraining_needs_pictures_of_the_same_size(tmp_path: Path) -> None:
-    before = prepared(Inputs(tuple("abc"), np.zeros((3, 14, 14), np.uint8), labels=("cat", "dog", "emu")))
+    before = join_items(Inputs(tuple("abc"), np.zeros((3, 14, 14), np.uint8), labels=("cat", "dog", "emu")))
     with pytest.raises(BadTable, match="14 x 14 to pretrain on"):
         experiment(tmp_path, replace(GRID, pretraining=Recipe()), before=before)
 
@@ -333,8 +340,8 @@ def test_damaged_runs_are_refused(tmp_path: Path) -> None:
 def test_colour_too(tmp_path: Path) -> None:
     grey = learning.images()
     colour = Inputs(learning.ITEMS, np.stack([grey, 255 - grey, grey // 2], axis=-1))
-    data = prepared(colour, people=learning.people())
-    grid = replace(GRID, targets={"soft": Soft()}, networks={"lenet": LeNet()})
+    data = join_items(colour, people=learning.people())
+    grid = replace(GRID, targets={"soft": SoftTarget()}, networks={"lenet": LeNet()})
     made = done(tmp_path, grid, data=data)
     run = Run.read(tmp_path / "soft.lenet.seed-0.fold-0")
     assert run.said["shape"] == [3, 28, 28]

@@ -18,20 +18,20 @@ from sfumato.evaluation.run_folders import read_runs
 from sfumato.tables.errors import NotNow, SfumatoError
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import Attacking, in_grey_levels
+from sfumato.training.attacking import AttackExperiment, in_grey_levels
 from sfumato.training.attacks import Fgsm, Pgd
 from sfumato.training.corruptions import CORRUPTIONS, Brightness, GaussianNoise, Saturate
-from sfumato.training.dealing import carry_out_work
+from sfumato.training.dealing import run_jobs
 from sfumato.training.experiment import Experiment
 from sfumato.training.grid import Grid
 from sfumato.training.networks import SimpleFfn
-from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.ready_runs import TrainedRuns
 from sfumato.training.recipe import Recipe
 from sfumato.training.runs import MODEL, RUN, Run
-from sfumato.training.shifting import Corrupted, Shifting, corruptions_for
+from sfumato.training.shifting import Corrupted, ShiftExperiment, corruptions_for
 from sfumato.training.splits import KFold
-from sfumato.training.targets import Hard, Soft
-from sfumato.training.workers import carry_out_all
+from sfumato.training.targets import HardTarget, SoftTarget
+from sfumato.training.workers import run_experiment
 
 SOFT = "soft.ffn.seed-0.fold-1"
 
@@ -40,9 +40,11 @@ SOFT = "soft.ffn.seed-0.fold-1"
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two targets, two folds; every item is tested once."""
     folder = tmp_path_factory.mktemp("trained")
-    grid = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16))
+    grid = Grid(
+        {"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16)
+    )
     data = learning.data()
-    carry_out_all(Experiment(grid, data, tuple(KFold(k=2).folds(data.lesson)), folder), processes=1)
+    run_experiment(Experiment(grid, data, tuple(KFold(k=2).folds(data.lesson)), folder), processes=1)
     return folder
 
 
@@ -52,15 +54,15 @@ def copied(trained: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(trained, tmp_path / "runs"))
 
 
-def shifting(runs: Path, output: Path, **more: Any) -> Shifting:
+def shifting(runs: Path, output: Path, **more: Any) -> ShiftExperiment:
     inputs = more.pop("inputs", None) or learning.inputs()
     corrupted = more.pop("corrupted", None) or corruptions_for(inputs, [GaussianNoise(), Brightness()], [1, 5])
-    return Shifting(ReadyRuns.in_folder(runs).runs, output, inputs, corrupted, **more)
+    return ShiftExperiment(TrainedRuns.in_folder(runs).runs, output, inputs, corrupted, **more)
 
 
-def attacking(runs: Path, output: Path, **more: Any) -> Attacking:
+def attacking(runs: Path, output: Path, **more: Any) -> AttackExperiment:
     given = {"attack": Fgsm(), "inputs": learning.inputs(), "people": learning.people()} | more
-    return Attacking(ReadyRuns.in_folder(runs).runs, output, **given)
+    return AttackExperiment(TrainedRuns.in_folder(runs).runs, output, **given)
 
 
 def refused(make: Callable[[], object]) -> SfumatoError:
@@ -75,7 +77,7 @@ def refused(make: Callable[[], object]) -> SfumatoError:
 def test_every_condition_is_a_folder_of_runs(trained: Path, tmp_path: Path) -> None:
     work = shifting(trained, tmp_path / "out", extra={"other set": Inputs(("x", "y"), learning.images(9, 2))})
     told: list[tuple[int, int]] = []
-    assert carry_out_work(work, processes=1, on_progress=lambda *n: told.append(n)) == 6
+    assert run_jobs(work, processes=1, on_progress=lambda *n: told.append(n)) == 6
     assert told == [(i, 6) for i in range(7)]
     names = ["brightness-1", "brightness-5", "clean", "gaussian-noise-1", "gaussian-noise-5", "other-set"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
@@ -104,7 +106,7 @@ def test_every_condition_is_a_folder_of_runs(trained: Path, tmp_path: Path) -> N
 
 
 def test_predictions_are_those_of_the_corrupted_pictures(trained: Path, tmp_path: Path) -> None:
-    carry_out_work(shifting(trained, tmp_path), processes=1)
+    run_jobs(shifting(trained, tmp_path), processes=1)
     images = Brightness().apply(learning.images(), 5, np.random.default_rng(0))
     run = Run.read(trained / SOFT)
     expected = run.predictor().predict(Inputs(learning.ITEMS, images))
@@ -114,7 +116,7 @@ def test_predictions_are_those_of_the_corrupted_pictures(trained: Path, tmp_path
 
 def test_what_is_written_is_not_done_again_and_comes_out_the_same(trained: Path, tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "other"
-    carry_out_work(shifting(trained, one), processes=1)
+    run_jobs(shifting(trained, one), processes=1)
     assert shifting(trained, one).missing() == []
     # Another command did some of it, and was killed: a folder without run.json is not whole.
     shutil.copytree(one, other)
@@ -124,20 +126,20 @@ def test_what_is_written_is_not_done_again_and_comes_out_the_same(trained: Path,
     kept = (other / "clean" / SOFT / RUN).stat().st_mtime_ns
     again = shifting(trained, other)
     assert [shift.name for shift in again.missing()] == ["gaussian-noise/5", "brightness/1"]
-    assert carry_out_work(again, processes=1) == 2
+    assert run_jobs(again, processes=1) == 2
     assert (other / "clean" / SOFT / RUN).stat().st_mtime_ns == kept
     for path in one.rglob("predictions.parquet"):
         assert path.read_bytes() == (other / path.relative_to(one)).read_bytes()
     # A corruption does not depend on which others are asked for, nor on which runs.
     alone = shifting(trained / SOFT, tmp_path / "alone", corrupted=(Corrupted(GaussianNoise(), 5),))
-    carry_out_work(alone, processes=1)
+    run_jobs(alone, processes=1)
     where = Path("gaussian-noise-5", SOFT, "predictions.parquet")
     assert (one / where).read_bytes() == (tmp_path / "alone" / where).read_bytes()
 
 
 def test_other_settings_or_runs_are_an_error(trained: Path, copied: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    carry_out_work(shifting(copied, out), processes=1)
+    run_jobs(shifting(copied, out), processes=1)
     assert "seed" in str(error := refused(shifting(copied, out, seed=1).missing))
     assert error.code == "drift"
     other = Inputs(learning.ITEMS, learning.images(5))
@@ -150,7 +152,7 @@ def test_other_settings_or_runs_are_an_error(trained: Path, copied: Path, tmp_pa
 def test_two_processes_do_the_same(trained: Path, tmp_path: Path) -> None:
     corrupted = (Corrupted(), Corrupted(GaussianNoise(), 5))
     for folder, processes in (("one", 1), ("two", 2)):
-        carry_out_work(shifting(trained, tmp_path / folder, corrupted=corrupted), processes=processes)
+        run_jobs(shifting(trained, tmp_path / folder, corrupted=corrupted), processes=processes)
     paths = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("predictions.parquet"))
     assert len(paths) == 8
     for path in paths:
@@ -172,21 +174,21 @@ def test_kinds_fit_the_pictures() -> None:
 def test_runs_that_cannot_be_asked(copied: Path, tmp_path: Path) -> None:
     said = json.loads((copied / SOFT / RUN).read_text())
     (copied / SOFT / RUN).write_text(json.dumps(said | {"ended": "diverged"}))
-    assert "diverged" in refused(lambda: ReadyRuns.in_folder(copied / SOFT)).found
-    ready = ReadyRuns.in_folder(copied)
+    assert "diverged" in refused(lambda: TrainedRuns.in_folder(copied / SOFT)).found
+    ready = TrainedRuns.in_folder(copied)
     assert (len(ready.runs), ready.notes) == (3, (f"left out {SOFT}: a run that diverged",))
     for run in ready.runs:
         (run.folder / MODEL).unlink()
-    assert refused(lambda: ReadyRuns.in_folder(copied)).code == "no-weights"
-    assert "no model.safetensors" in refused(lambda: ReadyRuns.in_folder(ready.runs[0].folder)).found
-    assert refused(lambda: ReadyRuns.in_folder(tmp_path / "nowhere")).code == "no-such-run"
+    assert refused(lambda: TrainedRuns.in_folder(copied)).code == "no-weights"
+    assert "no model.safetensors" in refused(lambda: TrainedRuns.in_folder(ready.runs[0].folder)).found
+    assert refused(lambda: TrainedRuns.in_folder(tmp_path / "nowhere")).code == "no-such-run"
     (tmp_path / "empty").mkdir()
-    assert refused(lambda: ReadyRuns.in_folder(tmp_path / "empty")).code == "no-such-run"
+    assert refused(lambda: TrainedRuns.in_folder(tmp_path / "empty")).code == "no-such-run"
 
 
 def test_what_was_shifted_holds_no_networks(trained: Path, tmp_path: Path) -> None:
-    carry_out_work(shifting(trained, tmp_path, corrupted=(Corrupted(),)), processes=1)
-    assert "under a condition" in refused(lambda: ReadyRuns.in_folder(tmp_path / "clean")).found
+    run_jobs(shifting(trained, tmp_path, corrupted=(Corrupted(),)), processes=1)
+    assert "under a condition" in refused(lambda: TrainedRuns.in_folder(tmp_path / "clean")).found
 
 
 @pytest.mark.parametrize("make", [shifting, attacking], ids=["shift", "attack"])
@@ -213,12 +215,12 @@ def test_damaged_weights_and_missing_predictions(copied: Path, tmp_path: Path) -
     whole = model.read_bytes()
     model.write_bytes(whole[:100])
     for work in (shifting(copied, tmp_path / "out"), attacking(copied, tmp_path / "out")):
-        error = refused(lambda work=work: carry_out_work(work, processes=1))  # type: ignore[misc]
+        error = refused(lambda work=work: run_jobs(work, processes=1))  # type: ignore[misc]
         assert (error.code, error.where.file) == ("damaged", str(model))
     from safetensors.torch import save_file
 
     save_file({"weight": torch.zeros(3)}, model)
-    error = refused(lambda: carry_out_work(shifting(copied, tmp_path / "out"), processes=1))
+    error = refused(lambda: run_jobs(shifting(copied, tmp_path / "out"), processes=1))
     assert error.code == "damaged"
     assert "another network" in error.found
 
@@ -228,9 +230,9 @@ def test_a_network_of_ones_own_is_handed_in(copied: Path, tmp_path: Path) -> Non
         said = json.loads(path.read_text())
         path.write_text(json.dumps(said | {"settings": said["settings"] | {"network": "mine.Net"}}))
     one = (Corrupted(),)
-    error = refused(lambda: carry_out_work(shifting(copied, tmp_path, corrupted=one), processes=1))
+    error = refused(lambda: run_jobs(shifting(copied, tmp_path, corrupted=one), processes=1))
     assert error.code == "unknown-network"
-    assert carry_out_work(shifting(copied, tmp_path, corrupted=one, networks={"ffn": SimpleFfn()}), processes=1) == 1
+    assert run_jobs(shifting(copied, tmp_path, corrupted=one, networks={"ffn": SimpleFfn()}), processes=1) == 1
 
 
 def test_conditions_whose_folders_would_be_one(trained: Path, tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ def test_a_process_that_dies_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("sfumato.training.dealing.ProcessPoolExecutor", Pool)
     with pytest.raises(NotNow) as caught:
-        carry_out_work(_Deadly(), processes=2)
+        run_jobs(_Deadly(), processes=2)
     assert caught.value.code == "worker-died"
 
 
@@ -270,7 +272,7 @@ def test_a_process_that_dies_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_attack_is_written_step_by_step(trained: Path, tmp_path: Path) -> None:
     work = attacking(trained, tmp_path, attack=Pgd(steps=3), targets="soft")
     assert work.missing() == [0, 1, 2, 3]
-    assert carry_out_work(work, processes=1) == 4
+    assert run_jobs(work, processes=1) == 4
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "clean", *(f"pgd-eps-4-255-targets-soft-step-{step}" for step in (1, 2, 3))
     ]  # fmt: skip
@@ -291,7 +293,7 @@ def test_an_attack_is_written_step_by_step(trained: Path, tmp_path: Path) -> Non
     assert losses[0] < losses[1] < losses[2] < losses[3]
     assert attacking(trained, tmp_path, attack=Pgd(steps=3), targets="soft").missing() == []
     # Beside it another one; what is clean is the same for both, and a half-written one is done again.
-    assert carry_out_work(attacking(trained, tmp_path, targets="soft"), processes=1) == 4
+    assert run_jobs(attacking(trained, tmp_path, targets="soft"), processes=1) == 4
     shutil.rmtree(tmp_path / "fgsm-eps-4-255-targets-soft" / SOFT)
     assert len(attacking(trained, tmp_path, targets="soft").missing()) == 1
     error = refused(attacking(trained, tmp_path, attack=Pgd(steps=3, alpha=0.01), targets="soft").missing)
@@ -338,7 +340,7 @@ def test_labels_that_are_missing(trained: Path, tmp_path: Path) -> None:
 def test_eps_in_grey_levels() -> None:
     assert [in_grey_levels(eps) for eps in (4 / 255, 0.0, 1.0, 0.01)] == ["4/255", "0/255", "255/255", "0.01"]
     names = [
-        Attacking((), Path(), attack, learning.inputs()).name_of(1)
+        AttackExperiment((), Path(), attack, learning.inputs()).name_of(1)
         for attack in (Fgsm(), Pgd(), Pgd(eps=0.5, norm="l2", steps=1))
     ]
     assert names == [

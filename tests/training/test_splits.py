@@ -10,11 +10,11 @@ import pytest
 
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoError
 from sfumato.tables.inputs import Inputs
-from sfumato.training.splits import Given, KFold, NoSplit, Share
-from sfumato.training.training_set import Lesson
+from sfumato.training.splits import KFold, NamedSplit, NoSplit, RandomSplit
+from sfumato.training.training_set import TrainingSet
 
 # Seventeen items of the first class, eight of the second.
-LESSON = Lesson(tuple(f"i{i}" for i in range(25)), ("cat", "dog"), original=np.array([0] * 17 + [1] * 8))
+LESSON = TrainingSet(tuple(f"i{i}" for i in range(25)), ("cat", "dog"), original=np.array([0] * 17 + [1] * 8))
 
 
 def test_every_item_is_tested_once_and_never_learnt_from_then() -> None:
@@ -37,17 +37,17 @@ def test_folds_are_the_seeds() -> None:
 
 def test_people_decide_where_there_is_no_original_class() -> None:
     people = np.eye(2)[LESSON.original] * 0.8 + 0.1
-    lesson = Lesson(LESSON.items, LESSON.classes, people=people)
+    lesson = TrainingSet(LESSON.items, LESSON.classes, people=people)
     for fold, expected in zip(KFold(k=4).folds(lesson), KFold(k=4).folds(LESSON), strict=True):
         assert np.array_equal(fold.test, expected.test)
 
 
 def test_a_share_is_of_every_class() -> None:
-    (fold,) = Share(test=0.24, seed=2).folds(LESSON)
+    (fold,) = RandomSplit(test=0.24, seed=2).folds(LESSON)
     assert len(fold.test) == 6  # .24 x 25
     assert (LESSON.original[fold.test] == 1).sum() in (1, 2)  # .24 x 8 = 1.9
     assert sorted([*fold.train.tolist(), *fold.test.tolist()]) == list(range(25))
-    drawn = {i for seed in range(40) for i in Share(test=0.24, seed=seed).folds(LESSON)[0].test.tolist()}
+    drawn = {i for seed in range(40) for i in RandomSplit(test=0.24, seed=seed).folds(LESSON)[0].test.tolist()}
     assert drawn == set(range(25))
 
 
@@ -57,13 +57,13 @@ def test_no_split() -> None:
 
 
 def test_given_by_name() -> None:
-    (fold,) = Given(train=("i3", "i1", "unlabelled"), test=("i0", "i24")).folds(LESSON)
+    (fold,) = NamedSplit(train=("i3", "i1", "unlabelled"), test=("i0", "i24")).folds(LESSON)
     assert fold.train.tolist() == [1, 3]
     assert fold.test.tolist() == [0, 24]
     with pytest.raises(BadTable, match="no label for 'unlabelled'"):
-        Given(train=("i3",), test=("unlabelled",)).folds(LESSON)
+        NamedSplit(train=("i3",), test=("unlabelled",)).folds(LESSON)
     with pytest.raises(BadSetting, match="found 'i3' in both parts"):
-        Given(train=("i3", "i4"), test=("i3",))
+        NamedSplit(train=("i3", "i4"), test=("i3",))
 
 
 def test_given_in_files(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_given_in_files(tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text("b\n\n c \n")
     (tmp_path / "test.csv").write_text("item\nb\nc\n")
     for test in ("test.txt", "test.csv"):
-        split = Given.read(tmp_path / "train.npy", tmp_path / test, inputs)
-        assert split == Given(train=("d", "a"), test=("b", "c"))
+        split = NamedSplit.read(tmp_path / "train.npy", tmp_path / test, inputs)
+        assert split == NamedSplit(train=("d", "a"), test=("b", "c"))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_files_that_are_no_split(tmp_path: Path, content: object, code: str) -> 
     (tmp_path / "test.txt").write_text("a\n")
     inputs = Inputs(("a", "b", "c", "d"), np.zeros((4, 2, 2), np.uint8))
     with pytest.raises(SfumatoError) as caught:
-        Given.read(path, tmp_path / "test.txt", inputs)
+        NamedSplit.read(path, tmp_path / "test.txt", inputs)
     assert caught.value.code == code
     assert isinstance(caught.value, (BadFile, BadTable))
 
@@ -102,8 +102,8 @@ def test_too_few_items() -> None:
     with pytest.raises(BadSetting, match="found 2 items"):
         KFold(k=3).folds(few)
     with pytest.raises(BadSetting, match="found 2 items"):
-        Share(test=0.1).folds(few)
+        RandomSplit(test=0.1).folds(few)
     with pytest.raises(BadSetting, match="k = 1"):
         KFold(k=1)
     with pytest.raises(BadSetting, match="test = 1"):
-        Share(test=1)
+        RandomSplit(test=1)

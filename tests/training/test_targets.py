@@ -16,35 +16,35 @@ from scipy.stats import chisquare
 
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable
-from sfumato.training.target_labels import FixedLabels, PooledLabels, VotedLabels
+from sfumato.training.target_labels import FixedLabels, PooledLabels, SampledLabels
 from sfumato.training.targets import (
-    ClassLevel,
-    Deaggregated,
-    Distilled,
-    EntropyMatched,
-    Hard,
-    Majority,
-    Random,
-    Sampled,
-    Shuffled,
-    Smoothing,
-    Soft,
+    ClassLevelTarget,
+    DeaggregatedTarget,
+    DistilledTarget,
+    EntropyMatchedTarget,
+    HardTarget,
+    MajorityTarget,
+    RandomTarget,
+    SampledTarget,
+    ShuffledTarget,
+    SmoothingTarget,
+    SoftTarget,
     Target,
-    Tempered,
-    Uniform,
+    TemperedTarget,
+    UniformTarget,
 )
 from sfumato.training.targets.entropy_matched import shares_of, smoothed_entropy
 from sfumato.training.targets.shuffled import cycles
 from sfumato.training.targets.tempered import tempered
-from sfumato.training.training_set import Lesson, Pool, one_hot
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, one_hot
 
 
-def lesson(n_classes: int, n_items: int, **sources: Any) -> Lesson:
+def lesson(n_classes: int, n_items: int, **sources: Any) -> TrainingSet:
     arrays = {name: np.array(value) if isinstance(value, list) else value for name, value in sources.items()}
-    return Lesson(tuple(f"i{i}" for i in range(n_items)), tuple(f"c{k}" for k in range(n_classes)), **arrays)
+    return TrainingSet(tuple(f"i{i}" for i in range(n_items)), tuple(f"c{k}" for k in range(n_classes)), **arrays)
 
 
-def rows(target: Target, of: Lesson, seed: int = 0) -> np.ndarray:
+def rows(target: Target, of: TrainingSet, seed: int = 0) -> np.ndarray:
     return target.labels(of, np.random.default_rng(seed)).mean()
 
 
@@ -57,52 +57,52 @@ def close(got: np.ndarray, expected: Any) -> None:
 
 def test_hard() -> None:
     of = lesson(3, 2, original=[2, 0])
-    assert isinstance(Hard().labels(of, np.random.default_rng(0)), FixedLabels)
-    assert rows(Hard(), of).tolist() == [[0, 0, 1], [1, 0, 0]]
+    assert isinstance(HardTarget().labels(of, np.random.default_rng(0)), FixedLabels)
+    assert rows(HardTarget(), of).tolist() == [[0, 0, 1], [1, 0, 0]]
 
 
 def test_majority_goes_by_people() -> None:
     of = lesson(3, 2, people=[[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]], original=[1, 2])
-    assert rows(Majority(), of).tolist() == [[1, 0, 0], [0, 0, 1]]
+    assert rows(MajorityTarget(), of).tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
 def test_a_tie_goes_to_the_original_class_if_it_is_tied() -> None:
     """Item 0: 1 and 2 tied, original 2. Item 1: tied but for rounding, .1 + .2 against .3, original 1."""
     of = lesson(4, 2, people=[[0.2, 0.4, 0.4, 0.0], [0.1 + 0.2, 0.3, 0.2, 0.2]], original=[2, 1])
     for seed in range(20):
-        assert rows(Majority(), of, seed).tolist() == [[0, 0, 1, 0], [0, 1, 0, 0]]
+        assert rows(MajorityTarget(), of, seed).tolist() == [[0, 0, 1, 0], [0, 1, 0, 0]]
 
 
 @pytest.mark.parametrize("original", [None, [1] * 3000])
 def test_any_other_tie_is_drawn_evenly(original: list[int] | None) -> None:
     """Of .3 0 .3 .3 .1 the tied are 0, 2, 3; 1,000 each of 3,000 within four deviations of sqrt(3000 2/9) = 26."""
     of = lesson(5, 3000, people=[[0.3, 0.0, 0.3, 0.3, 0.1]] * 3000, original=original)
-    counts = rows(Majority(), of, 4).sum(axis=0)
+    counts = rows(MajorityTarget(), of, 4).sum(axis=0)
     assert counts[[1, 4]].tolist() == [0, 0]
     assert (np.abs(counts[[0, 2, 3]] - 1000) < 104).all()
 
 
 def test_soft() -> None:
     people = [[0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3]]
-    np.testing.assert_array_equal(rows(Soft(), lesson(3, 2, people=people)), np.array(people, np.float32))
+    np.testing.assert_array_equal(rows(SoftTarget(), lesson(3, 2, people=people)), np.array(people, np.float32))
 
 
 def test_sampled() -> None:
-    labels = Sampled().labels(lesson(3, 2, people=[[0.2, 0.0, 0.8], [0.0, 1.0, 0.0]]), np.random.default_rng(0))
-    assert isinstance(labels, VotedLabels)
+    labels = SampledTarget().labels(lesson(3, 2, people=[[0.2, 0.0, 0.8], [0.0, 1.0, 0.0]]), np.random.default_rng(0))
+    assert isinstance(labels, SampledLabels)
     got = labels.at(torch.tensor([0, 0, 0, 0, 1]), torch.tensor([0.0, 0.19, 0.21, 0.99, 0.5]))
     assert got.argmax(1).tolist() == [0, 0, 2, 2, 1]
 
 
 # --- deaggregated ---
 
-BELIEFS = Pool(
+BELIEFS = AnnotatorBeliefs(
     np.array([[1.0, 0.0], [0.6, 0.4], [0.2, 0.8], [0.0, 1.0]]), np.array([0, 3, 4]), np.array([0, 1, 2, 1]), 3
 )
 
 
 def test_deaggregated_gives_one_belief_at_a_time() -> None:
-    labels = Deaggregated().labels(lesson(2, 2, beliefs=BELIEFS), np.random.default_rng(0))
+    labels = DeaggregatedTarget().labels(lesson(2, 2, beliefs=BELIEFS), np.random.default_rng(0))
     assert isinstance(labels, PooledLabels)
     got = labels.at(torch.tensor([0, 0, 0, 1, 1]), torch.tensor([0.1, 0.5, 0.9, 0.1, 0.9]))
     close(got.numpy(), [[1, 0], [0.6, 0.4], [0.2, 0.8], [0, 1], [0, 1]])
@@ -114,7 +114,7 @@ def test_a_pool_of_two_is_two_of_the_items_annotators_all_pairs_alike() -> None:
     """Means of item 0: .8 without the third, .6 without the second, .4 without the first; item 1 keeps its only one."""
     seen: Counter[float] = Counter()
     for seed in range(600):
-        got = rows(Deaggregated(annotators=2), lesson(2, 2, beliefs=BELIEFS), seed)
+        got = rows(DeaggregatedTarget(annotators=2), lesson(2, 2, beliefs=BELIEFS), seed)
         close(got[1], [0, 1])
         seen[round(float(got[0, 0]), 6)] += 1
     assert set(seen) == {0.8, 0.6, 0.4}
@@ -122,12 +122,12 @@ def test_a_pool_of_two_is_two_of_the_items_annotators_all_pairs_alike() -> None:
 
 
 def test_a_pool_larger_than_the_people_keeps_all() -> None:
-    close(rows(Deaggregated(annotators=9), lesson(2, 2, beliefs=BELIEFS)), [[0.6, 0.4], [0, 1]])
+    close(rows(DeaggregatedTarget(annotators=9), lesson(2, 2, beliefs=BELIEFS)), [[0.6, 0.4], [0, 1]])
 
 
 def test_a_pool_is_drawn_once() -> None:
     """At every luck the same one belief of item 0, since the pool is one annotator."""
-    labels = Deaggregated(annotators=1).labels(lesson(2, 2, beliefs=BELIEFS), np.random.default_rng(2))
+    labels = DeaggregatedTarget(annotators=1).labels(lesson(2, 2, beliefs=BELIEFS), np.random.default_rng(2))
     got = labels.at(torch.zeros(50, dtype=torch.int64), torch.linspace(0, 0.99, 50)).numpy()
     assert len(np.unique(got, axis=0)) == 1
     assert any(np.allclose(got[0], row) for row in BELIEFS.rows[:3])
@@ -135,9 +135,9 @@ def test_a_pool_is_drawn_once() -> None:
 
 @pytest.mark.parametrize("annotators", [None, 2])
 def test_an_item_nobody_judged_is_named(annotators: int | None) -> None:
-    of = lesson(2, 3, beliefs=Pool(BELIEFS.rows, np.array([0, 3, 3, 4]), BELIEFS.annotators, 3))
+    of = lesson(2, 3, beliefs=AnnotatorBeliefs(BELIEFS.rows, np.array([0, 3, 3, 4]), BELIEFS.annotators, 3))
     with pytest.raises(BadTable, match="found no belief about item 'i1'") as caught:
-        rows(Deaggregated(annotators), of)
+        rows(DeaggregatedTarget(annotators), of)
     assert caught.value.code == "missing-belief"
 
 
@@ -146,9 +146,9 @@ def test_an_item_nobody_judged_is_named(annotators: int | None) -> None:
 
 def test_smoothing_gives_some_to_every_class() -> None:
     # .9 + .1 / 4 = .925, .1 / 4 = .025
-    close(rows(Smoothing(), lesson(4, 1, original=[2])), [[0.025, 0.025, 0.925, 0.025]])
-    close(rows(Smoothing(share=0.0), lesson(4, 1, original=[2])), [[0, 0, 1, 0]])
-    close(rows(Smoothing(share=1.0), lesson(4, 1, original=[2])), [[0.25] * 4])
+    close(rows(SmoothingTarget(), lesson(4, 1, original=[2])), [[0.025, 0.025, 0.925, 0.025]])
+    close(rows(SmoothingTarget(share=0.0), lesson(4, 1, original=[2])), [[0, 0, 1, 0]])
+    close(rows(SmoothingTarget(share=1.0), lesson(4, 1, original=[2])), [[0.25] * 4])
 
 
 def test_class_level_is_the_mean_of_the_class() -> None:
@@ -156,25 +156,25 @@ def test_class_level_is_the_mean_of_the_class() -> None:
     people = [[0.8, 0.2, 0.0], [0.1, 0.6, 0.3], [0.2, 0.8, 0.0], [0.9, 0.1, 0.0]]
     of = lesson(3, 4, people=people, original=[0, 0, 1, 0])
     zero, one = [0.6, 0.3, 0.1], [0.2, 0.8, 0.0]
-    close(rows(ClassLevel(), of), [zero, zero, one, zero])
+    close(rows(ClassLevelTarget(), of), [zero, zero, one, zero])
     zero, one = [0.85, 0.15, 0.0], [0.15, 0.7, 0.15]
-    close(rows(ClassLevel(by="majority"), of), [zero, one, one, zero])
+    close(rows(ClassLevelTarget(by="majority"), of), [zero, one, one, zero])
 
 
 def test_uniform() -> None:
-    close(rows(Uniform(), lesson(5, 3)), np.full((3, 5), 0.2))
+    close(rows(UniformTarget(), lesson(5, 3)), np.full((3, 5), 0.2))
 
 
 def test_random_classes_are_alike_in_chance_and_drawn_once() -> None:
-    got = rows(Random(), lesson(4, 4000), 1)
+    got = rows(RandomTarget(), lesson(4, 4000), 1)
     assert ((got == 0) | (got == 1)).all()
     assert chisquare(got.sum(axis=0)).pvalue > 0.001
-    assert not np.array_equal(got, rows(Random(), lesson(4, 4000), 2))
+    assert not np.array_equal(got, rows(RandomTarget(), lesson(4, 4000), 2))
 
 
 def test_random_distributions_are_alike_in_chance() -> None:
     """Dirichlet of four ones: each mean 1/4, variance (1/4)(3/4)/5 = .0375."""
-    got = rows(Random(form="soft"), lesson(4, 20000), 1)
+    got = rows(RandomTarget(form="soft"), lesson(4, 20000), 1)
     np.testing.assert_allclose(got.mean(axis=0), 0.25, atol=4 * (0.0375 / 20000) ** 0.5)
     np.testing.assert_allclose(got.var(axis=0), 0.0375, rtol=0.05)
 
@@ -196,7 +196,7 @@ def test_random_distributions_are_alike_in_chance() -> None:
 )
 def test_tempered(temperature: float, expected: list[float]) -> None:
     of = lesson(3, 2, people=[[0.8, 0.2, 0.0], [0.0, 0.5, 0.5]])
-    got = rows(Tempered(temperature=temperature), of)
+    got = rows(TemperedTarget(temperature=temperature), of)
     close(got[0], expected)
     # What is tied stays tied at every temperature.
     close(got[1], [0.0, 0.5, 0.5])
@@ -222,11 +222,11 @@ def test_tempered_is_a_distribution_at_every_temperature(seed: int, power: float
 
 def test_distilled_mixes_the_teacher_with_the_original_class() -> None:
     of = lesson(2, 2, predicted=[[0.8, 0.2], [0.0, 1.0]], original=[0, 0])
-    close(rows(Distilled(), of), [[0.8, 0.2], [0, 1]])
-    close(rows(Distilled(temperature=2.0), of), [[2 / 3, 1 / 3], [0, 1]])
+    close(rows(DistilledTarget(), of), [[0.8, 0.2], [0, 1]])
+    close(rows(DistilledTarget(temperature=2.0), of), [[2 / 3, 1 / 3], [0, 1]])
     # half of 2/3 and 1, half of 1/3 and 0
-    close(rows(Distilled(temperature=2.0, share=0.5), of), [[5 / 6, 1 / 6], [0.5, 0.5]])
-    close(rows(Distilled(share=0.0), of), [[1, 0], [1, 0]])
+    close(rows(DistilledTarget(temperature=2.0, share=0.5), of), [[5 / 6, 1 / 6], [0.5, 0.5]])
+    close(rows(DistilledTarget(share=0.0), of), [[1, 0], [1, 0]])
 
 
 def test_distilled_is_the_weighted_sum_of_two_losses() -> None:
@@ -235,14 +235,14 @@ def test_distilled_is_the_weighted_sum_of_two_losses() -> None:
     loss = torch.nn.functional.cross_entropy
     teacher = loss(logits, torch.tensor([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]))
     hard = loss(logits, torch.tensor([0, 1]))
-    mixed = loss(logits, torch.from_numpy(rows(Distilled(share=0.7), of)))
+    mixed = loss(logits, torch.from_numpy(rows(DistilledTarget(share=0.7), of)))
     torch.testing.assert_close(mixed, 0.7 * teacher + 0.3 * hard)
 
 
 # --- shuffled ---
 
 
-def doubtful(n_items: int, n_classes: int, seed: int) -> Lesson:
+def doubtful(n_items: int, n_classes: int, seed: int) -> TrainingSet:
     rng = np.random.default_rng(seed)
     people = rng.dirichlet(np.ones(n_classes), n_items)
     return lesson(n_classes, n_items, people=people, original=rng.integers(n_classes, size=n_items))
@@ -256,16 +256,16 @@ def test_shuffled_keeps_the_rows_of_a_class_and_no_item_its_own(by: Any) -> None
     group = of.original if by == "original" else of.people.argmax(axis=1)
     people = of.people.astype(np.float32)
     for seed in range(10):
-        got = rows(Shuffled(by=by), of, seed)
+        got = rows(ShuffledTarget(by=by), of, seed)
         for k in range(6):
             assert sorted(map(tuple, got[group == k])) == sorted(map(tuple, people[group == k]))
         assert not (got == people).all(axis=1).any()
-    assert not np.array_equal(got, rows(Shuffled(by=by), of, 0))
+    assert not np.array_equal(got, rows(ShuffledTarget(by=by), of, 0))
 
 
 def test_an_item_alone_in_its_class_keeps_its_row() -> None:
     of = lesson(3, 3, people=[[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]], original=[0, 2, 0])
-    close(rows(Shuffled(), of), [[0.2, 0.2, 0.6], [0.1, 0.8, 0.1], [0.5, 0.3, 0.2]])
+    close(rows(ShuffledTarget(), of), [[0.2, 0.2, 0.6], [0.1, 0.8, 0.1], [0.5, 0.3, 0.2]])
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -296,18 +296,18 @@ def test_all_cycles_are_alike_in_chance() -> None:
 def test_with_two_classes_the_entropy_tells_everything() -> None:
     """The label is people's own, turned to the original class where they lean to the other."""
     of = lesson(2, 4, people=[[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.5, 0.5]], original=[0, 1, 1, 0])
-    close(rows(EntropyMatched(), of), [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.5, 0.5]])
+    close(rows(EntropyMatchedTarget(), of), [[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.5, 0.5]])
 
 
 def test_a_smoothed_row_gets_itself_back() -> None:
     of = lesson(4, 2, people=[[0.925, 0.025, 0.025, 0.025], [0.1, 0.1, 0.1, 0.7]], original=[0, 3])
-    close(rows(EntropyMatched(), of), of.people)
+    close(rows(EntropyMatchedTarget(), of), of.people)
 
 
 def test_certainty_is_exact_and_so_is_none() -> None:
     """The third is uniform, the fourth a sure choice of another class than the original."""
     people = np.array([[1, 0, 0], [0, 1, 0], [1 / 3, 1 / 3, 1 / 3], [0, 0, 1]], np.float64)
-    got = rows(EntropyMatched(), lesson(3, 4, people=people, original=[0, 1, 1, 0]))
+    got = rows(EntropyMatchedTarget(), lesson(3, 4, people=people, original=[0, 1, 1, 0]))
     assert got.tolist() == np.array([[1, 0, 0], [0, 1, 0], [1 / 3] * 3, [1, 0, 0]], np.float32).tolist()
 
 
@@ -345,9 +345,9 @@ def test_each_item_has_its_own_entropy_or_all_the_mean_one() -> None:
     assert of.people is not None
     assert of.original is not None
     doubt = entropy(of.people)
-    item = rows(EntropyMatched(), of).astype(np.float64)
+    item = rows(EntropyMatchedTarget(), of).astype(np.float64)
     np.testing.assert_allclose(entropy(item), doubt, rtol=0, atol=1e-6)
-    mean = rows(EntropyMatched(level="mean"), of).astype(np.float64)
+    mean = rows(EntropyMatchedTarget(level="mean"), of).astype(np.float64)
     np.testing.assert_allclose(entropy(mean), doubt.mean(), rtol=0, atol=1e-6)
     for got in (item, mean):
         others = got[one_hot(of.original, 5) == 0].reshape(200, 4)

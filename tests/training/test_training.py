@@ -12,34 +12,36 @@ from torch import Tensor, nn
 
 from sfumato.tables.errors import BadSetting
 from sfumato.training.augmenting import CropAndFlip
-from sfumato.training.members import Apart, side_by_side
+from sfumato.training.members import SeparateNetworks, side_by_side
 from sfumato.training.mixing import MixMaxEnt, Mixup
 from sfumato.training.networks import Network, network_named
 from sfumato.training.optimisers import Adam, Sgd
 from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import OneCycle, Plateau, Steps
+from sfumato.training.schedules import OneCycle, Plateau, StepSchedule
 from sfumato.training.stacked_network import Dropout, Stack
 from sfumato.training.targets import target_named
-from sfumato.training.task import Task
-from sfumato.training.training import Training
-from sfumato.training.training_set import Lesson, Pool
+from sfumato.training.task import RunGroup
+from sfumato.training.training import TrainingLoop
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 N_ITEMS, SIZE = 90, 12
 CLASSES = ("ash", "beech", "cedar")
 TARGETS = ("hard", "soft", "sampled")
 
 
-def lesson(n_items: int = N_ITEMS) -> Lesson:
+def lesson(n_items: int = N_ITEMS) -> TrainingSet:
     rng = np.random.default_rng(1)
     people = rng.dirichlet([0.4, 0.4, 0.4], n_items)
     n_rows = 2 * n_items
-    pool = Pool(np.eye(3)[rng.integers(3, size=n_rows)], np.arange(0, n_rows + 1, 2), rng.integers(5, size=n_rows), 5)
-    return Lesson(tuple(map(str, range(n_items))), CLASSES, people.argmax(1), people, pool)
+    pool = AnnotatorBeliefs(
+        np.eye(3)[rng.integers(3, size=n_rows)], np.arange(0, n_rows + 1, 2), rng.integers(5, size=n_rows), 5
+    )
+    return TrainingSet(tuple(map(str, range(n_items))), CLASSES, people.argmax(1), people, pool)
 
 
 def task(
     recipe: Recipe, *, network: Network | str = "simple-ffn", targets: tuple[str, ...] = TARGETS, seed: int = 0
-) -> Task:
+) -> RunGroup:
     known = lesson()
     rng = np.random.default_rng(2)
     # A class can be seen: its own third of the picture is lighter.
@@ -50,17 +52,17 @@ def task(
     labels = tuple(target_named(name, {}).labels(known, np.random.default_rng(0)) for name in targets)
     made = network_named(network) if isinstance(network, str) else network
     shown = torch.from_numpy(pictures)
-    return Task(targets, made, labels, known, shown, recipe, seed, tested=shown[:20])
+    return RunGroup(targets, made, labels, known, shown, recipe, seed, tested=shown[:20])
 
 
-def trained(asked: Task) -> Training:
-    training = Training(asked)
+def trained(asked: RunGroup) -> TrainingLoop:
+    training = TrainingLoop(asked)
     while not training.finished:
         training.advance()
     return training
 
 
-def difference(one: Training, other: Training) -> float:
+def difference(one: TrainingLoop, other: TrainingLoop) -> float:
     """The largest between weights, predictions and histories of the same members."""
     largest = 0.0
     for a, b in zip(one.members, other.members, strict=True):
@@ -93,7 +95,7 @@ class Dropping:
 
 RECIPES = {
     "adam": Recipe(epochs=3, batch_size=16),
-    "sgd, steps, clipped": Recipe(epochs=4, batch_size=16, optimiser=Sgd(0.05), schedule=Steps((2,)), clip=0.5),
+    "sgd, steps, clipped": Recipe(epochs=4, batch_size=16, optimiser=Sgd(0.05), schedule=StepSchedule((2,)), clip=0.5),
     "one cycle, crop and flip": Recipe(epochs=3, batch_size=32, schedule=OneCycle(), augmentation=CropAndFlip(2)),
     "mixup": Recipe(epochs=2, batch_size=16, mixing=Mixup()),
     "mix-max-ent": Recipe(epochs=2, batch_size=16, mixing=MixMaxEnt()),
@@ -226,11 +228,11 @@ def test_left_and_taken_up_is_as_never_left() -> None:
     recipe = RECIPES["stops early, each when it is time"]
     targets = ("hard", "sampled", "crowd-layer", "uniform")
     whole = trained(task(recipe, targets=targets))
-    left = Training(task(recipe, targets=targets))
+    left = TrainingLoop(task(recipe, targets=targets))
     while not left.finished:
         left.advance()
         state = {name: tensor.clone() for name, tensor in left.state().items()}
-        taken_up = Training(task(recipe, targets=targets))
+        taken_up = TrainingLoop(task(recipe, targets=targets))
         taken_up.take_up(left.epoch, left.members, state)
         left = taken_up
     assert difference(whole, left) == 0
@@ -276,7 +278,7 @@ class Shares(nn.Module):
 def test_what_cannot_be_one_is_trained_apart(make: Callable[[], nn.Module]) -> None:
     example = torch.randn(2, 1, SIZE, SIZE)
     networks = [make() for _ in range(3)]
-    assert isinstance(side_by_side(networks, example, stacked=True), Apart)
+    assert isinstance(side_by_side(networks, example, stacked=True), SeparateNetworks)
 
 
 def test_networks_of_their_own_weights_can_be_one() -> None:

@@ -8,27 +8,27 @@ import numpy as np
 import pytest
 
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError
-from sfumato.training.training_set import Lesson, Pool, one_hot
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, one_hot
 
 ITEMS, CLASSES = ("a", "b", "c"), ("cat", "dog")
 PEOPLE = np.array([[1.0, 0.0], [0.25, 0.75], [0.5, 0.5]])
 ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.75, 0.25], [0.25, 0.75]])
 
 
-def pool(**changed: Any) -> Pool:
+def pool(**changed: Any) -> AnnotatorBeliefs:
     """Two beliefs about a, none about b, three about c."""
     right = {"rows": ROWS, "starts": np.array([0, 2, 2, 5]), "annotators": np.array([0, 1, 0, 2, 1]), "n_annotators": 3}
-    return Pool(**(right | changed))
+    return AnnotatorBeliefs(**(right | changed))
 
 
-def lesson(**changed: Any) -> Lesson:
+def lesson(**changed: Any) -> TrainingSet:
     right = {"original": np.array([0, 1, 1]), "people": PEOPLE, "beliefs": pool(), "predicted": PEOPLE[::-1]}
-    return Lesson(ITEMS, CLASSES, **(right | changed))
+    return TrainingSet(ITEMS, CLASSES, **(right | changed))
 
 
 def test_counts() -> None:
     assert (lesson().n_items, lesson().n_classes) == (3, 2)
-    nothing = Lesson(ITEMS, CLASSES)
+    nothing = TrainingSet(ITEMS, CLASSES)
     assert (nothing.original, nothing.people, nothing.beliefs, nothing.predicted) == (None, None, None, None)
 
 
@@ -89,7 +89,7 @@ def test_sources_that_do_not_fit(changed: dict[str, Any], code: str, found: str)
 @pytest.mark.parametrize("classes", [(), ("cat",), ("cat", "cat"), ("cat", " ")])
 def test_classes_that_are_none(classes: tuple[str, ...]) -> None:
     with pytest.raises(SfumatoError) as caught:
-        Lesson(ITEMS, classes)
+        TrainingSet(ITEMS, classes)
     assert caught.value.code == "bad-classes"
 
 
@@ -137,7 +137,7 @@ def test_some_items_of_a_lesson() -> None:
 
 
 def test_sources_that_are_not_there_stay_away() -> None:
-    part = Lesson(ITEMS, CLASSES, people=PEOPLE).take(np.array([1]))
+    part = TrainingSet(ITEMS, CLASSES, people=PEOPLE).take(np.array([1]))
     assert (part.original, part.beliefs, part.predicted) == (None, None, None)
     assert part.people is not None
     assert part.people.tolist() == [[0.25, 0.75]]

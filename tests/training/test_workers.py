@@ -15,21 +15,21 @@ import torch
 from sfumato.tables.errors import BadSetting, NotNow, SfumatoWarning
 from sfumato.training.experiment import Experiment
 from sfumato.training.grid import Grid
-from sfumato.training.item_join import prepared
+from sfumato.training.item_join import join_items
 from sfumato.training.networks import LeNet, SimpleFfn
 from sfumato.training.recipe import Recipe
 from sfumato.training.runs import Run
-from sfumato.training.splits import Share
-from sfumato.training.targets import Hard, Soft
-from sfumato.training.training_progress import Count, Progress, costs_of
-from sfumato.training.workers import _alone_in, _Crew, carry_out_all
+from sfumato.training.splits import RandomSplit
+from sfumato.training.targets import HardTarget, SoftTarget
+from sfumato.training.training_progress import Progress, ProgressCounter, costs_of
+from sfumato.training.workers import _alone_in, _Crew, run_experiment
 
-GRID = Grid({"hard": Hard(), "soft": Soft()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
+GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 
 
 def experiment(folder: Path, grid: Grid = GRID, data: Any = None) -> Experiment:
     data = data or learning.data()
-    return Experiment(grid, data, tuple(Share().folds(data.lesson)), folder)
+    return Experiment(grid, data, tuple(RandomSplit().folds(data.lesson)), folder)
 
 
 def test_progress_counts_work() -> None:
@@ -44,14 +44,14 @@ def test_progress_counts_work() -> None:
 
 def test_progress_is_told(tmp_path: Path) -> None:
     shares: list[float] = []
-    carry_out_all(experiment(tmp_path), processes=1, on_progress=lambda progress: shares.append(progress.share))
+    run_experiment(experiment(tmp_path), processes=1, on_progress=lambda progress: shares.append(progress.share))
     # Two stacks of two epochs, and the end of each.
     assert shares == pytest.approx([0.25, 0.5, 0.5, 0.75, 1.0, 1.0])
 
 
 def test_threads_are_as_before(tmp_path: Path) -> None:
     torch.set_num_threads(2)
-    carry_out_all(experiment(tmp_path, replace(GRID, seeds=(0,))), processes=1)
+    run_experiment(experiment(tmp_path, replace(GRID, seeds=(0,))), processes=1)
     assert torch.get_num_threads() == 2
     assert Run.read(tmp_path / "soft.ffn.seed-0.fold-0").said["environment"]["threads"] == 1
 
@@ -74,15 +74,15 @@ def test_a_folder_has_one_command_at_a_time(tmp_path: Path) -> None:
 def crew(made: Experiment) -> _Crew:
     """One worker for all that is missing."""
     stacks = made.missing(made.stacks())
-    return _Crew(made, stacks, 1, Count(made, stacks, costs_of(made), None))
+    return _Crew(made, stacks, 1, ProgressCounter(made, stacks, costs_of(made), None))
 
 
 def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path) -> None:
     # Deadly in workers alone, and only once.
     grid = replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 1)})
-    carry_out_all(experiment(tmp_path / "one", grid), processes=1)
+    run_experiment(experiment(tmp_path / "one", grid), processes=1)
     with pytest.warns(SfumatoWarning, match=r"died .exit code -9.; another one goes on"):
-        carry_out_all(experiment(tmp_path / "two", grid), processes=2)
+        run_experiment(experiment(tmp_path / "two", grid), processes=2)
     assert len(list(tmp_path.glob("death-*"))) == 1
     assert multiprocessing.active_children() == []
     for key in (key for stack in grid.stacks(1) for key in stack.runs):
@@ -103,7 +103,7 @@ def test_who_dies_again_is_not_replaced(tmp_path: Path) -> None:
 
 def test_errors_of_workers_are_ours(tmp_path: Path) -> None:
     small = replace(learning.inputs(), images=learning.images()[:, :4, :4].copy())
-    made = experiment(tmp_path, replace(GRID, networks={"lenet": LeNet()}), prepared(small, people=learning.people()))
+    made = experiment(tmp_path, replace(GRID, networks={"lenet": LeNet()}), join_items(small, people=learning.people()))
     with pytest.raises(BadSetting, match="4 x 4 pixels") as caught:
         crew(made).work()
     assert caught.value.code == "image-too-small"

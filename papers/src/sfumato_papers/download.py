@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile, CannotWrite, Where
+from sfumato.tables.errors import BadFile, CannotWrite, ErrorLocation
 from sfumato_papers.dataset_source import Source, Upstream
 from sfumato_papers.http_file import Fetcher, SayLine
 from sfumato_papers.sources import source_named
@@ -47,7 +47,7 @@ def download(names: Sequence[str], place: Path, sources: Sequence[Source], fetch
             fix="free some space or check its permissions, and run the command again; or give a folder that has the "
             "data with --data",
             code="cannot-write",
-            where=Where(str(place)),
+            where=ErrorLocation(str(place)),
         ) from error
 
 
@@ -106,7 +106,7 @@ def _check_public(sources: Sequence[Source], place: Path) -> None:
                 expected="sets that are here, or that their authors give out",
                 fix=f"ask the authors of {source.citation!r}, and put it into {place / source.name}",
                 code="not-public",
-                where=Where(str(place)),
+                where=ErrorLocation(str(place)),
             )
 
 

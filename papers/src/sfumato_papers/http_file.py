@@ -14,7 +14,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from sfumato.tables.errors import BadFile, NoReply, Refused, SfumatoError, Where
+from sfumato.tables.errors import BadFile, ErrorLocation, NoReply, Refused, SfumatoError
 from sfumato_papers.dataset_source import Source, Upstream
 from sfumato_papers.digest import PIECE_BYTES
 
@@ -189,7 +189,7 @@ def _no_reply(file: Upstream, source: Source, path: Path, found: str) -> Sfumato
         expected=_wanted(file, source),
         fix=f"try again when the network is there: it goes on where it was; or {_by_hand(path)}",
         code="no-download",
-        where=Where(file.url),
+        where=ErrorLocation(file.url),
     )
 
 
@@ -199,7 +199,7 @@ def _refused(file: Upstream, source: Source, path: Path, found: str) -> SfumatoE
         expected=_wanted(file, source),
         fix=f"look whether the file has moved, on {source.home}, then {_by_hand(path)}",
         code="no-download",
-        where=Where(file.url),
+        where=ErrorLocation(file.url),
     )
 
 
@@ -210,7 +210,7 @@ def _not_released(file: Upstream, source: Source, found: str) -> SfumatoError:
         fix=f"try again; if it stays so, the file has changed at its home {source.home}, or something on the way "
         "changes it: give a folder that has the released data with --data",
         code="wrong-checksum",
-        where=Where(file.url),
+        where=ErrorLocation(file.url),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato_papers import PAPERS
 from sfumato_papers.outcome import Outcomes
 from sfumato_papers.verdict import MARKS, Verdict
@@ -36,5 +36,5 @@ def write_index(folder: Path) -> None:
             continue
         tally: Counter[Verdict] = Outcomes.read(path).tally()
         lines.append(f"| [{title}]({name}.md) | " + " | ".join(str(tally[each]) for each in COLUMNS) + " |")
-    with replacing(folder / INDEX) as file:
+    with atomic_write(folder / INDEX) as file:
         file.write_text("\n".join([HEAD, *lines, FOOT]) + "\n", "utf-8")

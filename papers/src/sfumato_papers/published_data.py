@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.importers import Cifar10H, Cifar10S, FashionMnistH
+from sfumato.importers import Cifar10HImporter, Cifar10SImporter, FashionMnistHImporter
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadFile, Where
+from sfumato.tables.errors import BadFile, ErrorLocation
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.dataset_source import Source
@@ -116,7 +116,7 @@ class PublishedData:
             expected=f"a folder {source.name} with {files} ({source.origin})",
             fix=f"put it there, or name another folder with --data{public}",
             code="no-such-data",
-            where=Where(str(self.folder)),
+            where=ErrorLocation(str(self.folder)),
         )
 
     def path(self, *parts: str) -> Path:
@@ -130,28 +130,28 @@ class PublishedData:
                 expected="the released data, a folder a set",
                 fix=f"give its folder with --data, or {half}let it be downloaded",
                 code="no-such-file",
-                where=Where(str(self.folder)),
+                where=ErrorLocation(str(self.folder)),
             )
         return path
 
     @cached_property
     def cifar_10h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of CIFAR-10."""
-        table = Cifar10H().read(self.path("cifar10h")).table
+        table = Cifar10HImporter().read(self.path("cifar10h")).table
         assert isinstance(table, SoftLabels)
         return table
 
     @cached_property
     def cifar_10s(self) -> Annotations:
         """What annotators answered about 1,000 of them, repeats included."""
-        table = Cifar10S().read(self.path("cifar10s")).table
+        table = Cifar10SImporter().read(self.path("cifar10s")).table
         assert isinstance(table, Annotations)
         return table
 
     @cached_property
     def fashion_mnist_h(self) -> SoftLabels:
         """How people judge the 10,000 test pictures of Fashion-MNIST."""
-        table = FashionMnistH().read(self.path("fashion-mnist-h")).table
+        table = FashionMnistHImporter().read(self.path("fashion-mnist-h")).table
         assert isinstance(table, SoftLabels)
         return table
 

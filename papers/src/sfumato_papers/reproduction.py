@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.evaluation.run_folders import RUN
 from sfumato.reporting.vega import check_report_installed
 from sfumato.tables.files import read_document
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato_papers import paper_named
 from sfumato_papers.index_page import write_index
 from sfumato_papers.outcome import Outcomes
@@ -53,11 +53,11 @@ class Reproduction:
         for part in self.parts:
             for chart in part.charts:
                 for mode, dark in (("", False), ("-dark", True)):
-                    with replacing(folder / IMAGES / f"{self.paper.name}-{chart.name}{mode}.svg") as file:
+                    with atomic_write(folder / IMAGES / f"{self.paper.name}-{chart.name}{mode}.svg") as file:
                         file.write_text(_as_picture(chart.svg(dark=dark)) + "\n", "utf-8")
         self.outcomes().write(folder / f"{self.paper.name}.csv")
         path = folder / f"{self.paper.name}.md"
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write_text(self.markdown(), "utf-8")
         write_index(folder)
         return path

@@ -12,7 +12,7 @@ from sfumato_papers.scale import Scale
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid
-    from sfumato.training.item_join import Prepared
+    from sfumato.training.item_join import JoinedItems
     from sfumato.training.splits import Fold
 
 Value = TypeVar("Value")
@@ -49,14 +49,14 @@ class Rerun:
         return value
 
     def train(
-        self, name: str, *, data: Prepared, folds: Sequence[Fold], grid: Grid, before: Prepared | None = None
+        self, name: str, *, data: JoinedItems, folds: Sequence[Fold], grid: Grid, before: JoinedItems | None = None
     ) -> Path:
         """The folder with the runs of `grid`: those that are missing are trained now."""
         from sfumato.training.experiment import Experiment
-        from sfumato.training.workers import carry_out_all
+        from sfumato.training.workers import run_experiment
 
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
         experiment = Experiment(grid, data, tuple(folds), folder, before)
-        carry_out_all(experiment, processes=self.processes)
+        run_experiment(experiment, processes=self.processes)
         return folder

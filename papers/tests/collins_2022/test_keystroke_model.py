@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.labeling import TopTwoClamp
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.payloads import Tokens, TopTwo, payload_kind
+from sfumato.tables.payloads import TokensPayload, TopTwoPayload, payload_kind
 from sfumato_papers.collins_2022.keystroke_model import (
     nearest_tokens,
     operators,
@@ -16,7 +16,7 @@ from sfumato_papers.collins_2022.keystroke_model import (
     seconds,
 )
 
-CLEAR = TopTwo("cat", 100, None, None, ())
+CLEAR = TopTwoPayload("cat", 100, None, None, ())
 
 
 def keys(*pressed: str, control: str = "form") -> list[tuple[float, str, str, str]]:
@@ -65,24 +65,24 @@ def test_seconds_by_hand() -> None:
 
 
 def test_tokens_are_placed_largest_first() -> None:
-    planned = planned_tokens(Tokens({"dog": 3, "cat": 7}, True), {"cat": "1", "dog": "2"})
+    planned = planned_tokens(TokensPayload({"dog": 3, "cat": 7}, True), {"cat": "1", "dog": "2"})
     assert [event[3] for event in planned] == ["1", "2", "2", "2", "o", "Enter"]
-    assert operators(planned_tokens(Tokens({"cat": 10}, False))) == "MKK"
+    assert operators(planned_tokens(TokensPayload({"cat": 10}, False))) == "MKK"
 
 
 def test_the_published_form_by_hand() -> None:
     # Class, field and 100, no other class, submit.
     assert operators(planned_top_two(CLEAR)) == "MPBB" + "MPBBHKKK" + "HMPBB" + "PBB"
-    doubtful = TopTwo("cat", 70, "dog", 20, ("ship", "frog"))
+    doubtful = TopTwoPayload("cat", 70, "dog", 20, ("ship", "frog"))
     expected = "MPBB" + "MPBBHKK" + "HMPBB" + "MPBBHKK" + "HMPBB" + "PBB" + "PBB"
     assert operators(planned_top_two(doubtful)) == expected
 
 
 def test_nearest_tokens() -> None:
     classes = ("cat", "dog", "ship")
-    assert nearest_tokens((0.7, 0.3, 0), classes) == Tokens({"cat": 7, "dog": 3}, False)
-    assert nearest_tokens((0.61, 0.36, 0.03), classes) == Tokens({"cat": 6, "dog": 4}, True)
-    assert nearest_tokens((1, 0, 0), classes) == Tokens({"cat": 10}, False)
+    assert nearest_tokens((0.7, 0.3, 0), classes) == TokensPayload({"cat": 7, "dog": 3}, False)
+    assert nearest_tokens((0.61, 0.36, 0.03), classes) == TokensPayload({"cat": 6, "dog": 4}, True)
+    assert nearest_tokens((1, 0, 0), classes) == TokensPayload({"cat": 10}, False)
 
 
 def test_published_answers_take_seconds_as_tokens(first_pass: Annotations) -> None:

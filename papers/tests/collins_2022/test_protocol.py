@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.training.networks import ResNet
-from sfumato.training.schedules import Steps
+from sfumato.training.schedules import StepSchedule
 from sfumato.training.target_labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out
@@ -51,7 +51,7 @@ def test_the_published_protocol(full: Rerun, sets: LabelSets) -> None:
         recipe = made.recipe
         assert (recipe.epochs, recipe.batch_size, recipe.clip, len(made.seeds)) == (65, 32, 1.0, 5)
         assert (recipe.optimiser.rate, recipe.optimiser.momentum, recipe.optimiser.weight_decay) == (rate, 0.9, 1e-4)
-        assert recipe.schedule == Steps((50, 55), 0.1)
+        assert recipe.schedule == StepSchedule((50, 55), 0.1)
         assert recipe.augmentation is not None
     assert protocol.NETWORKS[Scale.FULL] == ("resnet-34a", "vgg-11", "resnet-50")
     assert grid(sets, Scale.FULL, "resnet-34a").networks["resnet-34a"] == ResNet(depth=44, bias=True)

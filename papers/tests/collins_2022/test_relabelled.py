@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from sfumato.training.choices import described
-from sfumato.training.targets import Deaggregated, Random, Soft, Uniform
-from sfumato.training.training_set import Lesson, Pool
+from sfumato.training.targets import DeaggregatedTarget, RandomTarget, SoftTarget, UniformTarget
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 from sfumato_papers.collins_2022.relabeled_target import Labelled, Relabelled
 
 CLASSES = ("cat", "dog", "fox")
@@ -18,49 +18,49 @@ CLASSES = ("cat", "dog", "fox")
 def known() -> Labelled:
     """Two items: `c` with one annotator, `a` with two."""
     rows = np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.2, 0.8]])
-    pool = Pool(rows, np.array([0, 1, 3]), np.array([0, 0, 1]), 2)
+    pool = AnnotatorBeliefs(rows, np.array([0, 1, 3]), np.array([0, 0, 1]), 2)
     means = np.array([[0.5, 0.5, 0.0], [0.5, 0.1, 0.4]])
-    return Labelled("some", Lesson(("c", "a"), CLASSES, np.array([1, 0]), means, pool))
+    return Labelled("some", TrainingSet(("c", "a"), CLASSES, np.array([1, 0]), means, pool))
 
 
 @pytest.fixture
-def lesson() -> Lesson:
-    return Lesson(("a", "b", "c", "d"), CLASSES, np.array([0, 2, 1, 1]))
+def lesson() -> TrainingSet:
+    return TrainingSet(("a", "b", "c", "d"), CLASSES, np.array([0, 2, 1, 1]))
 
 
-def test_means_where_there_are_any(known: Labelled, lesson: Lesson) -> None:
-    labels = Relabelled(Soft(), known).labels(lesson, np.random.default_rng(0)).mean()
+def test_means_where_there_are_any(known: Labelled, lesson: TrainingSet) -> None:
+    labels = Relabelled(SoftTarget(), known).labels(lesson, np.random.default_rng(0)).mean()
     np.testing.assert_allclose(labels, [[0.5, 0.1, 0.4], [0, 0, 1], [0.5, 0.5, 0], [0, 1, 0]], atol=1e-7)
 
 
-def test_one_annotator_at_a_time(known: Labelled, lesson: Lesson) -> None:
-    labels = Relabelled(Deaggregated(), known).labels(lesson, np.random.default_rng(0))
+def test_one_annotator_at_a_time(known: Labelled, lesson: TrainingSet) -> None:
+    labels = Relabelled(DeaggregatedTarget(), known).labels(lesson, np.random.default_rng(0))
     drawn = labels.at(torch.tensor([0, 0, 1, 2, 2]), torch.tensor([0.1, 0.9, 0.9, 0.1, 0.9])).numpy()
     expected = [[1, 0, 0], [0, 0.2, 0.8], [0, 0, 1], [0.5, 0.5, 0], [0.5, 0.5, 0]]
     np.testing.assert_allclose(drawn, expected, atol=1e-7)
 
 
-def test_pools_of_fewer_annotators_lie_in_those_of_more(known: Labelled, lesson: Lesson) -> None:
-    one = Relabelled(Deaggregated(1), known).labels(lesson, np.random.default_rng(5))
+def test_pools_of_fewer_annotators_lie_in_those_of_more(known: Labelled, lesson: TrainingSet) -> None:
+    one = Relabelled(DeaggregatedTarget(1), known).labels(lesson, np.random.default_rng(5))
     assert one.starts.tolist() == [0, 1, 2, 3, 4]
-    both = Relabelled(Deaggregated(2), known).labels(lesson, np.random.default_rng(5))
+    both = Relabelled(DeaggregatedTarget(2), known).labels(lesson, np.random.default_rng(5))
     assert one.rows[0].tolist() in both.rows[:2].tolist()
 
 
-def test_targets_without_people(known: Labelled, lesson: Lesson) -> None:
-    even = Relabelled(Uniform(), known).labels(lesson, np.random.default_rng(0)).mean()
+def test_targets_without_people(known: Labelled, lesson: TrainingSet) -> None:
+    even = Relabelled(UniformTarget(), known).labels(lesson, np.random.default_rng(0)).mean()
     np.testing.assert_allclose(even[[0, 2]], 1 / 3, atol=1e-6)
     np.testing.assert_allclose(even[[1, 3]], [[0, 0, 1], [0, 1, 0]])
-    luck = Relabelled(Random("soft"), known).labels(lesson, np.random.default_rng(0)).mean()
+    luck = Relabelled(RandomTarget("soft"), known).labels(lesson, np.random.default_rng(0)).mean()
     assert luck[0].max() < 1
     np.testing.assert_allclose(luck[[1, 3]], [[0, 0, 1], [0, 1, 0]])
 
 
 def test_what_a_run_keeps_of_it_changes_with_the_labels(known: Labelled) -> None:
-    said = described(Relabelled(Soft(), known))
+    said = described(Relabelled(SoftTarget(), known))
     assert said["target"] == {"name": "soft"}
     assert said["known"].startswith("some, 2 items, ")
     people = known.lesson.people
     assert people is not None
-    moved = Lesson(("c", "a"), CLASSES, np.array([1, 0]), people[::-1].copy(), known.lesson.beliefs)
-    assert described(Relabelled(Soft(), Labelled("some", moved)))["known"] != said["known"]
+    moved = TrainingSet(("c", "a"), CLASSES, np.array([1, 0]), people[::-1].copy(), known.lesson.beliefs)
+    assert described(Relabelled(SoftTarget(), Labelled("some", moved)))["known"] != said["known"]

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from sfumato.training.choices import described
-from sfumato.training.mixing import ClassPair, EntropyWeighted, HumanMixtures, Judgments, Mixup, Smoothing
-from sfumato.training.training_set import Lesson
+from sfumato.training.mixing import ClassPair, EntropyWeighted, HumanMixtures, Judgments, MixtureSmoothing, Mixup
+from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_mixup.mixings import ClassPairWeighted
 from sfumato_papers.collins_mixup.run_scores import Together
 from sfumato_papers.collins_mixup.targets import MixtureLabels, labelings
@@ -27,11 +27,11 @@ def mixtures() -> HumanMixtures:
 
 
 @pytest.fixture
-def lesson() -> Lesson:
-    return Lesson(("a", "m2", "b", "m1"), CLASSES, np.array([3, 2, 0, 1]))
+def lesson() -> TrainingSet:
+    return TrainingSet(("a", "m2", "b", "m1"), CLASSES, np.array([3, 2, 0, 1]))
 
 
-def test_labels_by_hand(mixtures: HumanMixtures, lesson: Lesson) -> None:
+def test_labels_by_hand(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
     found = {name: each.labels(lesson, np.random.default_rng(0)).mean() for name, each in labelings(mixtures).items()}
     for name, labels in found.items():
         np.testing.assert_allclose(labels[[0, 2]], [[0, 0, 0, 1], [1, 0, 0, 0]], err_msg=name)
@@ -49,13 +49,13 @@ def test_labels_by_hand(mixtures: HumanMixtures, lesson: Lesson) -> None:
     assert found["random"][[1, 3]].max(axis=1).tolist() == [1, 1]
 
 
-def test_one_annotator_at_a_time(mixtures: HumanMixtures, lesson: Lesson) -> None:
+def test_one_annotator_at_a_time(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
     labels = labelings(mixtures)["by-annotator"].labels(lesson, np.random.default_rng(0))
     drawn = labels.at(torch.tensor([3, 3, 1, 0]), torch.tensor([0.1, 0.9, 0.9, 0.5])).numpy()
     np.testing.assert_allclose(drawn, [[0.8, 0.2, 0, 0], [0.4, 0.6, 0, 0], [0, 0, 0.1, 0.9], [0, 0, 0, 1]], atol=1e-6)
 
 
-def test_shuffled_confidence_keeps_every_share(mixtures: HumanMixtures, lesson: Lesson) -> None:
+def test_shuffled_confidence_keeps_every_share(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
     kept, shuffled = (labelings(mixtures)[name] for name in ("by-annotator-confidence", "shuffled-confidence"))
     rows = [each.labels(lesson, np.random.default_rng(0)).rows.numpy() for each in (kept, shuffled)]
     smallest = [sorted(each.min(axis=1).tolist()) for each in rows]
@@ -65,7 +65,7 @@ def test_shuffled_confidence_keeps_every_share(mixtures: HumanMixtures, lesson: 
 def test_what_a_run_keeps_of_it_changes_with_the_labels(mixtures: HumanMixtures) -> None:
     one = described(MixtureLabels.of("x", mixtures, mixtures.averaged()))
     again = described(MixtureLabels.of("x", mixtures, mixtures.averaged()))
-    other = described(MixtureLabels.of("x", mixtures, mixtures.averaged(Smoothing())))
+    other = described(MixtureLabels.of("x", mixtures, mixtures.averaged(MixtureSmoothing())))
     assert one == again != other
     assert len(str(one)) < 300
 

@@ -11,7 +11,7 @@ import pytest
 from sfumato.tables.doubt import entropy
 from sfumato.training.mixing import EntropyWeighted, MixMaxEnt, Mixup, Plain
 from sfumato.training.networks import PreactResNet
-from sfumato.training.schedules import Steps
+from sfumato.training.schedules import StepSchedule
 from sfumato_papers.collins_mixup import run_scores, training
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, values_of
 from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints
@@ -50,7 +50,7 @@ def test_the_published_protocol(published: Path, tmp_path: Path) -> None:
     asked = grid(full, targets, Plain(), DEPTHS[:1])
     assert asked.networks == {"preact-resnet-18": PreactResNet(18)}
     recipe = asked.recipe
-    assert (recipe.epochs, recipe.schedule, recipe.optimiser.rate) == (200, Steps((100, 150), 0.1), 0.1)
+    assert (recipe.epochs, recipe.schedule, recipe.optimiser.rate) == (200, StepSchedule((100, 150), 0.1), 0.1)
     assert (recipe.augmentation, len(asked.seeds)) == (None, 5)
     assert scaled_down(Scale.FULL, 18) == ""
     assert f"{training.EPOCHS[Scale.CPU]} epochs in one cycle for 200" in scaled_down(Scale.CPU, 34)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.evaluation.run_scores import Measured
+from sfumato.evaluation.run_scores import RunMeasurements
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import Small
 from sfumato_papers.finding import Finding
@@ -183,7 +183,7 @@ def test_several_networks_are_averaged_seed_by_seed() -> None:
             return {0: 1.0, 1: 2.0} if network == "a" else {0: 3.0, 1: 6.0}
 
     made = Two(AS_PUBLISHED)
-    object.__setattr__(made, "sets", {"c10H": Measured((), 0.95, "")})
+    object.__setattr__(made, "sets", {"c10H": RunMeasurements((), 0.95, "")})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Measured, "networks", ["a", "b"])
+        patch.setattr(RunMeasurements, "networks", ["a", "b"])
         assert made.of("c10H", ACROSS, "human", "cross_entropy") == {0: 2.0, 1: 4.0}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.evaluation import Trained, read_runs
+from sfumato.evaluation import RunPredictions, read_runs
 from sfumato_papers.scale import Scale
 from sfumato_papers.soft_digits.accuracy import table_2, table_9
 from sfumato_papers.soft_digits.alignment import table_4
@@ -91,7 +91,7 @@ def _training():
     return training
 
 
-def _check_against_predictions(rerun, audited, run: Trained) -> None:
+def _check_against_predictions(rerun, audited, run: RunPredictions) -> None:
     """Accuracy and KL divergence by plain NumPy."""
     predicted = run.predictions
     q = audited.weighted.probs[audited.weighted.rows_of(predicted.items)]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from sfumato.planning.informativeness.informativeness import hard_triplets, soft_triplets
-from sfumato.planning.informativeness.kinds import Hard, Soft
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.simulation import Cell, Grid
+from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.simulation import GridCell, SimulationGrid
 from sfumato_papers.finding import Statement
 from sfumato_papers.part import Part
 from sfumato_papers.published_data import PublishedData
@@ -48,10 +48,10 @@ def mined(labels: np.ndarray) -> int:
 
 @pytest.mark.parametrize(("n", "k"), [(4, 3), (12, 4), (5, 9)])
 def test_the_formulas_against_triplets_written_out(n: int, k: int) -> None:
-    world = World.drawn(n, k, 3, rng=np.random.default_rng(n), less_than_one_shot=True)
+    world = LatentWorld.drawn(n, k, 3, rng=np.random.default_rng(n), less_than_one_shot=True)
     soft = world.soft_labels()
     assert mined(soft) == soft_triplets(n, k)
-    hard = Hard().labels(soft)
+    hard = HardLabels().labels(soft)
     assert mined(hard) == n * (k - 1) + n**2 - (hard.sum(axis=0) ** 2).sum()
     if n % k == 0:
         assert mined(np.eye(k)[np.arange(n) % k]) == hard_triplets(n, k)
@@ -77,8 +77,8 @@ def test_the_phases(rerun: Rerun) -> None:
 
 
 def test_false_triplets_are_those_that_distances_turn_round() -> None:
-    world = World.drawn(9, 4, 2, rng=np.random.default_rng(1))
-    triplets = Soft().judge(world).triplets()
+    world = LatentWorld.drawn(9, 4, 2, rng=np.random.default_rng(1))
+    triplets = SoftLabelType().judge(world).triplets()
     at = world.objects
     by_hand = [np.linalg.norm(at[a] - at[b]) > np.linalg.norm(at[a] - at[c]) for a, b, c in triplets]
     np.testing.assert_array_equal(noise.wrong_of(world, triplets), by_hand)
@@ -99,8 +99,8 @@ def test_half_wrong_is_nothing_and_the_published_model_says_otherwise(rerun: Rer
     assert verdicts(part)["Bits that are flipped"] == Verdict.NOT_REPRODUCED
 
 
-def cell(n: int, k: int, d: int, kind: str, rho: float, ratio: float = 0.1, needed: int = 3) -> Cell:
-    return Cell(n, k, d, kind, 0, 10, ratio, rho, rho, needed, 0.0)
+def cell(n: int, k: int, d: int, kind: str, rho: float, ratio: float = 0.1, needed: int = 3) -> GridCell:
+    return GridCell(n, k, d, kind, 0, 10, ratio, rho, rho, needed, 0.0)
 
 
 def test_the_share_of_worlds_where_soft_labels_are_ahead() -> None:
@@ -137,7 +137,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few")
 def test_a_grid_is_run_once_and_kept_by_its_settings(rerun: Rerun) -> None:
-    tiny = Grid(n=(5,), k=(3,), d=(2,))
+    tiny = SimulationGrid(n=(5,), k=(3,), d=(2,))
     first = simulated_worlds.run_once(tiny, rerun)
     kept = simulated_worlds.kept_at(tiny, rerun)
     replace(first, cells=tuple(replace(each, rho=0.125) for each in first.cells)).write(kept)

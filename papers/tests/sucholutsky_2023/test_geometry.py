@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import t
 
 from sfumato.planning.costs import CostModel
-from sfumato.planning.informativeness.simulation import Cells, Grid
+from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
 from sfumato.planning.value_map import value_map
 from sfumato.tables.errors import BadTable
 from sfumato_papers.sucholutsky_2023 import geometry_runs
@@ -29,7 +29,7 @@ from sfumato_papers.sucholutsky_2023.geometry_runs import GeometryRuns, averaged
 
 @pytest.fixture(scope="module")
 def cells() -> Cells:
-    return Grid(n=(3, 8, 20), k=(3, 8, 20), d=(5, 25)).run()
+    return SimulationGrid(n=(3, 8, 20), k=(3, 8, 20), d=(5, 25)).run()
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_maps_show_the_cells(runs: GeometryRuns) -> None:
 
 
 def test_worlds_of_one_size_are_averaged() -> None:
-    cells = Grid(n=(8,), k=(3,), d=(5,), n_seeds=3).run().cells
+    cells = SimulationGrid(n=(8,), k=(3,), d=(5,), n_seeds=3).run().cells
     (mean,) = averaged(cells, "hard")
     hard = [cell for cell in cells if cell.kind == "hard"]
     assert len(hard) == 3

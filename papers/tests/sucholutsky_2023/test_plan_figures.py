@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli.plan import command
-from sfumato.planning.informativeness.simulation import Grid
+from sfumato.planning.informativeness.simulation import SimulationGrid
 from sfumato.tables.errors import SfumatoError
 from sfumato_papers.sucholutsky_2023 import geometry_runs
 
@@ -16,7 +16,7 @@ from sfumato_papers.sucholutsky_2023 import geometry_runs
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The cells of a small grid, and a table that is none."""
-    Grid(n=(3, 8), k=(3, 8), d=(5,)).run().write(tmp_path / "cells.parquet")
+    SimulationGrid(n=(3, 8), k=(3, 8), d=(5,)).run().write(tmp_path / "cells.parquet")
     (tmp_path / "other.csv").write_text("item,p:cat\na,1\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path

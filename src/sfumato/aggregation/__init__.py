@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.aggregation.aggregation import Aggregation, Aggregator, AnnotatorQuality
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.bayes import Bayes
 from sfumato.aggregation.dawid_skene import DawidSkene
 from sfumato.aggregation.engine import Engine, LocalEngine
@@ -28,8 +28,8 @@ from sfumato.aggregation.spectral import Spectral
 from sfumato.aggregation.updating import update
 from sfumato.aggregation.wawa import Wawa
 from sfumato.aggregation.zero_based_skill import ZeroBasedSkill
-from sfumato.tables.soft_labels import Target
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.soft_labels import Estimand
+from sfumato.tables.strategies import strategy_from_name
 
 AGGREGATORS: tuple[Any, ...] = (
     Mean,
@@ -50,13 +50,14 @@ AGGREGATORS: tuple[Any, ...] = (
 __all__ = [
     "AGGREGATORS",
     "Aggregation",
+    "AggregationInputs",
     "Aggregator",
     "AnnotatorQuality",
-    "Answers",
+    "AnswerMatrix",
     "Bayes",
-    "Beside",
     "DawidSkene",
     "Engine",
+    "Estimand",
     "Glad",
     "Intervals",
     "LocalEngine",
@@ -68,7 +69,6 @@ __all__ = [
     "OneCoin",
     "ReliabilityPool",
     "Spectral",
-    "Target",
     "Wawa",
     "ZeroBasedSkill",
     "aggregator_named",
@@ -80,4 +80,4 @@ __all__ = [
 
 def aggregator_named(name: str, settings: Mapping[str, Any]) -> Aggregator:
     """The aggregator called `name` with `settings`; the one place where a name becomes an object."""
-    return strategy_named("aggregator", AGGREGATORS, name, settings)  # type: ignore[no-any-return]
+    return strategy_from_name("aggregator", AGGREGATORS, name, settings)  # type: ignore[no-any-return]

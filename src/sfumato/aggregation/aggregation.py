@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import Table
 
 MOST_CONFUSION_COLUMNS = 400
@@ -30,25 +30,27 @@ class Aggregator(Protocol):
     def name(self) -> str: ...
 
     @property
-    def target(self) -> Target:
+    def target(self) -> Estimand:
         """Which distribution it estimates."""
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
         """The labels that `beliefs` amount to."""
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         """The same from answers already in order; `earlier` is what is known from having aggregated some of them."""
 
 
 @dataclass(frozen=True, eq=False)
-class Earlier:
+class PreviousAggregation:
     """An earlier aggregation of the first items of the answers now at hand, and which of all items have new answers."""
 
     model: Any
     probs: Float[np.ndarray, "earlier classes"]
     touched: Bool[np.ndarray, "items"]
 
-    def refreshed(self, answers: Answers, pool: Callable[[Answers], Float[np.ndarray, "items classes"]]) -> np.ndarray:
+    def refreshed(
+        self, answers: AnswerMatrix, pool: Callable[[AnswerMatrix], Float[np.ndarray, "items classes"]]
+    ) -> np.ndarray:
         """Every item's distribution, where `pool` needs to look only at the items with new answers."""
         probs = np.empty((answers.n_items, answers.n_classes))
         probs[: len(self.probs)] = self.probs
@@ -68,7 +70,7 @@ class Aggregation:
     by: Aggregator
     labels: SoftLabels
     annotators: AnnotatorQuality
-    answers: Answers
+    answers: AnswerMatrix
     model: Any = None
     converged: bool = True
     objective: tuple[float, ...] = ()
@@ -76,7 +78,7 @@ class Aggregation:
     temperature: float = 1.0
 
     @property
-    def target(self) -> Target:
+    def target(self) -> Estimand:
         return self.by.target
 
     @property
@@ -105,7 +107,7 @@ class AnnotatorQuality(Table):
         freeze(self, "n_answers", "confusion", "seconds")
 
     @classmethod
-    def of(cls, answers: Answers, confusion: np.ndarray | None = None, **measures: np.ndarray) -> AnnotatorQuality:
+    def of(cls, answers: AnswerMatrix, confusion: np.ndarray | None = None, **measures: np.ndarray) -> AnnotatorQuality:
         """The quality of the annotators of `answers`."""
         return cls(answers.annotators, answers.answers_of, measures, confusion, None, answers.classes)
 
@@ -149,23 +151,23 @@ def _column(values: np.ndarray) -> pa.Array:
     return pa.array(values, mask=np.isnan(values))
 
 
-def labels_of(answers: Answers, probs: Float[np.ndarray, "items classes"], target: Target) -> SoftLabels:
+def labels_of(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], target: Estimand) -> SoftLabels:
     """The items' distributions as a table that says what they are."""
     return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, target=target)
 
 
-def refuse_gold(answers: Answers, name: str) -> None:
+def refuse_gold(answers: AnswerMatrix, name: str) -> None:
     """Raise where gold labels are given to a method that does not ask what is true."""
     if answers.gold is not None:
         raise BadSetting(
-            f"found gold labels for {name}, which estimates {Target.PEOPLE.value}",
-            expected=f"gold labels only for methods that estimate {Target.TRUTH.value}",
+            f"found gold labels for {name}, which estimates {Estimand.PEOPLE.value}",
+            expected=f"gold labels only for methods that estimate {Estimand.TRUTH.value}",
             fix="leave out the gold labels, or choose such a method, like dawid-skene",
             code="mixed-targets",
         )
 
 
-def distances(answers: Answers, probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
+def distances(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
     """How far each annotator's answers lie from the items' distributions: mean total variation, 0 to 1."""
     total = np.zeros(answers.n_annotators)
     for first, last in answers.blocks():

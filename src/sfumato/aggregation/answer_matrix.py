@@ -28,7 +28,7 @@ WORTH_COMPILING = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
+class AggregationInputs:
     """What is known beside the beliefs, and how to run.
 
     `gold` holds classes known for some items (their most probable class counts). `weights` says how much an
@@ -44,7 +44,7 @@ class Beside:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class AnswerMatrix:
     """Who said what about which item, the answers to item i in rows `starts[i]` to `starts[i + 1]`.
 
     Hard answers are one integer each: `key = annotator * n_classes + class`. Soft ones keep the annotator in `key`
@@ -68,9 +68,9 @@ class Answers:
         freeze(self, "starts", "key", "soft", "weight", "gold", "n_annotators_of")
 
     @classmethod
-    def of(cls, beliefs: Beliefs, beside: Beside | None = None) -> Answers:
+    def of(cls, beliefs: Beliefs, beside: AggregationInputs | None = None) -> AnswerMatrix:
         """The answers in `beliefs`, ordered and checked."""
-        beside = beside or Beside()
+        beside = beside or AggregationInputs()
         if not len(beliefs):
             raise BadTable(
                 "found no answers",
@@ -184,7 +184,7 @@ class Answers:
         cuts = np.unique(np.concatenate([[0], np.minimum(ends, self.n_items)]))
         return list(zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True))
 
-    def part(self, first: int, last: int) -> Answers:
+    def part(self, first: int, last: int) -> AnswerMatrix:
         """Items `first` to `last` alone, annotators as they are numbered here."""
         rows = slice(int(self.starts[first]), int(self.starts[last]))
         return replace(
@@ -198,7 +198,7 @@ class Answers:
             n_annotators_of=self.n_annotators_of[first:last],
         )
 
-    def only(self, items: Bool[np.ndarray, "items"]) -> Answers:
+    def only(self, items: Bool[np.ndarray, "items"]) -> AnswerMatrix:
         """Only the items chosen, annotators as they are numbered here."""
         n_answers = np.diff(self.starts)
         rows = np.flatnonzero(np.repeat(items, n_answers))
@@ -213,7 +213,7 @@ class Answers:
             n_annotators_of=self.n_annotators_of[items],
         )
 
-    def weighted(self, of_annotator: Float[np.ndarray, "annotators"]) -> Answers:
+    def weighted(self, of_annotator: Float[np.ndarray, "annotators"]) -> AnswerMatrix:
         """The same with everybody's answers counting by their weight, which may come near 0 but not fall to it."""
         weight = np.maximum(of_annotator, 1e-9)[self.annotator]
         return replace(self, weight=weight if self.weight is None else weight * self.weight)
@@ -237,7 +237,7 @@ class Answers:
         np.add.at(total, author, values)
         return np.asarray(total[author])
 
-    def as_votes(self) -> Answers:
+    def as_votes(self) -> AnswerMatrix:
         """Soft answers as fractional votes: a belief of .7 cat and .3 dog is .7 of a vote and .3 of another."""
         if self.soft is None:
             return self
@@ -269,7 +269,7 @@ class Answers:
         """How often each pair of annotator and class occurs, by weight."""
         return occurrences(self.key, self.n_keys, self.weight).astype(np.float64)
 
-    def joined(self, more: Answers) -> Answers:
+    def joined(self, more: AnswerMatrix) -> AnswerMatrix:
         """These answers and `more`, items and annotators matched by name, new ones at the end."""
         _check_same_classes(self.classes, more.classes)
         items, item_of = _joined_names(self.items, more.items)
@@ -421,7 +421,7 @@ def _gold_of(gold: SoftLabels | None, beliefs: Beliefs) -> Int[np.ndarray, "item
     return result
 
 
-def _joined_gold(old: Answers, more: Answers, item_of: np.ndarray, n_items: int) -> np.ndarray | None:
+def _joined_gold(old: AnswerMatrix, more: AnswerMatrix, item_of: np.ndarray, n_items: int) -> np.ndarray | None:
     if old.gold is None and more.gold is None:
         return None
     gold = np.full(n_items, -1, np.int32)

@@ -8,13 +8,20 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of, refuse_gold
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import (
+    Aggregation,
+    AnnotatorQuality,
+    PreviousAggregation,
+    distances,
+    labels_of,
+    refuse_gold,
+)
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.aggregation.em import check_climb, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import at_least
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 MOST_FITTED = 20_000
 """The prior is fitted on this many items at most, spread evenly over all; more would not change it."""
@@ -41,16 +48,16 @@ class Bayes:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "bayes"
-    target: ClassVar[Target] = Target.PEOPLE
+    target: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         at_least("components", self.components, 1)
         check_climb(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
         sample = np.zeros(answers.n_items, dtype=bool)
         n_fitted = min(MOST_FITTED if answers.soft is None else MOST_FITTED_SOFT, answers.n_items)
@@ -80,7 +87,7 @@ class Bayes:
         )
 
 
-def vote_counts(answers: Answers) -> Float[np.ndarray, "items classes"]:
+def vote_counts(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
     """How many votes each class got, a belief as fractions of one."""
     counts = np.zeros((answers.n_items, answers.n_classes))
     for first, last in answers.blocks():

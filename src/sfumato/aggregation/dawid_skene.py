@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside, check_memory
-from sfumato.aggregation.em import check_climb, climb
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, check_memory
+from sfumato.aggregation.em import check_climb, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import occurrences
 from sfumato.tables.settings import not_negative
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 FLOOR = 1e-10
 """No probability of a confusion is smaller, so that one answer can never make a class impossible."""
@@ -67,7 +67,7 @@ class DawidSkene:
     evidence: str = "virtual"
 
     name: ClassVar[str] = "dawid-skene"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
@@ -80,17 +80,17 @@ class DawidSkene:
                 code="bad-setting",
             )
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         check_memory(
             f"the confusions of {answers.n_annotators:,} annotators over {answers.n_classes:,} classes",
             4 * answers.n_keys * answers.n_classes,
             "use one-coin or mace, which keep one number an annotator, or mean",
         )
         seen = answers if self.evidence == "virtual" else answers.as_votes()
-        climbed = climb(
+        climbed = run_em(
             seen,
             ConfusionSteps(self.prior, seen),
             None if earlier is None else earlier.model,
@@ -121,7 +121,7 @@ class ConfusionSteps:
     """The steps of EM with a confusion an annotator."""
 
     prior: float
-    answers: Answers
+    answers: AnswerMatrix
 
     def begin(self) -> VotePass | BeliefPass:
         return VotePass(by_class=True) if self.answers.soft is None else BeliefPass()

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.answer_matrix import Answers
+from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.engine import Pass, Sums
 from sfumato.tables.errors import SfumatoWarning
 from sfumato.tables.settings import at_least, not_negative
@@ -18,7 +18,7 @@ Model = TypeVar("Model")
 
 
 @runtime_checkable
-class Steps(Protocol[Model]):
+class EmModel(Protocol[Model]):
     """What differs from one EM method to the next."""
 
     def begin(self) -> Pass:
@@ -41,7 +41,7 @@ class Steps(Protocol[Model]):
 
 
 @dataclass(frozen=True, eq=False)
-class Climbed(Generic[Model]):
+class EmResult(Generic[Model]):
     """Where EM came to: every item's posterior (the last E-step), the model learnt from it, and the way there."""
 
     posterior: Float[np.ndarray, "items classes"]
@@ -50,9 +50,9 @@ class Climbed(Generic[Model]):
     converged: bool
 
 
-def climb(
-    answers: Answers, steps: Steps[Model], earlier: Model | None, *, name: str, iterations: int, tolerance: float
-) -> Climbed[Model]:
+def run_em(
+    answers: AnswerMatrix, steps: EmModel[Model], earlier: Model | None, *, name: str, iterations: int, tolerance: float
+) -> EmResult[Model]:
     """EM over `answers` until an iteration gains less than `tolerance` an answer; with 0 it never stops early."""
     parts = answers.engine.open(answers)
     try:
@@ -77,7 +77,7 @@ def climb(
         parts.close()
     assert posterior is not None
     warn_unless_converged(name, converged, len(reached), tolerance)
-    return Climbed(posterior, model, tuple(reached), converged)
+    return EmResult(posterior, model, tuple(reached), converged)
 
 
 def warn_unless_converged(name: str, converged: bool, iterations: int, tolerance: float) -> None:

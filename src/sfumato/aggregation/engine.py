@@ -15,7 +15,7 @@ from jaxtyping import Float
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
-    from sfumato.aggregation.answer_matrix import Answers
+    from sfumato.aggregation.answer_matrix import AnswerMatrix
 
 Progress = Callable[[int, int, float], None]
 """Told after every iteration: which one, of how many at most, and the objective."""
@@ -58,7 +58,7 @@ class Sums:
 class Pass(Protocol):
     """One look at every answer, with everything it needs to know about annotators and classes."""
 
-    def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
+    def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         """Over items `first` to `last`; fills `posterior` where it is not empty, counts where `counted`."""
 
 
@@ -77,7 +77,7 @@ class Parts(Protocol):
 class Engine(Protocol):
     """A place where passes can run."""
 
-    def open(self, answers: Answers) -> Parts: ...
+    def open(self, answers: AnswerMatrix) -> Parts: ...
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class LocalEngine:
                 code="bad-setting",
             )
 
-    def open(self, answers: Answers) -> LocalParts:
+    def open(self, answers: AnswerMatrix) -> LocalParts:
         n_threads = self.n_threads or min(os.cpu_count() or 1, MOST_THREADS)
         return LocalParts(answers, n_threads if answers.compiled else 1)
 
@@ -103,7 +103,7 @@ class LocalEngine:
 class LocalParts:
     """Ranges of items with about as many answers each, one a thread."""
 
-    def __init__(self, answers: Answers, n_parts: int) -> None:
+    def __init__(self, answers: AnswerMatrix, n_parts: int) -> None:
         self._answers = answers
         wanted = np.linspace(0, answers.starts[-1], n_parts + 1)[1:-1]
         cuts = np.unique([0, *np.searchsorted(answers.starts, wanted).tolist(), answers.n_items]).tolist()

@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 from jaxtyping import Float
 from scipy.special import expit
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.em import check_climb, warn_unless_converged
 from sfumato.aggregation.passes import normalise
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 SWEEPS = 2
 """How often the M-step improves all abilities and all items in turn."""
@@ -45,15 +45,15 @@ class Glad:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "glad"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         check_climb(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
         work = _Work(votes)
         ability, log_ease = np.ones(votes.n_annotators), np.ones(votes.n_items)
@@ -88,7 +88,7 @@ class Glad:
 class _Work:
     """The steps of EM; the M-step improves one number at a time, each by a step that is kept only if it helps."""
 
-    def __init__(self, votes: Answers) -> None:
+    def __init__(self, votes: AnswerMatrix) -> None:
         self.votes = votes
         self.item = votes.item
         self.who = votes.annotator

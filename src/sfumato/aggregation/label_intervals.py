@@ -14,7 +14,7 @@ from sfumato.aggregation.aggregation import Aggregation
 from sfumato.aggregation.bayes import BLOCK, Bayes, prior_of, vote_counts
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import between_0_and_1
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import Table
 
 CREDIBLE = "credible interval, exact under the fitted prior"
@@ -72,7 +72,7 @@ def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
     err together make them too small, `calibrate` makes them honest.
     """
     between_0_and_1("level", level)
-    if aggregation.target is Target.TRUTH:
+    if aggregation.target is Estimand.TRUTH:
         return _smallest_sets(aggregation, level)
     if isinstance(aggregation.by, Bayes):
         return _credible(aggregation, level)

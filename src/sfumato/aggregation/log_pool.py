@@ -8,12 +8,19 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of, refuse_gold
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import (
+    Aggregation,
+    AnnotatorQuality,
+    PreviousAggregation,
+    distances,
+    labels_of,
+    refuse_gold,
+)
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import not_negative
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 
 @dataclass(frozen=True)
@@ -30,7 +37,7 @@ class LogPool:
     floor: float = 0.03
 
     name: ClassVar[str] = "log-pool"
-    target: ClassVar[Target] = Target.PEOPLE
+    target: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         not_negative("extremise", self.extremise)
@@ -42,16 +49,16 @@ class LogPool:
                 code="bad-setting",
             )
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
         probs = self._pooled(answers) if earlier is None else earlier.refreshed(answers, self._pooled)
         quality = AnnotatorQuality.of(answers, distance=distances(answers, probs))
         return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
 
-    def _pooled(self, answers: Answers) -> Float[np.ndarray, "items classes"]:
+    def _pooled(self, answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
         pooled = np.empty((answers.n_items, answers.n_classes))
         for first, last in answers.blocks():
             block = answers.part(first, last)

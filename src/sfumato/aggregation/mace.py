@@ -10,14 +10,14 @@ import pyarrow.compute as pc
 from jaxtyping import Float
 from scipy.special import betaln, digamma, expit, gammaln
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside
-from sfumato.aggregation.em import check_climb, climb
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+from sfumato.aggregation.em import check_climb, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Mace:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "mace"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         for name, value in (("known_prior", self.known_prior), ("habit_prior", self.habit_prior)):
@@ -59,12 +59,12 @@ class Mace:
                 )
         check_climb(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
-        climbed = climb(
+        climbed = run_em(
             votes,
             _Steps(self, votes),
             None if earlier is None else earlier.model,
@@ -87,7 +87,7 @@ class Mace:
 @dataclass(frozen=True, eq=False)
 class _Steps:
     settings: Mace
-    answers: Answers
+    answers: AnswerMatrix
 
     def begin(self) -> VotePass:
         return VotePass(by_class=False)

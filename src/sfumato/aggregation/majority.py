@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, distances, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.mean import mean_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 
 @dataclass(frozen=True)
@@ -25,12 +25,12 @@ class Majority:
     """
 
     name: ClassVar[str] = "majority"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         probs = _winners(answers) if earlier is None else earlier.refreshed(answers, _winners)
         quality = AnnotatorQuality.of(answers, agreement=1 - distances(answers, probs))
         return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
@@ -43,5 +43,5 @@ def winners(shares: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "it
     return np.asarray(wins / wins.sum(axis=1, keepdims=True))
 
 
-def _winners(answers: Answers) -> Float[np.ndarray, "items classes"]:
+def _winners(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
     return winners(mean_of(answers))

@@ -8,11 +8,18 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, distances, labels_of, refuse_gold
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import (
+    Aggregation,
+    AnnotatorQuality,
+    PreviousAggregation,
+    distances,
+    labels_of,
+    refuse_gold,
+)
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.passes import BeliefPass, VotePass
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 
 @dataclass(frozen=True)
@@ -25,19 +32,19 @@ class Mean:
     """
 
     name: ClassVar[str] = "mean"
-    target: ClassVar[Target] = Target.PEOPLE
+    target: ClassVar[Estimand] = Estimand.PEOPLE
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
         probs = mean_of(answers) if earlier is None else earlier.refreshed(answers, mean_of)
         quality = AnnotatorQuality.of(answers, distance=distances(answers, probs))
         return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
 
 
-def mean_of(answers: Answers) -> Float[np.ndarray, "items classes"]:
+def mean_of(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
     """Every item's mean belief."""
     parts = answers.engine.open(answers)
     try:

@@ -10,15 +10,15 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of, refuse_gold
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of, refuse_gold
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.em import check_climb
 from sfumato.aggregation.mean import mean_of
 from sfumato.aggregation.reliability_pool import ReliabilityPool, others_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import not_negative, share
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 SMOOTHED = 1e-3
 """Predictions are scored with this share of the uniform one mixed in, so that no single vote decides."""
@@ -26,7 +26,7 @@ SCORE_POWER = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Mixed:
+class PoolMixture:
     """The confusions of the Dawid-Skene part, the weight it got, and the temperature its posterior was set to."""
 
     confusions: Confusions
@@ -56,7 +56,7 @@ class MixturePool:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "mixture-pool"
-    target: ClassVar[Target] = Target.PEOPLE
+    target: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         if self.weight is not None:
@@ -65,14 +65,16 @@ class MixturePool:
         not_negative("shrink", self.shrink)
         check_climb(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
         pool = ReliabilityPool(shrink=self.shrink)
         model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional")
-        known = None if earlier is None else Earlier(earlier.model.confusions, earlier.probs, earlier.touched)
+        known = (
+            None if earlier is None else PreviousAggregation(earlier.model.confusions, earlier.probs, earlier.touched)
+        )
         truth = model.fit(answers, known)
         reliability = pool.weights(answers)
         weighed = answers.weighted(reliability)
@@ -86,7 +88,7 @@ class MixturePool:
             labels_of(answers, probs, self.target),
             AnnotatorQuality.of(answers, weight=reliability, accuracy=truth.annotators.measures["accuracy"]),
             answers,
-            Mixed(truth.model, weight, temperature),
+            PoolMixture(truth.model, weight, temperature),
             truth.converged,
             truth.objective,
             (f"{weight:.2f} soft Dawid-Skene at temperature {temperature:.2f}, {1 - weight:.2f} reliability pool",),
@@ -94,7 +96,7 @@ class MixturePool:
 
 
 def _best_mixture(
-    answers: Answers, weighed: Answers, model: Confusions, posterior: Float[np.ndarray, "items classes"]
+    answers: AnswerMatrix, weighed: AnswerMatrix, model: Confusions, posterior: Float[np.ndarray, "items classes"]
 ) -> tuple[float, float]:
     """The weight and the temperature of the posterior that best predict each belief from the others' answers."""
     log_rows = np.log(model.rows).reshape(-1, answers.n_classes, answers.n_classes)

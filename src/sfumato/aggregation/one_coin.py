@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside
-from sfumato.aggregation.em import check_climb, climb
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+from sfumato.aggregation.em import check_climb, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import not_negative
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 FLOOR = 1e-10
 
@@ -47,18 +47,18 @@ class OneCoin:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "one-coin"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
         check_climb(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
-        climbed = climb(
+        climbed = run_em(
             votes,
             _Steps(self.prior, votes),
             None if earlier is None else earlier.model,
@@ -80,7 +80,7 @@ class OneCoin:
 @dataclass(frozen=True, eq=False)
 class _Steps:
     prior: float
-    answers: Answers
+    answers: AnswerMatrix
 
     def begin(self) -> VotePass:
         return VotePass(by_class=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.answer_matrix import Answers
+from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.engine import Sums
 
 NOTHING = np.empty(0)
@@ -23,7 +23,7 @@ class VotePass:
 
     by_class: bool
 
-    def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
+    def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         n_classes = answers.n_classes
         counts = np.zeros((answers.n_keys if counted and self.by_class else 0, n_classes))
         right = np.zeros(answers.n_keys if counted and not self.by_class else 0)
@@ -51,7 +51,7 @@ class ConfusionPass:
     log_confusion: Float[np.ndarray, "keys classes"]
     log_share: Float[np.ndarray, "classes"]
 
-    def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
+    def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         if answers.compiled:
             from sfumato.aggregation import kernels
 
@@ -74,7 +74,7 @@ class OwnClassPass:
     base: Float[np.ndarray, "keys"]
     log_share: Float[np.ndarray, "classes"]
 
-    def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
+    def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         if answers.compiled:
             from sfumato.aggregation import kernels
 
@@ -95,7 +95,7 @@ class OwnClassPass:
 class BeliefPass:
     """Every item's distribution is the mean of its beliefs; where EM on soft answers begins."""
 
-    def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
+    def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         counts = np.zeros((answers.n_keys if counted else 0, answers.n_classes))
         shares = np.zeros(answers.n_classes)
         pooled = np.zeros((answers.n_classes, answers.n_classes)) if counted else None
@@ -126,7 +126,7 @@ class VirtualEvidencePass:
     confusion: Float[np.ndarray, "keys classes"]
     log_share: Float[np.ndarray, "classes"]
 
-    def run(self, answers: Answers, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
+    def run(self, answers: AnswerMatrix, first: int, last: int, posterior: np.ndarray, *, counted: bool) -> Sums:
         assert answers.soft is not None
         counts = np.zeros(self.confusion.shape if counted else (0, answers.n_classes))
         shares = np.zeros(answers.n_classes)
@@ -172,7 +172,7 @@ class VirtualEvidencePass:
         return Sums(total, counts, shares)
 
 
-def normalise(log_p: Float[np.ndarray, "items classes"], answers: Answers) -> float:
+def normalise(log_p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) -> float:
     """Turn log-probabilities into probabilities, in place, gold items fixed; returns the sum of the log-sums."""
     known = NO_GOLD if answers.gold is None else np.flatnonzero(answers.gold >= 0)
     of_known = 0.0 if answers.gold is None else float(log_p[known, answers.gold[known]].sum())
@@ -187,14 +187,14 @@ def normalise(log_p: Float[np.ndarray, "items classes"], answers: Answers) -> fl
     return float(of_item.sum()) + of_known
 
 
-def _inputs(answers: Answers) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _inputs(answers: AnswerMatrix) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """What the kernels over votes begin with."""
     assert answers.soft is None
     weight = NOTHING if answers.weight is None else answers.weight
     return answers.starts, answers.key, weight, NO_GOLD if answers.gold is None else answers.gold
 
 
-def _fix(p: Float[np.ndarray, "items classes"], answers: Answers) -> None:
+def _fix(p: Float[np.ndarray, "items classes"], answers: AnswerMatrix) -> None:
     if answers.gold is not None:
         known = np.flatnonzero(answers.gold >= 0)
         p[known] = 0.0
@@ -202,7 +202,7 @@ def _fix(p: Float[np.ndarray, "items classes"], answers: Answers) -> None:
 
 
 def _summed(
-    answers: Answers, p: np.ndarray, posterior: np.ndarray, log_likelihood: float, counted: bool, by_class: bool
+    answers: AnswerMatrix, p: np.ndarray, posterior: np.ndarray, log_likelihood: float, counted: bool, by_class: bool
 ) -> Sums:
     if len(posterior):
         posterior[:] = p

@@ -13,7 +13,7 @@ from sfumato.aggregation.aggregation import Aggregation
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
 from sfumato.aggregation.mixture_pool import tempered
 from sfumato.tables.errors import BadSetting, BadTable, listing
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 LEAST, MOST = np.log(0.05), np.log(50.0)
 
@@ -28,10 +28,10 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
     answers. Gold is the better judge: people held out can share the others' errors, and predicting what they say is not
     being right; that is why they are never a reason to be surer.
     """
-    if aggregation.target is not Target.TRUTH:
+    if aggregation.target is not Estimand.TRUTH:
         raise BadSetting(
             f"found an aggregation by {aggregation.by.name}, which estimates {aggregation.target.value}",
-            expected=f"one that estimates {Target.TRUTH.value}",
+            expected=f"one that estimates {Estimand.TRUTH.value}",
             fix="calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away",
             code="mixed-targets",
         )

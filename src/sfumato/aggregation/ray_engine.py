@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sfumato.aggregation.answer_matrix import Answers
+from sfumato.aggregation.answer_matrix import AnswerMatrix
 from sfumato.aggregation.engine import LocalEngine, Parts, Pass, Sums, quiet
 from sfumato.jobs import check_cpus, cluster, need_ray
 from sfumato.tables.errors import BadSetting
@@ -39,7 +39,7 @@ class RayEngine:
         at_least("workers", self.n_workers, 1)
         need_ray()
 
-    def open(self, answers: Answers) -> RayParts:
+    def open(self, answers: AnswerMatrix) -> RayParts:
         ranges = answers.blocks(-(-len(answers.key) // self.n_workers))
         with ExitStack() as stack:
             stack.enter_context(cluster(self.n_workers, self.address))
@@ -49,7 +49,7 @@ class RayEngine:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class RemotePart:
     """A part on the cluster: where it begins, its copy in the object store, and the process that runs passes on it."""
 
     first: int
@@ -60,7 +60,7 @@ class Held:
 class RayParts:
     """Ranges of items with about as many answers each, one a process; `until_closed` ends what was begun for them."""
 
-    def __init__(self, held: Sequence[Held], n_items: int, n_classes: int, until_closed: ExitStack) -> None:
+    def __init__(self, held: Sequence[RemotePart], n_items: int, n_classes: int, until_closed: ExitStack) -> None:
         self.held = held
         self._n_items = n_items
         self._n_classes = n_classes
@@ -99,24 +99,24 @@ class PartHolder:
         if self._parts is None:
             import ray
 
-            answers: Answers = ray.get(stored[0])
+            answers: AnswerMatrix = ray.get(stored[0])
             self._parts = answers.engine.open(answers)
         return self._parts.run(work, kept=kept, counted=counted)
 
 
-def _held(part: Answers, first: int, stack: ExitStack) -> Held:
+def _held(part: AnswerMatrix, first: int, stack: ExitStack) -> RemotePart:
     """`part` on the cluster, until `stack` closes."""
     import ray
 
     process = ray.remote(PartHolder).options(
         num_cpus=1, max_restarts=-1, max_task_retries=MOST_RETRIES, scheduling_strategy="SPREAD"
     )
-    held = Held(first, ray.put(_stripped(part)), process.remote())
+    held = RemotePart(first, ray.put(_stripped(part)), process.remote())
     stack.callback(ray.kill, held.holder)
     return held
 
 
-def _stripped(part: Answers) -> Answers:
+def _stripped(part: AnswerMatrix) -> AnswerMatrix:
     """What passes look at: names do not travel, and progress is shown where EM climbs."""
     return replace(
         part,

@@ -8,13 +8,13 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of, refuse_gold
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of, refuse_gold
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.mean import mean_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import at_least, not_negative
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 MOST_POWER = 20
 
@@ -37,7 +37,7 @@ class ReliabilityPool:
     rounds: int = 3
 
     name: ClassVar[str] = "reliability-pool"
-    target: ClassVar[Target] = Target.PEOPLE
+    target: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         not_negative("shrink", self.shrink)
@@ -51,17 +51,17 @@ class ReliabilityPool:
             )
         at_least("rounds", self.rounds, 1)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         refuse_gold(answers, self.name)
         weight = self.weights(answers)
         probs = mean_of(answers.weighted(weight))
         quality = AnnotatorQuality.of(answers, weight=weight)
         return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
 
-    def weights(self, answers: Answers) -> Float[np.ndarray, "annotators"]:
+    def weights(self, answers: AnswerMatrix) -> Float[np.ndarray, "annotators"]:
         """How much each annotator counts, 1 on average over the answers."""
         weight = np.ones(answers.n_annotators)
         for _ in range(self.rounds):
@@ -85,7 +85,7 @@ class _Distances:
     n_compared: Float[np.ndarray, "annotators"]
 
 
-def _distances(answers: Answers) -> _Distances:
+def _distances(answers: AnswerMatrix) -> _Distances:
     total, n_compared = np.zeros(answers.n_annotators), np.zeros(answers.n_annotators)
     for first, last in answers.blocks():
         block = answers.part(first, last)
@@ -99,7 +99,7 @@ def _distances(answers: Answers) -> _Distances:
     return _Distances(total, n_compared)
 
 
-def others_of(block: Answers, belief: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
+def others_of(block: AnswerMatrix, belief: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "rows classes"]:
     """For every answer, the weighted mean of the other people's answers to its item; uniform where there is none."""
     weighed = block.weights(0, block.n_items)[:, None] * belief
     sums = np.zeros((block.n_items, block.n_classes))

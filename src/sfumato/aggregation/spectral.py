@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.em import check_climb, warn_unless_converged
 from sfumato.aggregation.one_coin import coin_evidence
 from sfumato.aggregation.passes import OwnClassPass
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import not_negative
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 
 @dataclass(frozen=True)
@@ -35,16 +35,16 @@ class Spectral:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "spectral"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
         check_climb(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         votes = answers.as_votes()
         pairs = _Pairs(votes)
         ordinary = pairs.ordinary_skill()
@@ -85,7 +85,7 @@ class Spectral:
 class _Pairs:
     """Sums over all pairs of people on the same item, from sums over the item: no pair is ever listed."""
 
-    def __init__(self, votes: Answers) -> None:
+    def __init__(self, votes: AnswerMatrix) -> None:
         self.votes = votes
         self.item, self.who = votes.item, votes.annotator
         self.cell = self.item.astype(np.int64) * votes.n_classes + votes.key % votes.n_classes

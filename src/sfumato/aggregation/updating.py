@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.aggregation.aggregation import Aggregation, Earlier
-from sfumato.aggregation.answer_matrix import Answers, Beside, warn_of_repeats
+from sfumato.aggregation.aggregation import Aggregation, PreviousAggregation
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, warn_of_repeats
 from sfumato.tables.beliefs import Beliefs
 
 
-def update(aggregation: Aggregation, more: Beliefs, beside: Beside | None = None) -> Aggregation:
+def update(aggregation: Aggregation, more: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
     """The aggregation of what it held and `more` together, without beginning again.
 
     `mean`, `log-pool` and `majority` look only at the items with new answers, and are exactly what they would have
@@ -20,10 +20,10 @@ def update(aggregation: Aggregation, more: Beliefs, beside: Beside | None = None
     stays as it was. A calibration is not carried over: calibrate again.
     """
     old = aggregation.answers
-    new = Answers.of(more, beside or Beside(engine=old.engine, progress=old.progress))
+    new = AnswerMatrix.of(more, beside or AggregationInputs(engine=old.engine, progress=old.progress))
     answers = old.joined(new)
     if answers.n_repeats > old.n_repeats + new.n_repeats:
         warn_of_repeats(answers.n_repeats - old.n_repeats - new.n_repeats)
     touched = np.diff(answers.starts) > 0
     touched[: old.n_items] = np.diff(answers.starts)[: old.n_items] > np.diff(old.starts)
-    return aggregation.by.fit(answers, Earlier(aggregation.model, aggregation.labels.probs, touched))
+    return aggregation.by.fit(answers, PreviousAggregation(aggregation.model, aggregation.labels.probs, touched))

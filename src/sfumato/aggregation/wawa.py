@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.majority import winners
 from sfumato.aggregation.mean import mean_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Wawa:
     """
 
     name: ClassVar[str] = "wawa"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         votes = answers.as_votes()
         skill = agreement_with(votes, winners(mean_of(votes)))
         probs = mean_of(votes.weighted(skill))
@@ -39,7 +39,7 @@ class Wawa:
         return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
 
 
-def agreement_with(votes: Answers, chosen: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
+def agreement_with(votes: AnswerMatrix, chosen: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:
     """How often each annotator's votes are the class chosen, ties in part."""
     agreed = np.zeros(votes.n_annotators)
     total = np.zeros(votes.n_annotators)

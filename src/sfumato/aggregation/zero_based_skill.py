@@ -7,15 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, Earlier, labels_of
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.em import check_climb, warn_unless_converged
 from sfumato.aggregation.majority import winners
 from sfumato.aggregation.mean import mean_of
 from sfumato.aggregation.wawa import agreement_with
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import share
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 HALVE_EVERY = 20
 
@@ -34,16 +34,16 @@ class ZeroBasedSkill:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "zero-based-skill"
-    target: ClassVar[Target] = Target.TRUTH
+    target: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         share("rate", self.rate)
         check_climb(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: Beside | None = None) -> Aggregation:
-        return self.fit(Answers.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, beside))
 
-    def fit(self, answers: Answers, earlier: Earlier | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         votes = answers.as_votes()
         skill = np.full(votes.n_annotators, 1 / votes.n_classes + 1e-5)
         rate, converged, moved = self.rate, False, []

@@ -90,7 +90,7 @@ def command(
     workers: int | None,
     **settings: Any,
 ) -> None:
-    from sfumato.aggregation import Answers, Beside, aggregator_named, intervals
+    from sfumato.aggregation import AggregationInputs, AnswerMatrix, aggregator_named, intervals
     from sfumato.aggregation import calibrate as calibrated
     from sfumato.aggregation.weights import read_weights
     from sfumato.tables.annotations import Annotations
@@ -106,9 +106,9 @@ def command(
     runs_on = _engine(engine, workers, name)
     with progress_bar() as progress:
         # The beliefs are let go of as soon as the answers stand in order: of a hundred million both would be too much.
-        answers = Answers.of(
+        answers = AnswerMatrix.of(
             Beliefs.read(beliefs),
-            Beside(
+            AggregationInputs(
                 gold=SoftLabels.read(gold) if gold else None,
                 weights=read_weights(weights) if weights else None,
                 average_repeats=average_repeats,

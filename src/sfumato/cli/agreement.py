@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH, check_not_negative, check_outputs, refuse_
 from sfumato.cli.output import say_written
 
 if TYPE_CHECKING:
-    from sfumato.labeling.agreement import Agreement
+    from sfumato.labeling.agreement import AgreementTable
 
 MEASURE_LINES = """\b
   alpha-nominal           agreement beyond chance on the most probable class
@@ -55,7 +55,7 @@ def command(
     _show(result)
 
 
-def _show(result: Agreement) -> None:
+def _show(result: AgreementTable) -> None:
     """The table, aligned, and below it how the intervals were found."""
     if not len(result):
         return

@@ -91,20 +91,20 @@ def command(
     people = SoftLabels.read(labels) if labels else None
     came_with = read_original(original) if original else None
     check_learn_installed()
-    from sfumato.training.attacking import Attacking
+    from sfumato.training.attacking import AttackExperiment
     from sfumato.training.attacks import ATTACKED_AT_ONCE, attack_named
-    from sfumato.training.dealing import carry_out_work
+    from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device
-    from sfumato.training.ready_runs import ReadyRuns
+    from sfumato.training.ready_runs import TrainedRuns
 
     check_device(device)
     attack = attack_named(name, given(settings))
-    ready = ReadyRuns.in_folder(runs)
-    attacking = Attacking(
+    ready = TrainedRuns.in_folder(runs)
+    attacking = AttackExperiment(
         ready.runs, output, attack, pictures, targets, people, came_with, seed, device, batch_size or ATTACKED_AT_ONCE
     )
     with progress("runs") as told:
-        carry_out_work(attacking, processes=processes, on_progress=told)
+        run_jobs(attacking, processes=processes, on_progress=told)
     n_runs = len(attacking.runs)
     what = f"{n_runs:,} run{'s' * (n_runs != 1)} under {attacking.name_of(attack.n_steps)}"
     say_written(output, what, ready.notes)

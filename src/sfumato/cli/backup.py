@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import output_option
 from sfumato.cli.output import say_written
-from sfumato.store.location import store_named
+from sfumato.store.location import named_location
 
 
 @click.command("backup")
@@ -26,10 +26,10 @@ def command(store: str, output: Path) -> None:
 
     try:
         from sfumato.store.backup import backup
-        from sfumato.store.location import StorePlace
+        from sfumato.store.location import StoreLocation
     except ImportError as error:
         raise missing_extra(error) from error
-    copied = backup(StorePlace.of(store_named(store)), output)
+    copied = backup(StoreLocation.of(named_location(store)), output)
     say_written(output, f"{copied.n_answers:,} answers, {copied.n_bytes / 1e6:,.1f} MB")
     if copied.n_faults:
         click.echo(f"warning: {copied.n_faults:,} answers are not as they were stored", err=True)

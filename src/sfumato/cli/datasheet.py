@@ -37,7 +37,7 @@ def command(
 
     Run it again as often as you like: what you wrote between the comment lines stays.
     """
-    from sfumato.reporting.share.datasheet import Sources, datasheet, words_in, write_markdown
+    from sfumato.reporting.share.datasheet import DatasheetSources, datasheet, words_in, write_markdown
     from sfumato.tables.files import check_place
 
     _check_ending(output, ".md", "-o", "the page for reading goes to --html")
@@ -46,7 +46,7 @@ def command(
         _check_ending(html, ".html", "--html", "choose such a name")
         check_place(html)
     words = words_in(output)
-    sources = Sources.read(
+    sources = DatasheetSources.read(
         labels,
         annotations=annotations,
         study=study,
@@ -73,12 +73,12 @@ def command(
 
 def _check_ending(path: Path, ending: str, option: str, fix: str) -> None:
     if not path.name.lower().endswith(ending):
-        from sfumato.tables.errors import BadFile, Where
+        from sfumato.tables.errors import BadFile, ErrorLocation
 
         raise BadFile(
             f"found {option} {path.name!r}",
             expected=f"a name ending in {ending}",
             fix=fix,
             code="file-kind",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )

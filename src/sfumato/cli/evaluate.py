@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sfumato.cli.evaluate_options import (
-    Asked,
+    EvaluateOptions,
     check_places,
     metrics_named,
     named_file,
@@ -21,7 +21,7 @@ from sfumato.cli.options import PATH, output_option
 from sfumato.cli.output import drawing, printable, say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluation import Metric, Stratification, Trained
+    from sfumato.evaluation import Metric, RunPredictions, Stratification
     from sfumato.tables.soft_labels import SoftLabels
 
 SHOWN = ("accuracy", "cross_entropy", "kl_divergence", "brier", "ece", "entropy_spearman")
@@ -81,7 +81,7 @@ def command(
 ) -> None:
     from sfumato.tables.soft_labels import SoftLabels
 
-    asked = Asked(**options)
+    asked = EvaluateOptions(**options)
     asked.check(predicted, runs, original)
     kinds = [named_file(text) for text in asked.against]
     sources = [each for each in (predicted, people, original, *(path for _, path in kinds)) if each]
@@ -103,7 +103,7 @@ def _evaluate_one(
     metrics: Sequence[Metric],
     strata: Sequence[Stratification],
     output: Path,
-    asked: Asked,
+    asked: EvaluateOptions,
 ) -> None:
     import numpy as np
 
@@ -126,7 +126,7 @@ def _evaluate_runs(
     strata: Sequence[Stratification],
     output: Path,
     kinds: Sequence[tuple[str, Path]],
-    asked: Asked,
+    asked: EvaluateOptions,
 ) -> None:
     import numpy as np
 
@@ -179,12 +179,12 @@ def _evaluate_runs(
 
 
 def _write_across(
-    runs: Sequence[Trained],
+    runs: Sequence[RunPredictions],
     people: SoftLabels,
     original: SoftLabels | None,
     metrics: Sequence[Metric],
     labels: dict[str, SoftLabels],
-    asked: Asked,
+    asked: EvaluateOptions,
 ) -> None:
     """What needs scores against other kinds of labels: mode shift and cross-label."""
     if asked.mode_shift is None and asked.cross_label is None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluateOptions:
     """The options that are settings."""
 
     common: bool
@@ -75,10 +75,10 @@ class Asked:
 def metrics_named(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
     from sfumato.evaluation import METRICS, metric_named
-    from sfumato.training.choices import Choice, split_choices
+    from sfumato.training.choices import StrategyText, split_choices
 
     chosen = []
-    for choice in (Choice.of(text) for text in split_choices(names or "")):
+    for choice in (StrategyText.of(text) for text in split_choices(names or "")):
         # In tables names have underlines; either is understood.
         name = choice.name.replace("-", "_")
         chosen.append(metric_named(name, _settings(METRICS, name, choice.settings)))
@@ -87,15 +87,15 @@ def metrics_named(names: str | None) -> list[Metric]:
 
 def strata_named(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
-    from sfumato.evaluation import STRATA, Given, stratification_named
-    from sfumato.training.choices import Choice, split_choices
+    from sfumato.evaluation import STRATA, GivenStrata, stratification_named
+    from sfumato.training.choices import StrategyText, split_choices
 
     chosen: list[Stratification] = []
     for text in split_choices(names or ""):
         if Path(text).suffix in (".csv", ".parquet", ".gz", ".pq"):
-            chosen.append(Given.read(text))
+            chosen.append(GivenStrata.read(text))
             continue
-        choice = Choice.of(text)
+        choice = StrategyText.of(text)
         chosen.append(stratification_named(choice.name, _settings(STRATA, choice.name, choice.settings)))
     return chosen
 
@@ -135,7 +135,7 @@ def named_file(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
-def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked: Asked) -> None:
+def check_places(sources: Sequence[Path], runs: Path | None, output: Path, asked: EvaluateOptions) -> None:
     """An error unless every output can be written, to a file that is neither a source nor another output."""
     from sfumato.evaluation.publication_tables import check_ending
     from sfumato.tables.errors import BadSetting, show

@@ -13,7 +13,7 @@ from sfumato.tables.errors import one_line
 
 if TYPE_CHECKING:
     from sfumato.evaluation.comparison import Difference, Differences
-    from sfumato.evaluation.run_scores import Figures, Measured
+    from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
     from sfumato.tables.scores import RunScore, RunScores, Scores
 
 WIDTH = 100
@@ -50,7 +50,9 @@ def _note(text: str) -> None:
     click.echo(textwrap.fill(one_line(text), WIDTH, subsequent_indent="  ", break_on_hyphens=False))
 
 
-def show_runs(measured: Measured, scores: RunScores, differences: Differences | None, shown: Sequence[str]) -> None:
+def show_runs(
+    measured: RunMeasurements, scores: RunScores, differences: Differences | None, shown: Sequence[str]
+) -> None:
     """One block a metric, condition and network; what an interval covers stands below."""
     better = {figures.metric.name: figures.metric.better for figures in measured.figures}
     rows = [row for row in scores.scores if row.metric in shown]
@@ -70,14 +72,14 @@ def show_runs(measured: Measured, scores: RunScores, differences: Differences | 
     _explain(measured, rows, differences)
 
 
-def show_curves(measured: Measured, differences: Differences | None, shown: Sequence[str]) -> None:
+def show_curves(measured: RunMeasurements, differences: Differences | None, shown: Sequence[str]) -> None:
     """One block a metric, stratum and network: conditions down, targets across, so that one reads a curve downwards."""
     apart, baseline = _by_cell(differences), _baseline(differences)
     targets = sorted(measured.targets, key=lambda target: target != baseline)
     first = min(CONDITION_WIDTH, max(len("condition"), *(len(printable(shift)) for shift in measured.shifts)))
     width = max(8, _width_of(targets))
     at_once = (WIDTH - first) // (width + 3)
-    blocks: dict[tuple[str, str, str], list[Figures]] = {}
+    blocks: dict[tuple[str, str, str], list[SeedValues]] = {}
     for figures in measured.figures:
         blocks.setdefault((figures.metric.name, figures.stratum, figures.network), []).append(figures)
     for metric in shown:
@@ -100,7 +102,7 @@ def show_curves(measured: Measured, differences: Differences | None, shown: Sequ
         _note(f"*: differs from {printable(baseline)} under that condition; {_tested(differences)}")
 
 
-def _on_curve(figures: Figures | None, apart: dict[tuple[str, str, str, str], Difference]) -> str:
+def _on_curve(figures: SeedValues | None, apart: dict[tuple[str, str, str, str], Difference]) -> str:
     if figures is None:
         return "- "
     less = apart.get((figures.target, figures.network, figures.metric.name, figures.condition))
@@ -138,7 +140,7 @@ def _line(row: RunScore, less: Difference | None, width: int) -> str:
     return f"{line}  {_number(less.difference, '+'):>10}  {halves}  {_p(less.p_corrected):>6}  {less.verdict}"
 
 
-def _explain(measured: Measured, rows: Sequence[RunScore], differences: Differences | None) -> None:
+def _explain(measured: RunMeasurements, rows: Sequence[RunScore], differences: Differences | None) -> None:
     level = f"{100 * measured.level:g}%"
     n_seeds = sorted({row.n_seeds for row in rows})
     if n_seeds == [1]:

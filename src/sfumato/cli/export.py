@@ -24,24 +24,24 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     """
     try:
         from sfumato.store.exporting import export
-        from sfumato.store.location import StorePlace, store_beside
+        from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.elicitation.codebook import codebook
     from sfumato.elicitation.kinds import kinds_of
     from sfumato.study import read_study
     from sfumato.study.study import ABOUT_ONE_ITEM
-    from sfumato.tables.files.replacing import replacing
+    from sfumato.tables.files.replacing import atomic_write
 
     asked = read_study(study)
     # The items' own file is the study's, whatever it is called.
     check_outputs(asked.items.csv or study, output=output, records=records)
-    written = export(StorePlace.of(store or store_beside(asked)), asked.name, output, records)
+    written = export(StoreLocation.of(store or default_location(asked)), asked.name, output, records)
     say_written(output, f"{written.n_answers:,} answers ({written.kind})")
     if records is not None:
         say_written(records, "how each answer came about")
     book = output.with_name(output.name.split(".")[0] + ".codebook.md")
-    with replacing(book) as part:
+    with atomic_write(book) as part:
         part.write_text(codebook(asked, kinds_of(asked)), "utf-8")
     say_written(book, "what every field means")
     if asked.question.kind in ABOUT_ONE_ITEM:

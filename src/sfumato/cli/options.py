@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sfumato.tables.errors import BadSetting, BadTable, Where, show
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, show
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -84,7 +84,7 @@ def refuse_empty(table: Any, path: Path) -> None:
             expected="at least one row",
             fix="check how the file was made",
             code="no-rows",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
 
 
@@ -100,7 +100,7 @@ def check_folder(output: Path) -> None:
             expected="a folder, or a name for a new one",
             fix="choose another place with -o",
             code="not-a-folder",
-            where=Where(str(output)),
+            where=ErrorLocation(str(output)),
         )
 
 

@@ -12,7 +12,7 @@ from sfumato.cli.output import bar, progress_bar, say_written
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-    from sfumato.planning.answers_per_item import AnnotatorPlan, Enough
+    from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold
     from sfumato.planning.budget import TradeOff
     from sfumato.planning.costs import CostModel
     from sfumato.planning.pilot import Pilot
@@ -92,12 +92,12 @@ def command(
         _show_trade_off(bought, plan, budget or 0, costs)
 
 
-def _enough(target: float | None, share: float | None, probability: float) -> Enough | None:
-    from sfumato.planning.answers_per_item import Enough
+def _enough(target: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
+    from sfumato.planning.answers_per_item import ErrorThreshold
 
     if target is None and share is not None:
         raise _bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
-    return None if target is None else Enough(target, share, probability)
+    return None if target is None else ErrorThreshold(target, share, probability)
 
 
 def _costs(seconds: float | None, wage: float | None) -> CostModel | None:

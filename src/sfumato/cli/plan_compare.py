@@ -12,7 +12,7 @@ from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
     from sfumato.planning.costs import CostModel
-    from sfumato.planning.pilot_evidence import Evidence, Votes
+    from sfumato.planning.pilot_evidence import PilotEvidence, Votes
     from sfumato.planning.similarities import Similarities
     from sfumato.tables.annotations import Annotations
 
@@ -86,7 +86,7 @@ def command(
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.exchange_runs import exchange_from_runs
     from sfumato.planning.goals import goal_named
-    from sfumato.planning.pilot_evidence import Evidence, evidence_of
+    from sfumato.planning.pilot_evidence import PilotEvidence, evidence_of
     from sfumato.planning.utilities import utility_named
     from sfumato.planning.value_map import value_map
     from sfumato.tables.soft_labels import SoftLabels
@@ -99,7 +99,7 @@ def command(
     for kind in (*(kinds or ()), *given):
         costs.time(kind)
     rng = np.random.default_rng(seed)
-    evidence = Evidence()
+    evidence = PilotEvidence()
     if pilots:
         evidence = evidence_of(
             [_annotations(path) for path in pilots],
@@ -211,7 +211,7 @@ def _similarities(path: Path | None) -> Similarities | None:
     return None if path is None else Similarities.of(_annotations(path))
 
 
-def _joined(evidence: Evidence, trained: dict[str, Any]) -> dict[str, Any]:
+def _joined(evidence: PilotEvidence, trained: dict[str, Any]) -> dict[str, Any]:
     """The rates of pilots and of runs, by kind."""
     from sfumato.planning.exchange_rates import ExchangeRates
 

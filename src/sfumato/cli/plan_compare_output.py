@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from sfumato.planning.comparing import Compared, Comparison
+    from sfumato.planning.comparing import Comparison, LabelTypeComparison
     from sfumato.planning.costs import CostModel
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.goals import Goal
-    from sfumato.planning.pilot_evidence import Evidence
+    from sfumato.planning.pilot_evidence import PilotEvidence
     from sfumato.planning.value_map import ValueMap
 
 WIDTH = 100
 CELL = 11
 
 
-def show_evidence(evidence: Evidence, has_runs: bool) -> None:
+def show_evidence(evidence: PilotEvidence, has_runs: bool) -> None:
     """What was measured, or that nothing was."""
     if not evidence.kinds and not has_runs:
         click.echo("no pilot: nothing here was measured; figures are published, simulated or assumed, see below")
@@ -57,7 +57,7 @@ def show_comparison(
     )
 
 
-def _show_values(rows: tuple[Compared, ...], comparison: Comparison, goal: Goal, costs: CostModel) -> None:
+def _show_values(rows: tuple[LabelTypeComparison, ...], comparison: Comparison, goal: Goal, costs: CostModel) -> None:
     bought = f"{comparison.budget:,.2f} {costs.currency} buys"
     click.echo(f"{'':<10}  {'an answer':>17}  {'one is worth':>22}  {'':>2}  {bought:>28}")
     click.echo(f"{'kind':<10}  {'seconds':>7}  {costs.currency:>8}  {'votes':>6}  {'between':>14}    "
@@ -136,7 +136,7 @@ def _stands_in(comparison: Comparison, goal: Goal) -> bool:
     return any("answers alone cannot tell" in row.votes_source for row in comparison.of_goal(goal))
 
 
-def _show_information(rows: tuple[Compared, ...]) -> None:
+def _show_information(rows: tuple[LabelTypeComparison, ...]) -> None:
     has_pilot = any(row.measured_ratio == row.measured_ratio for row in rows)
     head = f"\n{'kind':<10}  {'information ratio':>17}"
     head += f"  {'of the pilot':>12}  {'false':>6}  {'left':>5}" if has_pilot else ""

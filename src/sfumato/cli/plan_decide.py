@@ -14,7 +14,7 @@ from sfumato.cli.output import bar, printable, progress_bar, say_written
 from sfumato.cli.plan_options import bad, budget_of, costs_of, deepened_of, pairs, read_source
 
 if TYPE_CHECKING:
-    from sfumato.planning.answers_per_item import Enough
+    from sfumato.planning.answers_per_item import ErrorThreshold
     from sfumato.planning.plan_file import Plan
 
 WIDE = 100
@@ -187,12 +187,12 @@ def _say(text: str, indent: str = "") -> None:
     )
 
 
-def _enough(target: float | None, share: float | None, probability: float) -> Enough | None:
-    from sfumato.planning.answers_per_item import Enough
+def _enough(target: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
+    from sfumato.planning.answers_per_item import ErrorThreshold
 
     if target is None and share is not None:
         raise bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
-    return None if target is None else Enough(target, share, probability)
+    return None if target is None else ErrorThreshold(target, share, probability)
 
 
 def _checked(study: Path | None) -> Any:

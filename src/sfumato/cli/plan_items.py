@@ -12,9 +12,9 @@ from sfumato.cli.output import bar, printable, say_written
 from sfumato.cli.plan_options import bad, costs_of, pairs, pilot_of
 
 if TYPE_CHECKING:
-    from sfumato.evaluation.regions import Region
+    from sfumato.evaluation.regions import MapRegion
     from sfumato.planning.depth import Form
-    from sfumato.planning.item_priority import Deserving, Mapped
+    from sfumato.planning.item_priority import ItemPriority, MapPriority
 
 SHOWN = 10
 
@@ -111,23 +111,23 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
     return data_map([TrainingDynamics.read(run.path) for run in chosen], last=last), classes
 
 
-def _quota(given: tuple[str, ...] | None) -> dict[Region, int | None]:
+def _quota(given: tuple[str, ...] | None) -> dict[MapRegion, int | None]:
     """`ambiguous=all,hard=all,easy=20`, items a class."""
-    from sfumato.evaluation.regions import REGIONS, Region
+    from sfumato.evaluation.regions import REGIONS, MapRegion
     from sfumato.tables.errors import unknown
 
-    result: dict[Region, int | None] = {}
+    result: dict[MapRegion, int | None] = {}
     for text in given or ("ambiguous=all", "hard=all"):
         name, _, number = text.partition("=")
         if name.strip() not in list(REGIONS):
             raise unknown("region", name.strip(), [str(each) for each in REGIONS])
         if number.strip() != "all" and not number.strip().isdigit():
             raise bad(f"found --quota {text!r}", "REGION=all, or REGION=20 (items a class)", "mend the quota")
-        result[Region(name.strip())] = None if number.strip() == "all" else int(number)
+        result[MapRegion(name.strip())] = None if number.strip() == "all" else int(number)
     return result
 
 
-def _show(table: Deserving, index: str) -> None:
+def _show(table: ItemPriority, index: str) -> None:
     """The most deserving items, and at which price the richer form would win."""
     import numpy as np
 
@@ -153,7 +153,7 @@ def _show(table: Deserving, index: str) -> None:
     click.echo(f"items if an answer took {short:.2g} times less time. For what votes cannot say see --deeper.")
 
 
-def _show_regions(mapped: Mapped) -> None:
+def _show_regions(mapped: MapPriority) -> None:
     from collections import Counter
 
     counted = Counter(zip(mapped.selection.regions, mapped.form, strict=True))

@@ -13,16 +13,16 @@ from sfumato.tables.errors import BadSetting, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-    from sfumato.elicitation.study_check import Checked
+    from sfumato.elicitation.study_check import StudyCheckResult
     from sfumato.planning.costs import CostModel
-    from sfumato.planning.deciding import Deepened
+    from sfumato.planning.deciding import DeeperItems
     from sfumato.planning.pilot import Pilot
     from sfumato.planning.plan_parts import Budget, PilotFile
     from sfumato.tables.annotations import Annotations
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class PlanSource:
     """What a plan rests on: a pilot or a prior, the classes, the pilot's items, and its answers where there are any."""
 
     of: Pilot | DirichletMixture
@@ -33,8 +33,12 @@ class Source:
 
 
 def read_source(
-    pilot: Path | None, prior: str | None, classes: Sequence[str] | None, checked: Checked | None, store: str | None
-) -> Source:
+    pilot: Path | None,
+    prior: str | None,
+    classes: Sequence[str] | None,
+    checked: StudyCheckResult | None,
+    store: str | None,
+) -> PlanSource:
     """The pilot, the study's own answers, or the prior: one of them, and an error where there is none, or two."""
     names = checked.study.class_names if checked is not None else ()
     if pilot is not None and prior is not None:
@@ -64,7 +68,7 @@ def read_source(
     return source
 
 
-def pilot_of(path: Path, classes: Sequence[str] = ()) -> Source:
+def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
     """The pilot in a file; the kind of table is told by its columns. Answers may need to be told their `classes`."""
     from sfumato.cli.options import refuse_empty
     from sfumato.planning.plan_parts import PilotFile
@@ -80,12 +84,12 @@ def pilot_of(path: Path, classes: Sequence[str] = ()) -> Source:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     source = _of_table(table)
-    return Source(source.of, source.classes, source.items, source.answers, PilotFile(file=path.name, sha256=digest))
+    return PlanSource(source.of, source.classes, source.items, source.answers, PilotFile(file=path.name, sha256=digest))
 
 
 def costs_of(
-    source: Source,
-    checked: Checked | None,
+    source: PlanSource,
+    checked: StudyCheckResult | None,
     *,
     seconds: Sequence[str],
     wage: float | None,
@@ -138,13 +142,13 @@ def budget_of(text: str | None, currency: str) -> Budget | None:
     return Budget(amount=above_0("budget", amount), unit=unit.strip() or currency)
 
 
-def deepened_of(path: Path | None) -> Deepened | None:
+def deepened_of(path: Path | None) -> DeeperItems | None:
     """The items that `sfumato plan items` advises another form for than a choice."""
     if path is None:
         return None
     import polars as pl
 
-    from sfumato.planning.deciding import Deepened
+    from sfumato.planning.deciding import DeeperItems
     from sfumato.tables.files import read_rows
 
     columns = read_rows(path).schema.names
@@ -157,7 +161,7 @@ def deepened_of(path: Path | None) -> Deepened | None:
     kinds = richer["form"].unique().sort().to_list()
     if len(kinds) > 1:
         raise bad(f"found the forms {', '.join(kinds)}", "one richer form", "rank the items with two forms")
-    return Deepened(kinds[0], tuple(richer["item"].to_list())) if kinds else None
+    return DeeperItems(kinds[0], tuple(richer["item"].to_list())) if kinds else None
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, float]:
@@ -178,7 +182,7 @@ def bad(found: str, expected: str, fix: str) -> BadSetting:
     return BadSetting(found, expected=expected, fix=fix, code="bad-setting")
 
 
-def _of_table(table: Any) -> Source:
+def _of_table(table: Any) -> PlanSource:
     """The pilot in a table, with the items in the order of its counts."""
     from sfumato.labeling.labelled import as_votes
     from sfumato.planning.pilot import Pilot
@@ -196,28 +200,28 @@ def _of_table(table: Any) -> Source:
     else:
         items = said.item.names.to_pylist()
     assert len(items) == pilot.n_items
-    return Source(pilot, tuple(said.classes), tuple(items), answers)
+    return PlanSource(pilot, tuple(said.classes), tuple(items), answers)
 
 
-def _answers_so_far(checked: Checked, store: str | None) -> Annotations | None:
+def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations | None:
     """The answers in the study's store; None where there is none yet."""
     from sfumato.cli.serve import missing_extra
     from sfumato.tables.annotations import Annotations
 
     try:
         from sfumato.store.exporting import export
-        from sfumato.store.location import StorePlace, store_beside
+        from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error
-    if store is None and not store_beside(checked.study).is_file():
+    if store is None and not default_location(checked.study).is_file():
         return None
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "answers.parquet"
-        written = export(StorePlace.of(store or store_beside(checked.study)), checked.study.name, output)
+        written = export(StoreLocation.of(store or default_location(checked.study)), checked.study.name, output)
         return Annotations.read(output) if written.n_answers else None
 
 
-def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> Source:
+def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> PlanSource:
     """A prior as it is typed: `uniform`, or `dirichlet:0.5,...`."""
     from sfumato.planning.pilot import dirichlet
 
@@ -229,7 +233,7 @@ def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...
     if name not in ("uniform", "dirichlet") or not alpha:
         raise bad(f"found --prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
     names = of_study or _class_names(classes, len(alpha))
-    return Source(dirichlet(alpha, len(names)), names)
+    return PlanSource(dirichlet(alpha, len(names)), names)
 
 
 def _class_names(classes: Sequence[str] | None, n_alpha: int) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from sfumato.cli.plan_options import bad, pilot_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from sfumato.planning.crowds import Crowd
+    from sfumato.planning.crowds import CrowdSource
     from sfumato.planning.plan_file import Plan
 
 
@@ -73,7 +73,7 @@ def command(
     click.echo(f"verdict: {done.verdict(wanted)}")
 
 
-def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> Crowd:
+def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> CrowdSource:
     from sfumato.planning.criterion import population
     from sfumato.planning.crowds import DrawnCrowd
 
@@ -84,7 +84,9 @@ def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator
     return DrawnCrowd(probs[rng.permutation(len(probs))[: plan.n_items]], n_people, plan.question.seconds)
 
 
-def _of_study(plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator) -> Crowd:
+def _of_study(
+    plan: Plan, study: Path | None, truth: Path | None, n_people: int, rng: np.random.Generator
+) -> CrowdSource:
     from sfumato.cli.study_options import checked_study
     from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
     from sfumato.planning.crowds import JUDGES, SimulatedCrowd

@@ -55,18 +55,18 @@ def command(
 ) -> None:
     import numpy as np
 
-    from sfumato.planning.indices import Index, Lead, Uniform, index_named
+    from sfumato.planning.indices import AcquisitionIndex, LeadIndex, UniformIndex, index_named
     from sfumato.planning.modal_label import stop_at_lead
-    from sfumato.planning.recorded import Recorded
+    from sfumato.planning.recorded import RecordedAnswers
     from sfumato.planning.replay import replay
 
     check_not_negative("seed", seed)
     check_outputs(answers, output=output)
-    wanted: list[Index] = [
-        index_named(name, {"lead": lead} if name == Lead.name else None)
-        for name in dict.fromkeys((Uniform.name, *policies))
+    wanted: list[AcquisitionIndex] = [
+        index_named(name, {"lead": lead} if name == LeadIndex.name else None)
+        for name in dict.fromkeys((UniformIndex.name, *policies))
     ]
-    recorded = Recorded.read(answers)
+    recorded = RecordedAnswers.read(answers)
     rng = np.random.default_rng(seed)
     with drawing() as draw:
         result = replay(
@@ -82,7 +82,7 @@ def command(
     left = f"; {recorded.n_left_out:,} items with fewer than 2 answers left out" if recorded.n_left_out else ""
     say_written(output, f"Replay of {len(wanted)} policies on {result.n_items:,} items, {splits} splits{left}")
     _show(result)
-    if Lead.name in policies:
+    if LeadIndex.name in policies:
         _show_lead(stop_at_lead(recorded, lead, rng))
 
 

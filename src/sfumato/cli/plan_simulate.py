@@ -12,7 +12,7 @@ from sfumato.cli.options import NameList, check_outputs, output_option
 from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
-    from sfumato.planning.informativeness.simulation import Cell, Cells
+    from sfumato.planning.informativeness.simulation import Cells, GridCell
 
 KIND_LINES = """\b
   soft           a share for every class
@@ -62,10 +62,10 @@ def command(
 ) -> None:
     from sfumato.planning.grid_engines import engine_named
     from sfumato.planning.informativeness.kind_names import label_kind_named
-    from sfumato.planning.informativeness.simulation import Grid
+    from sfumato.planning.informativeness.simulation import SimulationGrid
 
     check_outputs(Path(), output=output)
-    grid = Grid(
+    grid = SimulationGrid(
         n=_numbers("n", n),
         k=_numbers("k", k),
         d=_numbers("d", d),
@@ -118,7 +118,7 @@ def _show(cells: Cells) -> None:
     click.echo("rho: recovered of the similarities, mean of all worlds; dimensions: principal components worth as much")
 
 
-def _beats(some: list[Cell], others: list[Cell]) -> float:
+def _beats(some: list[GridCell], others: list[GridCell]) -> float:
     """Compared over the points alone where one of the kinds knows no classes."""
     whole = all(a.rho != a.points_rho and b.rho != b.points_rho for a, b in zip(some, others, strict=True))
     pairs = [(a.rho, b.rho) if whole else (a.points_rho, b.points_rho) for a, b in zip(some, others, strict=True)]

@@ -71,11 +71,11 @@ def command(
         folder, named["runs"] = None, folder
     _check_output(output, named)
     from sfumato.reporting.report import Report
-    from sfumato.reporting.report_inputs import Evidence
+    from sfumato.reporting.report_inputs import ReportInputs
 
     with drawing() as draw:
         draw(0.0, "reading")
-        evidence = Evidence.read(folder, **named)
+        evidence = ReportInputs.read(folder, **named)
         asked = _asked(click.get_current_context())
         report = Report(evidence, title, level, resamples, command=asked)
         page = report.write(output, on_progress=draw)
@@ -114,7 +114,7 @@ def _holds_runs(folder: Path) -> bool:
 
 
 def _check_output(output: Path, named: dict[str, Any]) -> None:
-    from sfumato.tables.errors import BadSetting, Where, show
+    from sfumato.tables.errors import BadSetting, ErrorLocation, show
     from sfumato.tables.files import check_place
 
     if output.suffix.lower() not in (".html", ".htm"):
@@ -123,7 +123,7 @@ def _check_output(output: Path, named: dict[str, Any]) -> None:
             expected="a name that ends in .html",
             fix=f"write -o {output.stem or 'report'}.html",
             code="unknown-format",
-            where=Where(str(output)),
+            where=ErrorLocation(str(output)),
         )
     place = check_place(output).absolute()
     for part, path in named.items():

@@ -39,14 +39,14 @@ def command(
     """
     import numpy as np
 
-    from sfumato.evaluation.representation import Alike, Over, represent
+    from sfumato.evaluation.representation import FeatureSimilarity, SamplingUnit, represent
     from sfumato.tables.annotations import Annotations
 
     check_not_negative("seed", seed)
     check_outputs(judgments, output=output)
     features = _features(features_path, run_path, inputs_path, save_features)
     scores = represent(
-        features, Annotations.read(judgments), by=Alike(by), over=Over(over), level=level,
+        features, Annotations.read(judgments), by=FeatureSimilarity(by), over=SamplingUnit(over), level=level,
         rng=np.random.default_rng(seed),
     )  # fmt: skip
     scores.write(output)

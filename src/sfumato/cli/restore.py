@@ -9,7 +9,7 @@ import click
 
 from sfumato.cli.options import PATH
 from sfumato.cli.output import printable
-from sfumato.store.location import store_named
+from sfumato.store.location import named_location
 
 
 @click.command("restore")
@@ -25,10 +25,10 @@ def command(backup: Path, store: str) -> None:
 
     try:
         from sfumato.store.backup import restore
-        from sfumato.store.location import StorePlace
+        from sfumato.store.location import StoreLocation
     except ImportError as error:
         raise missing_extra(error) from error
-    place = StorePlace.of(store_named(store))
+    place = StoreLocation.of(named_location(store))
     copied = restore(backup, place)
     click.echo(f"{printable(str(place))}: {copied.n_answers:,} answers")
     if copied.n_faults:

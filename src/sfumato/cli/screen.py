@@ -42,7 +42,7 @@ def command(
     kind: str | None,
     output: Path,
 ) -> None:
-    from sfumato.labeling.checked import checked_by
+    from sfumato.labeling.checked import check_results
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
     from sfumato.study import read_study
@@ -55,7 +55,7 @@ def command(
     answers = Annotations.read(annotations, classes or ())
     answers = answers.of_kind(kind) if kind else answers
     refuse_empty(answers, annotations)
-    checks = checked_by(asked, answers) if asked else None
+    checks = check_results(asked, answers) if asked else None
     screening = screen(answers, rules, gold=SoftLabels.read(gold) if gold else None, checks=checks)
     screening.write(output)
     who = screening.annotators.to_pylist()

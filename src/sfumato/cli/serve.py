@@ -57,7 +57,7 @@ def command(
     again where it was.
     """
     try:
-        from sfumato.server.pace import Limits
+        from sfumato.server.pace import ServerLimits
         from sfumato.server.server import LOOPBACK, listening, opened, serve
     except ImportError as error:
         raise missing_extra(error) from error
@@ -79,7 +79,7 @@ def command(
         if plain_http:
             click.echo("warning: without https anybody on the way can read and change what people send", err=True)
         with contextlib.suppress(KeyboardInterrupt):
-            serve(site, listener, () if public else LOOPBACK, Limits.usual(pace), proxy)
+            serve(site, listener, () if public else LOOPBACK, ServerLimits.usual(pace), proxy)
     click.echo("stopped; every acknowledged answer is stored")
 
 
@@ -98,7 +98,7 @@ def hashed_password(study: Study, ask: bool, file: Path | None) -> str | None:
 
 def read_line(file: Path) -> str:
     """The first line of a text file."""
-    from sfumato.tables.errors import BadFile, Where
+    from sfumato.tables.errors import BadFile, ErrorLocation
 
     try:
         with file.open(encoding="utf-8") as stream:
@@ -109,7 +109,7 @@ def read_line(file: Path) -> str:
             expected="a text file whose first line is the password",
             fix="check its name and its permissions",
             code="unreadable-file",
-            where=Where(str(file)),
+            where=ErrorLocation(str(file)),
         ) from error
 
 

@@ -69,18 +69,18 @@ def command(
     others = _extra(extra)
     check_learn_installed()
     from sfumato.training.corruptions import CORRUPTIONS, corruption_named
-    from sfumato.training.dealing import carry_out_work
+    from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device
-    from sfumato.training.ready_runs import ReadyRuns
-    from sfumato.training.shifting import Shifting, corruptions_for
+    from sfumato.training.ready_runs import TrainedRuns
+    from sfumato.training.shifting import ShiftExperiment, corruptions_for
 
     check_device(device)
     named = None if kinds is None else [corruption_named(name) for name in kinds]
     corrupted = () if pictures is None else corruptions_for(pictures, named, _severities(severities))
-    ready = ReadyRuns.in_folder(runs)
-    shifting = Shifting(ready.runs, output, pictures, corrupted, others, seed, device)
+    ready = TrainedRuns.in_folder(runs)
+    shifting = ShiftExperiment(ready.runs, output, pictures, corrupted, others, seed, device)
     with progress("conditions") as told:
-        carry_out_work(shifting, processes=processes, on_progress=told)
+        run_jobs(shifting, processes=processes, on_progress=told)
     notes = list(ready.notes)
     done = {each.corruption.name for each in corrupted if each.corruption is not None}
     if pictures is not None and kinds is None and len(done) < len(CORRUPTIONS):

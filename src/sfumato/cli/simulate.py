@@ -13,7 +13,7 @@ import click
 
 from sfumato.cli.options import PATH, check_not_negative
 from sfumato.cli.output import bar, say_written
-from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.errors import BadSetting, ErrorLocation
 
 if TYPE_CHECKING:
     from sfumato.elicitation.simulated_annotator import Truth
@@ -74,15 +74,15 @@ def command(
 
     from sfumato.cli.study_options import asked_as_planned, checked_study
     from sfumato.elicitation.simulated_annotator import drawn_annotators
-    from sfumato.server.browser_client import Visitor
+    from sfumato.server.browser_client import BrowserClient
     from sfumato.server.simulated_visits import check_visit, simulate, stimuli_in
-    from sfumato.store.location import StorePlace
+    from sfumato.store.location import StoreLocation
 
     check_not_negative("annotators", annotators)
     check_not_negative("seed", seed)
     check_visit(pace=pace, dropouts=dropouts)
     if url is not None:
-        Visitor(url).close()
+        BrowserClient(url).close()
     asked, items = asked_as_planned(checked_study(study), plan)
     place = store or _store_beside(asked)
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
@@ -95,7 +95,7 @@ def command(
         )
     for line in _told(summary):
         click.echo(line)
-    say_written(StorePlace.of(place), "the answers are here")
+    say_written(StoreLocation.of(place), "the answers are here")
 
 
 def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
@@ -110,10 +110,10 @@ def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
 
 def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:
     """How CIFAR-10S annotators would answer, where the study asks what they were asked."""
-    from sfumato.elicitation.kinds.top_two.kind import TopTwo
+    from sfumato.elicitation.kinds.top_two.kind import TopTwoKind
 
     # Such people know no other form.
-    if any(question.kind != TopTwo.name for question in study.questions):
+    if any(question.kind != TopTwoKind.name for question in study.questions):
         return None
     from sfumato.labeling import ClassSimilarity
     from sfumato.labeling.simulated_top_two import SimulatedTopTwo
@@ -132,7 +132,7 @@ def _tokens(path: Path) -> list[str]:
             expected="a text file with one link a line",
             fix="give the file the links were written to",
             code="bad-links",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         ) from error
     return [line.rstrip("/").rpartition("/s/")[2] for line in lines]
 
@@ -149,9 +149,9 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
 
 
 def _store_beside(study: Study) -> str:
-    from sfumato.store.location import store_beside
+    from sfumato.store.location import default_location
 
-    return str(store_beside(study))
+    return str(default_location(study))
 
 
 @contextmanager

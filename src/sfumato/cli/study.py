@@ -19,7 +19,7 @@ from sfumato.cli.study_paying import pay, reconcile
 from sfumato.study.study import Assignment, Framing
 
 if TYPE_CHECKING:
-    from sfumato.elicitation.study_check import Checked
+    from sfumato.elicitation.study_check import StudyCheckResult
 
 
 @click.group("study")
@@ -61,7 +61,7 @@ def check(study: Path) -> None:
     click.echo(f"Open it with: sfumato serve {shlex.quote(str(study))}")
 
 
-def _show(checked: Checked) -> None:
+def _show(checked: StudyCheckResult) -> None:
     study, people = checked.study, checked.study.people
     view = "their own view" if study.question.framing == Framing.OWN else "what others would say"
     what = "text" if checked.items[0].text is not None else "picture"
@@ -89,7 +89,7 @@ def _show(checked: Checked) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
-def _seen(checked: Checked) -> list[str]:
+def _seen(checked: StudyCheckResult) -> list[str]:
     """What one person goes through, in order."""
     study = checked.study
     parts = [
@@ -102,7 +102,7 @@ def _seen(checked: Checked) -> list[str]:
     return [part for part in parts if part]
 
 
-def _made_of(checked: Checked) -> str:
+def _made_of(checked: StudyCheckResult) -> str:
     """How many of somebody's questions are not new items, where any are."""
     study = checked.study
     n_repeats = checked.n_per_person - checked.n_fresh - len(study.checks)

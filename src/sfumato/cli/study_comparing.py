@@ -11,7 +11,7 @@ import click
 from sfumato.cli.options import PATH
 from sfumato.cli.output import printable, say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
-from sfumato.tables.errors import BadSetting, CannotWrite, Where
+from sfumato.tables.errors import BadSetting, CannotWrite, ErrorLocation
 
 if TYPE_CHECKING:
     from sfumato.planning.form_comparison import FormScores
@@ -34,7 +34,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
     """
     try:
         from sfumato.store.arms import answers_by_arm
-        from sfumato.store.location import StorePlace, store_beside
+        from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error
     import numpy as np
@@ -51,7 +51,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
 
     asked = read_study(study)
     with tempfile.TemporaryDirectory() as folder:
-        annotations, arms = answers_by_arm(StorePlace.of(store or store_beside(asked)), asked, Path(folder))
+        annotations, arms = answers_by_arm(StoreLocation.of(store or default_location(asked)), asked, Path(folder))
     found = compare_forms(annotations, arms, rng=np.random.default_rng(seed))
     for measure in dict.fromkeys(score.measure for score in found.scores):
         own = [score for score in found.scores if score.measure == measure]
@@ -87,7 +87,7 @@ def _draw(found: FormScores, path: Path) -> None:
             expected="a place to write",
             fix="check the folder and its permissions",
             code="cannot-write",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         ) from error
 
 

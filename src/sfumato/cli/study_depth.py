@@ -31,7 +31,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     """
     try:
         from sfumato.store.exporting import export
-        from sfumato.store.location import StorePlace, store_beside
+        from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error
     import numpy as np
@@ -44,7 +44,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     asked = read_study(study)
     with tempfile.TemporaryDirectory() as folder:
         answers, records = Path(folder) / "answers.parquet", Path(folder) / "records.parquet"
-        export(StorePlace.of(store or store_beside(asked)), asked.name, answers, records)
+        export(StoreLocation.of(store or default_location(asked)), asked.name, answers, records)
         found = deepened(Annotations.read(answers), pq.read_table(records), rng=np.random.default_rng(seed))
     rows = found.estimates.rows
     why = ", ".join(f"{name} {n:,}" for name, n in found.reasons.items())

@@ -11,11 +11,11 @@ from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, UnknownName
 
 if TYPE_CHECKING:
-    from sfumato.elicitation.study_check import Checked
+    from sfumato.elicitation.study_check import StudyCheckResult
     from sfumato.study.stimulus import Item
 
 
-def checked_study(path: Path, *, pictures: bool = False) -> Checked:
+def checked_study(path: Path, *, pictures: bool = False) -> StudyCheckResult:
     """The study in `path`, with everything that can be wrong about it checked; `pictures` opens every picture too."""
     from sfumato.elicitation.study_check import check_study
     from sfumato.recruitment import check_platform
@@ -48,18 +48,18 @@ def check_rules(study: Study, mistakes: Mistakes) -> None:
             mistakes.place(at, error)
 
 
-def asked_as_planned(checked: Checked, plan: Path | None) -> tuple[Study, Sequence[Item]]:
+def asked_as_planned(checked: StudyCheckResult, plan: Path | None) -> tuple[Study, Sequence[Item]]:
     """The study and its items, as a plan would have them if there is one."""
     from sfumato.study.study import Assignment
 
     study, items = checked.study, checked.items
     if plan is not None:
         from sfumato.planning.plan_file import Plan
-        from sfumato.planning.study_from_plan import planned, planned_items
+        from sfumato.planning.study_from_plan import plan_items, study_from_plan
 
         what = Plan.read(plan)
-        items = planned_items(study, what, items)
-        study = planned(study, what)
+        items = plan_items(study, what, items)
+        study = study_from_plan(study, what)
     if study.people.assignment is Assignment.ADAPTIVE:
         from sfumato.planning.adaptive_assignment import rule_of
 

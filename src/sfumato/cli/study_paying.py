@@ -15,9 +15,9 @@ from sfumato.cli.output import printable, say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
 
 if TYPE_CHECKING:
-    from sfumato.recruitment.asking import Sources
-    from sfumato.recruitment.payment import Changed, Payments
-    from sfumato.recruitment.reconciliation import Case, Reconciliation
+    from sfumato.recruitment.asking import PaymentSources
+    from sfumato.recruitment.payment import ChangedPayment, Payments
+    from sfumato.recruitment.reconciliation import ReconciledParticipant, Reconciliation
     from sfumato.study.study import Study
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -117,16 +117,16 @@ def _read(path: Path, output: Path | None) -> Study:
 
 def _place(study: Study, store: str | None) -> Any:
     try:
-        from sfumato.store.location import StorePlace, store_beside
+        from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error
-    return StorePlace.of(store or store_beside(study))
+    return StoreLocation.of(store or default_location(study))
 
 
-def _given(study: Study, submissions: Path | None, ask_platform: bool, screening: Path | None) -> Sources:
-    from sfumato.recruitment.asking import Sources, caller_for
+def _given(study: Study, submissions: Path | None, ask_platform: bool, screening: Path | None) -> PaymentSources:
+    from sfumato.recruitment.asking import PaymentSources, caller_for
 
-    return Sources(submissions, caller_for(study, os.environ) if ask_platform else None, screening)
+    return PaymentSources(submissions, caller_for(study, os.environ) if ask_platform else None, screening)
 
 
 def _show_people(found: Reconciliation) -> None:
@@ -145,7 +145,7 @@ def _show_people(found: Reconciliation) -> None:
     _say_more(len(aside))
 
 
-def _by_outcome(found: Reconciliation) -> dict[str, list[Case]]:
+def _by_outcome(found: Reconciliation) -> dict[str, list[ReconciledParticipant]]:
     from sfumato.recruitment.reconciliation import NOT_HERE
     from sfumato.recruitment.turnout import OUTCOMES
 
@@ -190,7 +190,7 @@ def _show_payments(found: Payments, study: Study, n_paid: int) -> None:
         click.echo(f"{n_paid:,} left out, paid before")
 
 
-def _show_changed(changed: list[Changed], study: Study) -> None:
+def _show_changed(changed: list[ChangedPayment], study: Study) -> None:
     assert study.pay is not None
     for each in changed[:SHOWN]:
         click.echo(

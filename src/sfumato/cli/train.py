@@ -92,25 +92,25 @@ def command(
     grid_path: Path | None, output: Path, processes: int, engine: str, allow_drift: bool, **options: Any
 ) -> None:
     from sfumato.cli.options import check_not_negative
-    from sfumato.training.experiment_file import GridFile
+    from sfumato.training.experiment_file import ExperimentFile
 
     check_not_negative("processes", processes)
     asked = {name: value for name, value in given(options).items() if value != ()}
     if grid_path:
         _refuse_beside(asked)
-    file = GridFile.read(grid_path) if grid_path else GridFile.of(_document(asked))
+    file = ExperimentFile.read(grid_path) if grid_path else ExperimentFile.of(_document(asked))
     check_folder(output)
     loaded = file.load()
     check_learn_installed()
     from sfumato.training.ranks import together
-    from sfumato.training.workers import carry_out_all
+    from sfumato.training.workers import run_experiment
 
     experiment = file.experiment(output, loaded, allow_drift=allow_drift)
     for note in loaded.notes:
         click.echo(f"  - {note}")
     with together() as ranks:
         with _progress() as progress:
-            carry_out_all(
+            run_experiment(
                 experiment, processes=processes, engine=engine, on_progress=progress if ranks.writes else None
             )
         if ranks.writes:
@@ -120,7 +120,7 @@ def command(
 def _document(asked: dict[str, Any]) -> dict[str, Any]:
     """The options as a grid file would say them."""
     from sfumato.tables.errors import BadSetting
-    from sfumato.training.choices import Choice, split_choices
+    from sfumato.training.choices import StrategyText, split_choices
 
     document: dict[str, Any] = {"data": {}, "grid": {}, "recipe": {}}
     for name in ("inputs", "labels", "beliefs", "original"):
@@ -145,7 +145,7 @@ def _document(asked: dict[str, Any]) -> dict[str, Any]:
     document["recipe"] = {name: asked[name] for name in recipe if name in asked}
     document |= {name: asked[name] for name in ("optimiser", "schedule", "mixing") if name in asked}
     if "rate" in asked:
-        choice = Choice.of(asked.get("optimiser", "adam"))
+        choice = StrategyText.of(asked.get("optimiser", "adam"))
         document["optimiser"] = {"name": choice.name, **choice.settings, "rate": asked["rate"]}
     if "augment" in asked:
         document["augmentation"] = asked["augment"]

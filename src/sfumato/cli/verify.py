@@ -7,7 +7,7 @@ import sys
 import click
 
 from sfumato.cli.output import printable
-from sfumato.store.location import store_named
+from sfumato.store.location import named_location
 
 SHOWN = 50
 """Faults named one by one; of more there is the number."""
@@ -26,12 +26,12 @@ def command(store: str, head: str | None) -> None:
     from sfumato.cli.serve import missing_extra
 
     try:
-        from sfumato.store.location import StorePlace
+        from sfumato.store.location import StoreLocation
         from sfumato.store.verifying import verify
     except ImportError as error:
         raise missing_extra(error) from error
     is_right = True
-    for found in verify(StorePlace.of(store_named(store))):
+    for found in verify(StoreLocation.of(named_location(store))):
         n_faults = len(found.faults)
         said = "every one as it was stored" if not n_faults else f"{n_faults:,} not as stored"
         click.echo(f"{printable(found.study)}: {found.n_answers:,} answers, {said}; head {found.head or 'none yet'}")

@@ -1,7 +1,7 @@
 """The intake of answers: each is stored once, for the trial it belongs to and never past its item's quota; what comes
 again hears what the first one heard, and what comes too late is kept aside.
 
-Not a second set of rules: `Fieldwork` asks it, within the same group of requests.
+Not a second set of rules: `RunningStudy` asks it, within the same group of requests.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from sfumato.elicitation.assignment import Guide, Heard
+from sfumato.elicitation.assignment import AnswerEvent, ItemSelector
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kind import Kind, label_of
-from sfumato.elicitation.memory import Memory
-from sfumato.elicitation.participant import Person, Receipt, Trial
-from sfumato.elicitation.participant_state import Sent
-from sfumato.elicitation.secure_random import Chance
-from sfumato.elicitation.turns import Turns
+from sfumato.elicitation.memory import StudyState
+from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
+from sfumato.elicitation.participant_state import SubmittedAnswer
+from sfumato.elicitation.secure_random import SecureRandom
+from sfumato.elicitation.turns import LeaseBook
 from sfumato.store import queries
-from sfumato.store.interaction_record import Record
+from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.schema import LAPSED
 from sfumato.study.study import Study
 from sfumato.tables.errors import InvalidAnswer, NotThere, show
 
 
 @dataclass(frozen=True, slots=True)
-class Became:
+class IntakeResult:
     """What became of an answer: stored now under the name `answer`, stored before (`again`), or refused with `code`."""
 
     answer: str | None
@@ -41,23 +41,23 @@ class Became:
 
 
 @dataclass
-class Intake:
+class AnswerIntake:
     """Takes the answers of one study."""
 
     study: Study
     number: int
     """The study's id in the store."""
     kinds: Sequence[Kind]
-    memory: Memory
-    turns: Turns
-    changes: queries.Changes
+    memory: StudyState
+    turns: LeaseBook
+    changes: queries.PendingWrites
     clock: Clock
-    chance: Chance
-    guide: Guide | None
+    chance: SecureRandom
+    guide: ItemSelector | None
     written: Callable[[], sa.Connection]
     """The connection, with everything decided so far in this group visible to it."""
 
-    def receive(self, person: Person, sent: Sent) -> Became:
+    def receive(self, person: Participant, sent: SubmittedAnswer) -> IntakeResult:
         """Take an answer, or say what became of it before."""
         if hash(sent.key) in person.sent and (receipt := self._receipt(person, sent.key)):
             return _again(receipt, sent)
@@ -72,7 +72,7 @@ class Intake:
             return self._keep_aside(person, trial.id, sent, "given-to-others")
         return self._store(person, trial, sent, payload)
 
-    def _question(self, trial: Trial, record: Record) -> int:
+    def _question(self, trial: Trial, record: InteractionRecord) -> int:
         """Which question an answer is to: that of its trial, or the deeper one that opened after it."""
         deeper = self.study.deeper
         is_drawn = trial.question == 0 and trial.deeper is not None and deeper is not None
@@ -87,7 +87,7 @@ class Intake:
             self.kinds[0].parse(record.first, self.memory.stimuli[trial.item], self.study)
         return 1
 
-    def _store(self, person: Person, trial: Trial, sent: Sent, payload: Any) -> Became:
+    def _store(self, person: Participant, trial: Trial, sent: SubmittedAnswer, payload: Any) -> IntakeResult:
         now = self.clock.now()
         # Whatever the browser's clock says, nobody answers what they have not been given.
         submitted = max(now - sent.age_ms, trial.leased_at)
@@ -95,7 +95,7 @@ class Intake:
         if sent.record.opened:
             self.turns.deepened(trial, unsure=sent.record.opened == "unsure")
         self.turns.answered(person, trial)
-        person.note(sent.key, Receipt(sent.digest, trial.answer))
+        person.note(sent.key, AnswerReceipt(sent.digest, trial.answer))
         if trial.purpose == "label":
             self._tell(trial, sent.record, payload)
         row = {
@@ -120,27 +120,27 @@ class Intake:
         self.changes.new_answers.append(row | {"chain": self.memory.chain(row)})
         return self._judged(person, trial, payload)
 
-    def _tell(self, trial: Trial, record: Record, payload: Any) -> None:
+    def _tell(self, trial: Trial, record: InteractionRecord, payload: Any) -> None:
         """Let those who decide what is asked next know what was said."""
         if self.guide is not None:
-            self.guide.heard(Heard(trial.item, trial.question, msgspec.to_builtins(payload)))
+            self.guide.heard(AnswerEvent(trial.item, trial.question, msgspec.to_builtins(payload)))
         if self.memory.depth.follows and (record.opened or trial.question == 0):
             first = record.first if record.opened else msgspec.to_builtins(payload)
             self.memory.depth.heard(trial.item, first["class"] if first else None)
 
-    def _judged(self, person: Person, trial: Trial, payload: Any) -> Became:
+    def _judged(self, person: Participant, trial: Trial, payload: Any) -> IntakeResult:
         """An answer that was stored, held against where it should lie."""
         if trial.purpose == "check":
             failed = not self.memory.passed(trial, msgspec.to_builtins(payload))
             person.failed += failed
-            return Became(trial.answer, failed_check=failed)
+            return IntakeResult(trial.answer, failed_check=failed)
         if trial.purpose == "practice" and trial.item in self.memory.regions:
-            return Became(trial.answer, passed=self.memory.passed(trial, msgspec.to_builtins(payload)))
-        return Became(trial.answer)
+            return IntakeResult(trial.answer, passed=self.memory.passed(trial, msgspec.to_builtins(payload)))
+        return IntakeResult(trial.answer)
 
-    def _keep_aside(self, person: Person, trial: int, sent: Sent, code: str) -> Became:
+    def _keep_aside(self, person: Participant, trial: int, sent: SubmittedAnswer, code: str) -> IntakeResult:
         """Refuse an answer, but keep it where the researcher can find it."""
-        person.note(sent.key, Receipt(sent.digest, None, code))
+        person.note(sent.key, AnswerReceipt(sent.digest, None, code))
         self.changes.new_refused.append(
             {
                 "id": self.memory.new_id("refused"),
@@ -154,16 +154,16 @@ class Intake:
                 "digest": sent.digest,
             }
         )
-        return Became(None, code)
+        return IntakeResult(None, code)
 
-    def _receipt(self, person: Person, key: str) -> Receipt | None:
+    def _receipt(self, person: Participant, key: str) -> AnswerReceipt | None:
         """What became of the answer sent under `key`, if one was."""
         if key in person.receipts:
             return person.receipts[key]
         row = queries.sent_under(self.written(), person.id, key)
-        return None if row is None else Receipt(row["digest"], row["handle"], row["code"])
+        return None if row is None else AnswerReceipt(row["digest"], row["handle"], row["code"])
 
-    def _answered_trial(self, person: Person, handle: str) -> int:
+    def _answered_trial(self, person: Participant, handle: str) -> int:
         """The id of a trial of theirs that is over."""
         row = queries.trial_with(self.written(), person.id, handle)
         if row is None:
@@ -171,7 +171,7 @@ class Intake:
         return int(row["id"])
 
 
-def _again(receipt: Receipt, sent: Sent) -> Became:
+def _again(receipt: AnswerReceipt, sent: SubmittedAnswer) -> IntakeResult:
     if receipt.digest != sent.digest:
         raise InvalidAnswer(
             "found another answer under a key that was used before",
@@ -179,7 +179,7 @@ def _again(receipt: Receipt, sent: Sent) -> Became:
             fix="answer the question again",
             code="key-reused",
         )
-    return Became(receipt.answer, receipt.code, again=True)
+    return IntakeResult(receipt.answer, receipt.code, again=True)
 
 
 def _not_as_asked(found: str, expected: str) -> InvalidAnswer:

@@ -17,7 +17,7 @@ PROBES = 8
 
 
 @dataclass(slots=True)
-class Opening:
+class ItemQuota:
     """An item's quota, what is taken of it, and where it stands in the list of its level."""
 
     quota: int
@@ -26,7 +26,7 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Pick:
+class NextTrial:
     """What to ask next: the item, which of the study's questions, and with what probability it was chosen, where that
     is known (`is_audit`: drawn at random, whatever it is worth)."""
 
@@ -37,7 +37,7 @@ class Pick:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class AnswerEvent:
     """`n` equal answers about an item: which question they answer, and what was said."""
 
     item: int
@@ -46,19 +46,21 @@ class Heard:
     n: int = 1
 
 
-class Guide(Protocol):
+class ItemSelector(Protocol):
     """Knows what was answered, and says what to ask next. All it knows follows from what it is told."""
 
-    def begin(self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], heard: Iterable[Heard]) -> None:
+    def begin(
+        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], heard: Iterable[AnswerEvent]
+    ) -> None:
         """Start anew from (item, quota, taken) of every item, their ids, and every answer for a label."""
 
     def changed(self, item: int, quota: int, taken: int) -> None:
         """An item's quota, or the answers it has and those being given, are now these."""
 
-    def heard(self, answer: Heard) -> None:
+    def heard(self, answer: AnswerEvent) -> None:
         """One more answer."""
 
-    def choose(self, seen: Collection[int], rng: random.Random) -> Pick | None:
+    def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
         """What to ask next, not about an item in `seen`; None if nothing is worth asking."""
 
     @property
@@ -66,17 +68,17 @@ class Guide(Protocol):
         """About how many answers could still be asked for."""
 
 
-class Openings:
+class QuotaTable:
     """Every item that can still take an answer, kept by how many it has taken, so that choosing one costs no search."""
 
-    def __init__(self, items: Iterable[tuple[int, int, int]], guide: Guide | None = None) -> None:
+    def __init__(self, items: Iterable[tuple[int, int, int]], guide: ItemSelector | None = None) -> None:
         """From (item, quota, taken) of every item; a guide has been told of them already."""
         self._guide = guide
-        self._items: dict[int, Opening] = {}
+        self._items: dict[int, ItemQuota] = {}
         self._levels: dict[int, list[int]] = {}
         self._room = 0
         for item, quota, taken in items:
-            self._items[item] = Opening(quota, taken)
+            self._items[item] = ItemQuota(quota, taken)
             self._enter(item)
 
     def __contains__(self, item: int) -> bool:
@@ -113,17 +115,17 @@ class Openings:
             self._leave(item)
             self._items[item].quota = quota
         else:
-            self._items[item] = Opening(quota, 0)
+            self._items[item] = ItemQuota(quota, 0)
         self._enter(item)
         self._tell(item)
 
-    def choose(self, seen: Collection[int], rng: random.Random) -> Pick | None:
+    def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
         """An item with room that is not in `seen`, as the guide has it or from those with the fewest answers; None if
         there is none."""
         if self._guide is not None:
             return self._guide.choose(seen, rng)
         item = self._fewest(seen, rng)
-        return None if item is None else Pick(item)
+        return None if item is None else NextTrial(item)
 
     def _fewest(self, seen: Collection[int], rng: random.Random) -> int | None:
         for level in sorted(self._levels):

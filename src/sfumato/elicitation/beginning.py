@@ -12,7 +12,7 @@ from sfumato.elicitation import example
 from sfumato.study.classes import WITHOUT_CLASSES
 from sfumato.study.study_file import FILE_NAME, draft_of
 from sfumato.study.template import INSTRUCTIONS, template
-from sfumato.tables.errors import BadSetting, CannotWrite, Where
+from sfumato.tables.errors import BadSetting, CannotWrite, ErrorLocation
 
 
 def begin_study(folder: Path, kind_name: str, classes: Sequence[str] | None = None, *, demo: bool = False) -> Path:
@@ -75,7 +75,7 @@ def _write(folder: Path, file: Path, text: str, *, demo: bool) -> None:
             expected="a folder without a study",
             fix="choose another folder, or go on with the study that is there",
             code="exists",
-            where=Where(str(file)),
+            where=ErrorLocation(str(file)),
         ) from error
     except (OSError, ValueError) as error:
         raise CannotWrite(
@@ -83,5 +83,5 @@ def _write(folder: Path, file: Path, text: str, *, demo: bool) -> None:
             expected="a place to write",
             fix="check the folder and its permissions",
             code="cannot-write",
-            where=Where(str(folder)),
+            where=ErrorLocation(str(folder)),
         ) from error

@@ -23,17 +23,17 @@ FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DeeperDraw:
     """Whether the deeper form opens in a trial (`why`, or None), and with what probability it does."""
 
     why: str | None = None
     probability: float | None = None
 
 
-NOT_ASKED = Drawn()
+NOT_ASKED = DeeperDraw()
 
 
-class Depth:
+class DeeperFormRule:
     """The deeper form of one study, and what people chose about each item before it opened."""
 
     def __init__(self, rule: Deeper | None, listed: Collection[int] = ()) -> None:
@@ -60,7 +60,7 @@ class Depth:
         most = max((n for name, n in chosen.items() if name is not None), default=0)
         return 1 - most / chosen.total() >= self._rule.disagreement - 1e-9
 
-    def drawn(self, item: int, purpose: str, rng: random.Random) -> Drawn:
+    def drawn(self, item: int, purpose: str, rng: random.Random) -> DeeperDraw:
         """Whether the deeper form opens in a new trial that asks the usual one first.
 
         In checks by chance alone, as nothing is to tell them from items; never in repeats, which ask as the first time.
@@ -68,8 +68,8 @@ class Depth:
         if self._rule is None or purpose not in ("label", "check"):
             return NOT_ASKED
         if purpose == "label" and item in self._listed:
-            return Drawn(LISTED, 1.0)
+            return DeeperDraw(LISTED, 1.0)
         if purpose == "label" and self.is_uncertain(item):
-            return Drawn(UNCERTAIN, 1.0)
+            return DeeperDraw(UNCERTAIN, 1.0)
         share = self._rule.share
-        return Drawn(RANDOM if rng.random() < share else None, share)
+        return DeeperDraw(RANDOM if rng.random() < share else None, share)

@@ -6,13 +6,13 @@ even where they are left out of every export. No form of ours takes free text, s
 
 from __future__ import annotations
 
-from sfumato.elicitation.session import Fieldwork
+from sfumato.elicitation.session import RunningStudy
 from sfumato.store import researcher_queries
 from sfumato.tables.errors import BadSetting, NotThere, show
 
 
 def erased(
-    work: Fieldwork, who: str, *, pseudonym: str | None = None, platform_id: str | None = None, answers: bool = False
+    work: RunningStudy, who: str, *, pseudonym: str | None = None, platform_id: str | None = None, answers: bool = False
 ) -> str:
     """Erase the person with this pseudonym or platform id; returns the pseudonym. `who` is noted as having done it.
 
@@ -26,7 +26,7 @@ def erased(
             code="bad-setting",
         )
     row = work.steer(
-        lambda connection, study, _: researcher_queries.somebody(connection, study, pseudonym, platform_id)
+        lambda connection, study, _: researcher_queries.find_annotator(connection, study, pseudonym, platform_id)
     )
     if row is None:
         # An id somebody asks about is not repeated, here as little as anywhere.

@@ -25,7 +25,7 @@ import msgspec
 
 from sfumato.elicitation.item_images import Picture, rendered_file
 from sfumato.study.study import Upscale
-from sfumato.tables.errors import BadFile, MissingExtra, SfumatoError, UnsafeFile, Where
+from sfumato.tables.errors import BadFile, ErrorLocation, MissingExtra, SfumatoError, UnsafeFile
 
 SECONDS = 20.0
 """For one picture."""
@@ -36,7 +36,7 @@ LENGTH = struct.Struct("!II")
 KINDS: dict[str, type[SfumatoError]] = {each.__name__: each for each in (BadFile, UnsafeFile, MissingExtra)}
 
 
-class Asked(msgspec.Struct):
+class DecodeRequest(msgspec.Struct):
     """A picture to decode: the file, and how large it is to be."""
 
     path: str
@@ -44,7 +44,7 @@ class Asked(msgspec.Struct):
     size: int
 
 
-class Told(msgspec.Struct):
+class DecodeResult(msgspec.Struct):
     """What became of it: a type of picture, or an error of ours."""
 
     media_type: str = ""
@@ -66,7 +66,7 @@ class Decoder:
 
     def rendered_file(self, path: Path, upscale: Upscale, size: int) -> Picture:
         """As `pictures.rendered_file`, elsewhere."""
-        asked = msgspec.json.encode(Asked(str(path), upscale, size))
+        asked = msgspec.json.encode(DecodeRequest(str(path), upscale, size))
         with self._lock, contextlib.suppress(TimeoutError):
             # Where the process had gone home, another is begun; what ends a fresh one is the picture.
             reply = self._reply(asked, False) or self._reply(asked, True)
@@ -77,7 +77,7 @@ class Decoder:
             expected="a picture like any other",
             fix="save it again, or leave it out",
             code="picture-not-decoded",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
 
     def close(self) -> None:
@@ -85,7 +85,7 @@ class Decoder:
         with self._lock:
             self._end()
 
-    def _reply(self, asked: bytes, is_fresh: bool) -> tuple[Told, bytes] | None:
+    def _reply(self, asked: bytes, is_fresh: bool) -> tuple[DecodeResult, bytes] | None:
         """The reply; None where the process ended instead. `TimeoutError` where it took too long, and was ended."""
         if is_fresh or self._process is None or self._process.poll() is not None:
             self._end()
@@ -99,7 +99,7 @@ class Decoder:
             process.stdin.write(LENGTH.pack(len(asked), 0) + asked)
             lengths = LENGTH.unpack(_exactly(process.stdout, LENGTH.size, until))
             told, data = (_exactly(process.stdout, length, until) for length in lengths)
-            return msgspec.json.decode(told, type=Told), data
+            return msgspec.json.decode(told, type=DecodeResult), data
         except TimeoutError:
             self._end()
             raise
@@ -138,14 +138,14 @@ def _exactly(stream: IO[bytes], n_bytes: int, until: float) -> bytes:
     return b"".join(parts)
 
 
-def _picture(told: Told, data: bytes) -> Picture:
+def _picture(told: DecodeResult, data: bytes) -> Picture:
     if not told.kind:
         return Picture(data, told.media_type)
     fields = dict(told.error)
-    raise KINDS[told.kind](fields.pop("found"), where=Where(fields.pop("file") or None), **fields)
+    raise KINDS[told.kind](fields.pop("found"), where=ErrorLocation(fields.pop("file") or None), **fields)
 
 
-def _decoded(asked: Asked) -> tuple[Told, bytes]:
+def _decoded(asked: DecodeRequest) -> tuple[DecodeResult, bytes]:
     try:
         picture = rendered_file(Path(asked.path), asked.upscale, asked.size)
     except SfumatoError as error:
@@ -156,8 +156,8 @@ def _decoded(asked: Asked) -> tuple[Told, bytes]:
             "code": error.code,
             "file": error.where.file or "",
         }
-        return Told(kind=type(error).__name__, error=said), b""
-    return Told(picture.media_type), picture.data
+        return DecodeResult(kind=type(error).__name__, error=said), b""
+    return DecodeResult(picture.media_type), picture.data
 
 
 def main() -> None:
@@ -173,7 +173,7 @@ def main() -> None:
     ):
         while True:
             n_bytes, _ = LENGTH.unpack(_exactly(stdin, LENGTH.size, time.monotonic() + IDLE_SECONDS))
-            asked = msgspec.json.decode(_exactly(stdin, n_bytes, time.monotonic() + SECONDS), type=Asked)
+            asked = msgspec.json.decode(_exactly(stdin, n_bytes, time.monotonic() + SECONDS), type=DecodeRequest)
             told, data = _decoded(asked)
             head = msgspec.json.encode(told)
             stdout.write(LENGTH.pack(len(head), len(data)) + head + data)

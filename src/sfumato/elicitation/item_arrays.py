@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sfumato.elicitation.item_images import MAX_PIXELS
 from sfumato.study.stimulus import Item
-from sfumato.tables.errors import BadTable, Where, show
+from sfumato.tables.errors import BadTable, ErrorLocation, show
 
 
 def read_item_arrays(path: Path) -> list[Item]:
@@ -63,5 +63,5 @@ def _bad_npz(path: Path, array: str | None, found: str, expected: str, code: str
         expected=expected,
         fix="save the arrays anew (np.savez)",
         code=code,
-        where=Where(str(path), column=array),
+        where=ErrorLocation(str(path), column=array),
     )

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 from sfumato.elicitation.item_images import picture_format
 from sfumato.study.stimulus import Item
-from sfumato.tables.errors import BadFile, Where, show
+from sfumato.tables.errors import BadFile, ErrorLocation, show
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
 OTHER_PICTURES = (".svg", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".psd", ".ppm", ".pgm")
@@ -27,7 +27,7 @@ def read_item_folder(folder: Path, classes: Sequence[str]) -> list[Item]:
             expected="PNG, JPEG, WebP, GIF or BMP files in the folder or below it",
             fix="put the pictures there, or name another folder",
             code="no-pictures",
-            where=Where(str(folder)),
+            where=ErrorLocation(str(folder)),
         )
     known = set(classes)
     items = []
@@ -128,4 +128,4 @@ def _unreadable(error: OSError) -> NoReturn:
 
 
 def _refused(place: str, found: str, *, expected: str, fix: str, code: str) -> BadFile:
-    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=Where(place))
+    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(place))

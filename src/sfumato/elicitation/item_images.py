@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.study.study import Upscale
-from sfumato.tables.errors import BadFile, MissingExtra, UnsafeFile, Where
+from sfumato.tables.errors import BadFile, ErrorLocation, MissingExtra, UnsafeFile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -122,7 +122,7 @@ def _opened(path: Path) -> Iterator[Image]:
             expected="a whole PNG, JPEG, WebP, GIF or BMP",
             fix="copy or save the picture again",
             code="damaged-picture",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         ) from error
 
 
@@ -136,7 +136,7 @@ def _bytes_of(path: Path) -> bytes:
             expected="a readable file",
             fix="check that it is there, and its permissions",
             code="unreadable",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         ) from error
     if len(data) > MAX_BYTES:
         raise _too_large(path, f"more than {MAX_BYTES:,} bytes")
@@ -146,7 +146,7 @@ def _bytes_of(path: Path) -> bytes:
             expected="PNG, JPEG, WebP, GIF or BMP content",
             fix="save it as PNG or JPEG (a new name alone does not change what is in it)",
             code="no-picture",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     return data
 
@@ -163,7 +163,7 @@ def _too_large(path: Path, found: str) -> UnsafeFile:
         expected=f"at most {MAX_PIXELS // 10**6} million pixels and {MAX_BYTES // 10**6} MB",
         fix="make it smaller",
         code="picture-too-large",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from sfumato.elicitation.item_images import picture_format
 from sfumato.study.stimulus import Item
 from sfumato.study.text_file import is_file, read_text
-from sfumato.tables.errors import BadTable, Where, listing, nearest, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, nearest, show
 
 MAX_BYTES = 200_000_000
 MAX_TEXT = 100_000
@@ -153,5 +153,9 @@ def _check_quotes(path: Path, text: str) -> None:
 
 def _bad(path: Path, line: int | None, column: str | None, found: str, expected: str, fix: str, code: str) -> BadTable:
     return BadTable(
-        f"found {found}", expected=expected, fix=fix, code=code, where=Where(str(path), line=line, column=column)
+        f"found {found}",
+        expected=expected,
+        fix=fix,
+        code=code,
+        where=ErrorLocation(str(path), line=line, column=column),
     )

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from sfumato.study.study import Region
 
 
-class Judge(Protocol):
+class CheckJudge(Protocol):
     """Knows what an answer means."""
 
     def passes(self, region: Region, question: int, payload: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 import msgspec
 
 from sfumato.study.stimulus import Item, Stimulus
-from sfumato.tables.errors import BadSetting, InvalidAnswer, Where, show
+from sfumato.tables.errors import BadSetting, ErrorLocation, InvalidAnswer, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,7 +89,7 @@ def refused(found: str, expected: str, field: str | None) -> InvalidAnswer:
         expected=expected,
         fix="answer the question again; if it comes back, tell the researcher",
         code="invalid-answer",
-        where=Where(column=field),
+        where=ErrorLocation(column=field),
     )
 
 

@@ -11,20 +11,20 @@ import random
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
-from sfumato.elicitation.assignment import Guide, Openings, Pick
+from sfumato.elicitation.assignment import ItemSelector, NextTrial, QuotaTable
 from sfumato.elicitation.participant import Trial
 
 MOST_OVER = 1_000
 """How many ends of leases may be in line beyond twice those of trials that are held."""
 
 
-class Leases:
+class LeaseTable:
     """Every item's openings, and every trial that is being answered now. Where forms are compared each arm has openings
     of its own."""
 
-    def __init__(self, *arms: Iterable[tuple[int, int, int]], guide: Guide | None = None) -> None:
+    def __init__(self, *arms: Iterable[tuple[int, int, int]], guide: ItemSelector | None = None) -> None:
         """From (item, quota, taken) of every item, arm by arm; `taken` counts trials that are then `restore`d."""
-        self._arms = [Openings(items, guide) for items in arms] or [Openings((), guide)]
+        self._arms = [QuotaTable(items, guide) for items in arms] or [QuotaTable((), guide)]
         self._held: dict[int, Trial] = {}
         self._due: list[tuple[float, int]] = []
         """When leases end, as a heap. Trials that were answered stay in it until it is made anew."""
@@ -51,7 +51,7 @@ class Leases:
         """Whether the trial could be held again."""
         return trial.purpose != "label" or trial.item in self._of(trial)
 
-    def choose(self, seen: Collection[int], rng: random.Random, arm: int = 0) -> Pick | None:
+    def choose(self, seen: Collection[int], rng: random.Random, arm: int = 0) -> NextTrial | None:
         """What to ask next, in an arm."""
         pick = self._arms[arm].choose(seen, rng)
         return replace(pick, question=arm) if pick is not None and arm else pick
@@ -60,7 +60,7 @@ class Leases:
         for openings in self._arms:
             openings.set_quota(item, quota)
 
-    def _of(self, trial: Trial) -> Openings:
+    def _of(self, trial: Trial) -> QuotaTable:
         """The openings a trial takes from: those of its arm, whose form it asks with."""
         return self._arms[trial.question if len(self._arms) > 1 else 0]
 

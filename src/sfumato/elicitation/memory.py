@@ -13,14 +13,14 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 
-from sfumato.elicitation.assignment import Guide, Heard
-from sfumato.elicitation.deeper_form import Depth
-from sfumato.elicitation.judging import Judge
+from sfumato.elicitation.assignment import AnswerEvent, ItemSelector
+from sfumato.elicitation.deeper_form import DeeperFormRule
+from sfumato.elicitation.judging import CheckJudge
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.leases import Leases
-from sfumato.elicitation.participant import Person, Receipt, Trial
-from sfumato.elicitation.trial_sequence import Course
+from sfumato.elicitation.leases import LeaseTable
+from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
+from sfumato.elicitation.trial_sequence import TrialSequence
 from sfumato.store import queries
 from sfumato.store.chain import linked
 from sfumato.study.stimulus import Stimulus
@@ -32,7 +32,7 @@ FINISHED_AT_HAND = 200
 """How many of them have finished; hardly anybody asks again."""
 
 
-class Memory:
+class StudyState:
     """The items, the leases and the people of one study. `now` is in milliseconds, `at` on the clock of leases.
 
     A guide, where there is one, is told all that was answered.
@@ -46,8 +46,8 @@ class Memory:
         *,
         now: int,
         at: float,
-        guide: Guide | None = None,
-        judge: Judge | None = None,
+        guide: ItemSelector | None = None,
+        judge: CheckJudge | None = None,
     ) -> None:
         self._judge = judge
         known = queries.stimuli(connection, number)
@@ -56,7 +56,7 @@ class Memory:
         row = queries.study_row(connection, study.name)
         self.number = number
         self.stimuli: dict[int, Stimulus] = {item: stimulus for item, (stimulus, _) in known.items()}
-        self.course = Course(
+        self.course = TrialSequence(
             study.people,
             {first[each.item]: int(each.deeper) for each in study.practice if each.item in first},
             {first[each.item]: each.at for each in study.checks if each.item in first},
@@ -84,8 +84,8 @@ class Memory:
         if guide is not None:
             names = {item: stimulus.item for item, (stimulus, _) in known.items()}
             guide.begin(openings[0], names, _heard(connection, study, number))
-        self.leases = Leases(*openings, guide=guide)
-        self.depth = Depth(study.deeper, [first[each] for each in _listed(study) if each in first])
+        self.leases = LeaseTable(*openings, guide=guide)
+        self.depth = DeeperFormRule(study.deeper, [first[each] for each in _listed(study) if each in first])
         """When the deeper form opens."""
         if study.deeper is not None and study.deeper.disagreement is not None:
             for item, chosen in queries.first_chosen(connection, number):
@@ -93,8 +93,8 @@ class Memory:
         self._in_arms = queries.people_in_arms(connection, number) if study.arms else {}
         self._n_arms = len(study.arms)
         self._lease = 60.0 * study.limits.lease_minutes
-        self._people: dict[str, Person] = {}
-        self._by_id: dict[int, Person] = {}
+        self._people: dict[str, Participant] = {}
+        self._by_id: dict[int, Participant] = {}
         self._finished: dict[str, None] = {}
         for row in queries.open_trials(connection, number):
             if row["purpose"] == "label":
@@ -105,24 +105,24 @@ class Memory:
         """Items that are for practice or checks, and not asked about otherwise."""
         return {*self.course.practice, *self.course.checks}
 
-    def person(self, connection: sa.Connection, token_hash: str, now: int, at: float) -> Person | None:
+    def person(self, connection: sa.Connection, token_hash: str, now: int, at: float) -> Participant | None:
         """Who has this link, with everything they did; None if nobody has."""
         person = self._people.pop(token_hash, None)
         if person is None:
             row = queries.annotator_by_token(connection, self.number, token_hash)
             if row is None:
                 return None
-            person = self._recalled(connection, Person.of(row), now, at)
+            person = self._recalled(connection, Participant.of(row), now, at)
         # Put last, so that the first in the dictionary is who has been away longest.
         self.keep(person)
         return person
 
-    def keep(self, person: Person) -> None:
+    def keep(self, person: Participant) -> None:
         """Remember a person."""
         self._people[person.token_hash] = person
         self._by_id[person.id] = person
 
-    def owner(self, trial: Trial) -> Person | None:
+    def owner(self, trial: Trial) -> Participant | None:
         """Whose trial it is, if they are remembered."""
         return self._by_id.get(trial.annotator)
 
@@ -161,7 +161,7 @@ class Memory:
         while len(self._finished) > FINISHED_AT_HAND:
             self._let_go(next(iter(self._finished)))
 
-    def finished(self, person: Person) -> None:
+    def finished(self, person: Participant) -> None:
         """Somebody has given all they were asked for, and need not be remembered for long."""
         self._finished[person.token_hash] = None
 
@@ -170,17 +170,17 @@ class Memory:
         if (gone := self._people.pop(token_hash, None)) is not None:
             del self._by_id[gone.id]
 
-    def _recalled(self, connection: sa.Connection, person: Person, now: int, at: float) -> Person:
+    def _recalled(self, connection: sa.Connection, person: Participant, now: int, at: float) -> Participant:
         for row in queries.trials_of(connection, person.id):
             person.add(self.leases.get(row["id"]) or self._trial(row, now, at))
             if row["key"] is not None:
-                person.note(row["key"], Receipt(row["digest"], row["answer"]))
+                person.note(row["key"], AnswerReceipt(row["digest"], row["answer"]))
         if self.regions:
             for row in queries.checks_of(connection, person.id):
                 trial = self._trial(row, now, at)
                 person.failed += not self.passed(trial, msgspec.json.decode(row["payload"]))
         for row in queries.refused_of(connection, person.id):
-            person.note(row["key"], Receipt(row["digest"], None, row["code"]))
+            person.note(row["key"], AnswerReceipt(row["digest"], None, row["code"]))
         return person
 
     def _trial(self, row: queries.Row, now: int, at: float) -> Trial:
@@ -210,9 +210,9 @@ def _listed(study: Study) -> tuple[str, ...]:
     return () if study.deeper is None else study.deeper.items
 
 
-def _heard(connection: sa.Connection, study: Study, number: int) -> Iterator[Heard]:
+def _heard(connection: sa.Connection, study: Study, number: int) -> Iterator[AnswerEvent]:
     """Every answer for a label, equal ones together."""
     questions = {label_of(kind): place for place, kind in enumerate(kinds_of(study))}
-    for row in queries.said(connection, number):
+    for row in queries.answer_rows(connection, number):
         if row["kind"] in questions:
-            yield Heard(row["item"], questions[row["kind"]], msgspec.json.decode(row["payload"]), row["n"])
+            yield AnswerEvent(row["item"], questions[row["kind"]], msgspec.json.decode(row["payload"]), row["n"])

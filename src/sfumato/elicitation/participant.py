@@ -1,7 +1,7 @@
 """Person: what a running study remembers of one annotator.
 
 Kept in memory while they take part, rebuilt from the store when they come back. Changing a person here changes
-nothing in the store; `Fieldwork` does both together.
+nothing in the store; `RunningStudy` does both together.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class AnswerReceipt:
     """What became of an answer sent under a key: stored as `answer`, or kept aside for the reason `code`."""
 
     digest: str
@@ -49,7 +49,7 @@ class Receipt:
 
 
 @dataclass(slots=True, eq=False)
-class Person:
+class Participant:
     """An annotator: the columns of their row that matter, their trials, and what was sent under which key."""
 
     id: int
@@ -73,7 +73,7 @@ class Person:
     trials: dict[str, Trial] = field(default_factory=dict)
     """Trials that can still be answered, by handle; the store knows the others."""
     n_trials: int = 0
-    receipts: dict[str, Receipt] = field(default_factory=dict)
+    receipts: dict[str, AnswerReceipt] = field(default_factory=dict)
     """The latest few receipts by key; the store knows the others."""
     sent: set[int] = field(default_factory=set)
     """Hashes of every key they used."""
@@ -92,7 +92,7 @@ class Person:
     """Checks whose answer was not where it must be."""
 
     @classmethod
-    def of(cls, row: dict[str, Any]) -> Person:
+    def of(cls, row: dict[str, Any]) -> Participant:
         """From their row in the store."""
         return cls(**{name: row[name] for name in COLUMNS})
 
@@ -122,7 +122,7 @@ class Person:
                 if trial.question:
                     self.deeper[trial.item] = trial.question
 
-    def note(self, key: str, receipt: Receipt) -> None:
+    def note(self, key: str, receipt: AnswerReceipt) -> None:
         """Remember what became of an answer."""
         self.sent.add(hash(key))
         self.receipts[key] = receipt

@@ -14,7 +14,7 @@ AT_ONCE = 8192
 """Bytes asked of the system together."""
 
 
-class Chance(random.SystemRandom):
+class SecureRandom(random.SystemRandom):
     """The system's random numbers, some thousand bytes at a time. For one thread."""
 
     _left = b""

@@ -2,7 +2,8 @@
 becomes of their answers (`intake.py`).
 
 All of it happens in the one thread that writes (`writer.py`), between `begin` and `end` of a group of requests, so no
-two requests ever see each other half done. What is decided goes into `Changes`; it counts once the group is committed.
+two requests ever see each other half done. What is decided goes into `PendingWrites`; it counts once the group is
+committed.
 """
 
 from __future__ import annotations
@@ -15,25 +16,33 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from sfumato.elicitation.answer_intake import Intake
-from sfumato.elicitation.assignment import Guide
+from sfumato.elicitation.answer_intake import AnswerIntake
+from sfumato.elicitation.assignment import ItemSelector
 from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.judging import Judge
+from sfumato.elicitation.judging import CheckJudge
 from sfumato.elicitation.kind import Kind
-from sfumato.elicitation.memory import Memory
-from sfumato.elicitation.participant import Person, Trial
+from sfumato.elicitation.memory import StudyState
+from sfumato.elicitation.participant import Participant, Trial
 from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_that_holds
-from sfumato.elicitation.participant_state import Back, Link, Outcome, Sent, Shown, Standing, Welcome
+from sfumato.elicitation.participant_state import (
+    NewParticipant,
+    ParticipantState,
+    Redirect,
+    SessionStart,
+    ShownTrial,
+    SubmitResult,
+    SubmittedAnswer,
+)
 from sfumato.elicitation.registration import identity, register
-from sfumato.elicitation.secure_random import Chance
-from sfumato.elicitation.turns import Turns
+from sfumato.elicitation.secure_random import SecureRandom
+from sfumato.elicitation.turns import LeaseBook
 from sfumato.store import queries
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Entry, Study
 from sfumato.tables.errors import InvalidAnswer, NotNow, NotThere
 
 T = TypeVar("T")
-WayBack = Callable[[sa.Connection, Study, int, str], Back | None]
+RedirectFor = Callable[[sa.Connection, Study, int, str], Redirect | None]
 SEEN_AT_LEAST_EVERY = 30_000
 """Milliseconds between two notes of when a person was last seen."""
 
@@ -44,32 +53,32 @@ def hash_of(token: str) -> str:
 
 
 @dataclass
-class Fieldwork:
+class RunningStudy:
     """A study at work. `begin` and `end` bracket each group of requests; everything else is a request."""
 
     study: Study
     kinds: Sequence[Kind]
     """The kind of each of the study's questions."""
     stimuli: Sequence[Stimulus]
-    guide: Guide | None = None
+    guide: ItemSelector | None = None
     """Who says what to ask next, in an adaptive study."""
     clock: Clock = field(default_factory=Clock)
-    rng: random.Random = field(default_factory=Chance)
+    rng: random.Random = field(default_factory=SecureRandom)
     """What items are chosen by."""
-    chance: Chance = field(default_factory=Chance)
+    chance: SecureRandom = field(default_factory=SecureRandom)
     """What names and codes are drawn by: not to be foreseen wherever real people take part."""
-    judge: Judge | None = None
+    judge: CheckJudge | None = None
     """Who says whether a check was passed, in a study that has any."""
-    way_back: WayBack | None = None
+    way_back: RedirectFor | None = None
     """How somebody gets back to the platform they came from, in a study that has one."""
     number: int = -1
     """The study's id in the store, once it is registered."""
 
     def __post_init__(self) -> None:
-        self._changes = queries.Changes()
+        self._changes = queries.PendingWrites()
         self._version = -1
         self._has_written = False
-        self._known: Memory | None = None
+        self._known: StudyState | None = None
 
     # --- groups of requests ---
 
@@ -86,11 +95,11 @@ class Fieldwork:
                 self._version = version
         if self._known is None:
             now, at = self.clock.steady(), self.clock.monotonic()
-            self._known = Memory(
+            self._known = StudyState(
                 connection, self.study, self.number, now=now, at=at, guide=self.guide, judge=self.judge
             )
-            self._turns = Turns(self.study, self._known, self._changes, self.clock, self.rng, self.chance)
-            self._intake = Intake(
+            self._turns = LeaseBook(self.study, self._known, self._changes, self.clock, self.rng, self.chance)
+            self._intake = AnswerIntake(
                 self.study,
                 self.number,
                 self.kinds,
@@ -140,7 +149,7 @@ class Fieldwork:
         return self._connection
 
     @property
-    def _memory(self) -> Memory:
+    def _memory(self) -> StudyState:
         assert self._known is not None, "a request outside of begin and end"
         return self._known
 
@@ -151,7 +160,7 @@ class Fieldwork:
 
     # --- requests ---
 
-    def join(self) -> Link:
+    def join(self) -> NewParticipant:
         """A new person who came by the open door."""
         if self.study.people.entry is not Entry.OPEN:
             raise NotNow(
@@ -162,7 +171,7 @@ class Fieldwork:
             )
         return self._admit(new_token(self._memory.secret))
 
-    def welcome(self, token: str, language: str | None = None, *, renewed: bool = False) -> Welcome:
+    def welcome(self, token: str, language: str | None = None, *, renewed: bool = False) -> SessionStart:
         """Whoever opens a link: the person it belongs to, new if nobody opened it before.
 
         They read the language they first came with, as long as the study has it. `renewed` says that a platform has
@@ -182,10 +191,10 @@ class Fieldwork:
         if person.language not in self.study.languages:
             self._set(person, language=language if language in self.study.languages else self.study.languages[0])
         declined = self._back(person, "no_consent")
-        return Welcome(person.seed, person.language or self.study.languages[0], declined)
+        return SessionStart(person.seed, person.language or self.study.languages[0], declined)
 
-    def _admit(self, token: str) -> Link:
-        link = Link(self._pseudonym(), token)
+    def _admit(self, token: str) -> NewParticipant:
+        link = NewParticipant(self._pseudonym(), token)
         row = queries.blank_annotator() | {
             "id": self._memory.new_id("annotator"),
             "study": self.number,
@@ -198,10 +207,10 @@ class Fieldwork:
             "arm": self._memory.new_arm(self.rng),
         }
         self._changes.new_annotators.append(row)
-        self._memory.keep(Person.of(row))
+        self._memory.keep(Participant.of(row))
         return link
 
-    def standing(self, token_hash: str) -> Standing:
+    def standing(self, token_hash: str) -> ParticipantState:
         """Where the person stands, with trials held for them if they are at that stage."""
         return self._standing(self._present(token_hash))
 
@@ -209,13 +218,13 @@ class Fieldwork:
         """What a person's order of classes is drawn from."""
         return self._present(token_hash).seed
 
-    def consent(self, token_hash: str) -> Standing:
+    def consent(self, token_hash: str) -> ParticipantState:
         return self._step(token_hash, "consent", "consented_at")
 
-    def instructed(self, token_hash: str) -> Standing:
+    def instructed(self, token_hash: str) -> ParticipantState:
         return self._step(token_hash, "instructions", "instructed_at")
 
-    def comprehension(self, token_hash: str, given: Sequence[str]) -> Standing:
+    def comprehension(self, token_hash: str, given: Sequence[str]) -> ParticipantState:
         """Check the answers about the instructions; who fails too often is thanked and not shown the study."""
         person = self._present(token_hash)
         if self._stage(person) != "comprehension":
@@ -236,13 +245,13 @@ class Fieldwork:
             self._set(person, excluded_at=self.clock.now())
         return self._standing(person, wrong)
 
-    def pulse(self, token_hash: str) -> Standing:
+    def pulse(self, token_hash: str) -> ParticipantState:
         """The person is there: what they hold stays theirs."""
         person = self._present(token_hash)
         self._turns.renew(person)
         return self._standing(person)
 
-    def withdraw(self, token_hash: str) -> Standing:
+    def withdraw(self, token_hash: str) -> ParticipantState:
         """The person stops. What they hold goes back; what they answered stays."""
         person = self._person(token_hash)
         if person.withdrawn_at is None:
@@ -256,16 +265,16 @@ class Fieldwork:
         self._turns.give_back_all(person)
         self._set(person, erased_at=self.clock.now(), left_out_at=self.clock.now() if answers else person.left_out_at)
 
-    def submit(self, token_hash: str, sent: Sent) -> Outcome:
+    def submit(self, token_hash: str, sent: SubmittedAnswer) -> SubmitResult:
         """Take an answer (`intake.py`). A link that has ended is no reason to refuse it: its trial was given out while
         the link held."""
         person = self._person(token_hash)
         became = self._intake.receive(person, sent)
         if became.failed_check:
             self._stop_who_fails(person)
-        return Outcome(became.answer, became.again, became.code, self._standing(person), became.passed)
+        return SubmitResult(became.answer, became.again, became.code, self._standing(person), became.passed)
 
-    def _stop_who_fails(self, person: Person) -> None:
+    def _stop_who_fails(self, person: Participant) -> None:
         """Who fails too many checks is thanked, where the study says so. Their answers stay."""
         quality = self.study.quality
         if quality.stop and person.failed >= quality.most_failed and person.excluded_at is None:
@@ -298,7 +307,7 @@ class Fieldwork:
 
     # --- stages ---
 
-    def _stage(self, person: Person) -> str:
+    def _stage(self, person: Participant) -> str:
         """The stage a person is at, before trials are looked at."""
         gates = (
             ("withdrawn", person.withdrawn_at is not None),
@@ -309,43 +318,43 @@ class Fieldwork:
         )
         return next((stage for stage, stops_here in gates if stops_here), "trials")
 
-    def _standing(self, person: Person, wrong: Sequence[int] = ()) -> Standing:
+    def _standing(self, person: Participant, wrong: Sequence[int] = ()) -> ParticipantState:
         course = self._memory.course
         answered = sum(person.answered[purpose] for purpose in ("label", "repeat", "check"))
         wanted = course.n_wanted
         if self._has_ended(person):
             # Not noted as seen: what still comes in does not make the link hold again.
-            return Standing("ended", answered, wanted)
+            return ParticipantState("ended", answered, wanted)
         self._see(person)
         stage = self._stage(person)
         if stage == "comprehension":
             left = self.study.limits.comprehension_attempts - person.attempts
-            return Standing(stage, answered, wanted, wrong=wrong, attempts_left=left)
+            return ParticipantState(stage, answered, wanted, wrong=wrong, attempts_left=left)
         if stage == "excluded":
-            return Standing(stage, answered, wanted, back=self._back(person, "screened_out"))
+            return ParticipantState(stage, answered, wanted, back=self._back(person, "screened_out"))
         if stage != "trials":
-            return Standing(stage, answered, wanted)
+            return ParticipantState(stage, answered, wanted)
         held = self._turns.hold(person)
         if held:
-            return Standing(stage, answered, wanted, tuple(map(self._shown, held)))
+            return ParticipantState(stage, answered, wanted, tuple(map(self._shown, held)))
         if self._memory.paused:
-            return Standing("paused", answered, wanted)
+            return ParticipantState("paused", answered, wanted)
         if course.due(person) and self._turns.may_come_back(person):
-            return Standing("empty", answered, wanted)
+            return ParticipantState("empty", answered, wanted)
         back = self._back(person, "completed")
         if person.finished_at is None:
             code = back.code if back else self.chance.randbytes(4).hex().upper()
             self._set(person, finished_at=self.clock.now(), code=code)
         self._memory.finished(person)
-        return Standing("finished", answered, wanted, code=person.code, back=back)
+        return ParticipantState("finished", answered, wanted, code=person.code, back=back)
 
-    def _step(self, token_hash: str, stage: str, column: str) -> Standing:
+    def _step(self, token_hash: str, stage: str, column: str) -> ParticipantState:
         person = self._present(token_hash)
         if self._stage(person) == stage:
             self._set(person, **{column: self.clock.now()})
         return self._standing(person)
 
-    def _see(self, person: Person) -> None:
+    def _see(self, person: Participant) -> None:
         """Note that the person is here; after a long gap the instructions come again, and not when a clock is set."""
         now = self.clock.steady()
         since = now - (person.seen_at or now)
@@ -356,37 +365,37 @@ class Fieldwork:
 
     # --- small parts ---
 
-    def _person(self, token_hash: str) -> Person:
+    def _person(self, token_hash: str) -> Participant:
         person = self._found(token_hash)
         if person is None:
             raise no_such_link()
         return person
 
-    def _present(self, token_hash: str) -> Person:
+    def _present(self, token_hash: str) -> Participant:
         """Who a link belongs to that still holds."""
         person = self._person(token_hash)
         if self._has_ended(person):
             raise LinkEnded
         return person
 
-    def _has_ended(self, person: Person) -> bool:
+    def _has_ended(self, person: Participant) -> bool:
         """Whether a person was away for longer than links hold."""
         return self._is_over(person.created_at if person.seen_at is None else person.seen_at)
 
     def _is_over(self, since: int | None) -> bool:
         return since is not None and since < oldest_that_holds(self.study.limits.link_days, self.clock.steady())
 
-    def _found(self, token_hash: str) -> Person | None:
+    def _found(self, token_hash: str) -> Participant | None:
         """Who a link belongs to; of who was erased it says no more than of who never was."""
         person = self._memory.person(self._connection, token_hash, self.clock.steady(), self.clock.monotonic())
         if person is not None and person.erased_at is not None:
             raise no_such_link()
         return person
 
-    def _back(self, person: Person, outcome: str) -> Back | None:
+    def _back(self, person: Participant, outcome: str) -> Redirect | None:
         return self.way_back(self._written(), self.study, person.id, outcome) if self.way_back else None
 
-    def _set(self, person: Person, **values: Any) -> None:
+    def _set(self, person: Participant, **values: Any) -> None:
         for name, value in values.items():
             setattr(person, name, value)
         self._changes.set_annotator(person.id, **values)
@@ -395,10 +404,10 @@ class Fieldwork:
         """A name that says nothing: A and ten letters and digits that are hard to mistake for one another."""
         return "A" + "".join(self.chance.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
 
-    def _shown(self, trial: Trial) -> Shown:
+    def _shown(self, trial: Trial) -> ShownTrial:
         stimulus = self._memory.stimuli[trial.item]
         follows = trial.deeper is not None and trial.question == 0 and self.study.deeper is not None
-        return Shown(trial.handle, trial.number, trial.purpose == "practice", stimulus, trial.question, follows)
+        return ShownTrial(trial.handle, trial.number, trial.purpose == "practice", stimulus, trial.question, follows)
 
 
 def no_such_link() -> NotThere:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.tables.errors import BadSetting, Where, listing
+from sfumato.tables.errors import BadSetting, ErrorLocation, listing
 from sfumato.tables.settings import share
 
 if TYPE_CHECKING:
@@ -43,14 +43,14 @@ class Annotator(Protocol):
         ...
 
     def answer(
-        self, truths: Sequence[Float[np.ndarray, "classes"]], asked: Asked, rng: np.random.Generator
+        self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
     ) -> Response:
         """What this person sends about items with these truths (one an item shown), and after how many seconds."""
         ...
 
 
 @dataclass(frozen=True)
-class Asked:
+class PresentedQuestion:
     """One question as a person meets it."""
 
     kind: Kind
@@ -110,7 +110,7 @@ class SimulatedAnnotator:
         return _seconds(self.median_seconds, 1 - float(belief.max()), rng)
 
     def answer(
-        self, truths: Sequence[Float[np.ndarray, "classes"]], asked: Asked, rng: np.random.Generator
+        self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
     ) -> Response:
         """What `Kind.simulate` makes of this person's beliefs."""
         beliefs = [self.belief(truth, rng) for truth in truths]
@@ -136,7 +136,7 @@ class FittedAnnotator:
         _positive("median_seconds", self.median_seconds)
 
     def answer(
-        self, truths: Sequence[Float[np.ndarray, "classes"]], asked: Asked, rng: np.random.Generator
+        self, truths: Sequence[Float[np.ndarray, "classes"]], asked: PresentedQuestion, rng: np.random.Generator
     ) -> Response:
         """A top-two form as such a person fills it in."""
         truth, names = truths[0], asked.study.class_names
@@ -178,7 +178,7 @@ class Truth:
                 expected=f"the classes of the study: {listing(list(classes))}",
                 fix="give labels over the same classes, in any order",
                 code="wrong-classes",
-                where=Where(str(labels.path) if labels.path else None),
+                where=ErrorLocation(str(labels.path) if labels.path else None),
             )
         columns = [labels.classes.index(name) for name in classes]
         ids = [item.id for item in items]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.elicitation.session import Fieldwork
+from sfumato.elicitation.session import RunningStudy
 from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import InvalidAnswer, NotNow
 
 
-def happened(work: Fieldwork, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
+def log_event(work: RunningStudy, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
     """Note what was done to the study: a login, a refusal, an export."""
     work.steer(
         lambda connection, study, now: researcher_queries.note_happening(
@@ -23,15 +23,15 @@ def happened(work: Fieldwork, who: str, what: str, about: Mapping[str, Any] | No
     )
 
 
-def paused(work: Fieldwork, pause: bool, who: str) -> None:
+def paused(work: RunningStudy, pause: bool, who: str) -> None:
     """Pause the study, or let it go on; what is so already stays as it is, and is not noted."""
     if pause == (work.steer(lambda connection, study, _: researcher_queries.paused_at(connection, study)) is not None):
         return
     work.pause(pause)
-    happened(work, who, "paused" if pause else "resumed")
+    log_event(work, who, "paused" if pause else "resumed")
 
 
-def extended(work: Fieldwork, quota: int, who: str) -> None:
+def extended(work: RunningStudy, quota: int, who: str) -> None:
     """Ask for more answers an item. Never for fewer: people may be answering by the number there was."""
     if work.study.people.assignment is Assignment.ADAPTIVE:
         raise NotNow(
@@ -49,10 +49,10 @@ def extended(work: Fieldwork, quota: int, who: str) -> None:
             code="not-more",
         )
     work.set_quota(quota)
-    happened(work, who, "extended", {"from": now, "to": quota, "file": work.study.people.answers_per_item})
+    log_event(work, who, "extended", {"from": now, "to": quota, "file": work.study.people.answers_per_item})
 
 
-def password_set(work: Fieldwork, hashed: str, who: str) -> None:
+def password_set(work: RunningStudy, hashed: str, who: str) -> None:
     """Set the researcher's password, given as its hash."""
     work.steer(lambda connection, study, _: researcher_queries.set_password(connection, study, hashed))
-    happened(work, who, "password set")
+    log_event(work, who, "password set")

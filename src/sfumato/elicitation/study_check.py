@@ -26,7 +26,7 @@ TYPE_NAMES = {int: "a whole number", float: "a number", bool: "true or false", s
 
 
 @dataclass(frozen=True)
-class Checked:
+class StudyCheckResult:
     """A study without mistakes, and what it will take; `warnings` are what a careful reader would want to know."""
 
     study: Study
@@ -46,7 +46,7 @@ class Checked:
 
 def check_study(
     path: Path, *, pictures: bool = True, also: Sequence[Callable[[Study, Mistakes], None]] = ()
-) -> Checked:
+) -> StudyCheckResult:
     """The study in `path`, everything about it checked; raises `BadStudy` with every mistake, each with its line.
 
     Without `pictures` everything but those: opening each of them takes a while. `also` note further mistakes.
@@ -278,7 +278,7 @@ def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None
         )
 
 
-def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Checked:
+def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyCheckResult:
     people = study.people
     aside = study.set_aside
     asked = [each for each in stimuli if each.item not in aside]
@@ -303,7 +303,7 @@ def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> Chec
         warnings.append('people come from a platform, but anybody may take part: entry = "links" keeps others out')
     if study.comprehension and not study.instructions:
         warnings.append("there are comprehension questions, but no instructions")
-    return Checked(
+    return StudyCheckResult(
         study,
         items,
         asked,

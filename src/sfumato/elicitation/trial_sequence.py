@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from sfumato.elicitation.assignment import Pick
-from sfumato.elicitation.participant import Person
+from sfumato.elicitation.assignment import NextTrial
+from sfumato.elicitation.participant import Participant
 from sfumato.study.study import People
 
 PLACES_KEPT = 10_000
@@ -16,7 +16,7 @@ PLACES_KEPT = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Course:
+class TrialSequence:
     """The plan everybody follows, by the ids of items.
 
     `practice` gives the question asked about each practice item, in the order they come; `checks` after how many
@@ -54,7 +54,7 @@ class Course:
         """A person's answers that checks lie between: items and repeats."""
         return self._n_labels + self._repeats_after(self._n_labels)
 
-    def due(self, person: Person) -> str | None:
+    def due(self, person: Participant) -> str | None:
         """The purpose of a person's next trial: practice first; then items, with a check or a repeat where its place
         is; None when they are through."""
         if not person.seen.issuperset(self.practice):
@@ -66,7 +66,7 @@ class Course:
             return "repeat"
         return "label" if n_labels < self.people.batch_size * self.people.batches else None
 
-    def check_due(self, person: Person) -> int | None:
+    def check_due(self, person: Participant) -> int | None:
         """The check whose place has come, if there is one."""
         if not self.checks:
             return None
@@ -78,7 +78,7 @@ class Course:
                 return item
         return None
 
-    def to_repeat(self, person: Person, rng: random.Random) -> Pick | None:
+    def to_repeat(self, person: Participant, rng: random.Random) -> NextTrial | None:
         """An item to show again: the one that lies the set distance back, or, where none is set, one of the older half
         of the latest batch."""
         people, size = self.people, self._batch_size
@@ -93,7 +93,7 @@ class Course:
         if not fresh:
             return None
         item = rng.choice(fresh)
-        return Pick(item, person.deeper.get(item, 0))
+        return NextTrial(item, person.deeper.get(item, 0))
 
     def _repeats_after(self, n_labels: int) -> int:
         """How many repeats have their place before the label after `n_labels`."""

@@ -1,7 +1,7 @@
 """Turns: which trials a person holds, how they come by them, and how what is not answered goes back to others.
 
-Works on what is remembered of the study, and notes every change for the store. Not a second set of rules: `Fieldwork`
-asks it, within the same group of requests.
+Works on what is remembered of the study, and notes every change for the store. Not a second set of rules:
+`RunningStudy` asks it, within the same group of requests.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-from sfumato.elicitation.assignment import Pick
+from sfumato.elicitation.assignment import NextTrial
 from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.deeper_form import NOT_ASKED, PRACTICE, UNSURE, WORTH, Drawn
-from sfumato.elicitation.memory import Memory
-from sfumato.elicitation.participant import Person, Trial
-from sfumato.elicitation.secure_random import Chance
-from sfumato.store.queries import Changes
+from sfumato.elicitation.deeper_form import NOT_ASKED, PRACTICE, UNSURE, WORTH, DeeperDraw
+from sfumato.elicitation.memory import StudyState
+from sfumato.elicitation.participant import Participant, Trial
+from sfumato.elicitation.secure_random import SecureRandom
+from sfumato.store.queries import PendingWrites
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN
 from sfumato.study.study import Study
 
@@ -28,21 +28,21 @@ COLUMNS = (
 
 
 @dataclass
-class Turns:
+class LeaseBook:
     """Hands out trials, renews and takes back leases, for one study."""
 
     study: Study
-    memory: Memory
-    changes: Changes
+    memory: StudyState
+    changes: PendingWrites
     clock: Clock
     rng: random.Random
-    chance: Chance
+    chance: SecureRandom
 
     @property
     def _lease(self) -> float:
         return 60.0 * self.study.limits.lease_minutes
 
-    def hold(self, person: Person) -> list[Trial]:
+    def hold(self, person: Participant) -> list[Trial]:
         """The person's open trials in order, renewed, and filled up to what may be held at once."""
         self.renew(person)
         held = list(person.open.values())
@@ -55,7 +55,7 @@ class Turns:
             held.append(trial)
         return sorted(held, key=lambda trial: trial.number)
 
-    def renew(self, person: Person) -> None:
+    def renew(self, person: Participant) -> None:
         """The person is there: what they hold stays theirs."""
         now = self.clock.monotonic()
         for trial in person.open.values():
@@ -63,7 +63,7 @@ class Turns:
                 trial.expires = now + self._lease
                 self.changes.set_trial(trial.id, expires_at=self._expires_at())
 
-    def take_up(self, person: Person, trial: Trial) -> bool:
+    def take_up(self, person: Participant, trial: Trial) -> bool:
         """Hold a lapsed trial again, if its item can still take an answer."""
         if not self.memory.leases.has_room(trial):
             return False
@@ -73,7 +73,7 @@ class Turns:
         self.changes.set_trial(trial.id, state=OPEN, expires_at=self._expires_at())
         return True
 
-    def answered(self, person: Person, trial: Trial) -> None:
+    def answered(self, person: Participant, trial: Trial) -> None:
         """The trial's answer has come."""
         person.move(trial, ANSWERED)
         self.memory.leases.answered(trial)
@@ -86,7 +86,7 @@ class Turns:
             person.move(trial, LAPSED)
         self.changes.set_trial(trial.id, state=LAPSED)
 
-    def give_back_all(self, person: Person) -> None:
+    def give_back_all(self, person: Participant) -> None:
         """Let go of all that a person holds."""
         for trial in list(person.open.values()):
             self.give_back(trial)
@@ -96,7 +96,7 @@ class Turns:
         for trial in self.memory.leases.overdue(self.clock.monotonic()):
             self.give_back(trial)
 
-    def may_come_back(self, person: Person) -> bool:
+    def may_come_back(self, person: Participant) -> bool:
         """Whether somebody else holds an item that this person could still be asked about."""
         theirs = {trial.item for trial in person.lapsed.values()}
         return any(
@@ -104,7 +104,7 @@ class Turns:
             for trial in self.memory.leases.of_arm(person.arm)
         )
 
-    def _next(self, person: Person) -> Trial | None:
+    def _next(self, person: Participant) -> Trial | None:
         """One more trial for the person, held: one of theirs that had lapsed, or a new one; None if none is due."""
         purpose = self.memory.course.due(person)
         lapsed = [trial for trial in person.lapsed.values() if trial.purpose == purpose]
@@ -113,15 +113,15 @@ class Turns:
         pick = self._pick_for(person, purpose)
         return None if pick is None or purpose is None else self._new(person, pick, purpose)
 
-    def _pick_for(self, person: Person, purpose: str | None) -> Pick | None:
+    def _pick_for(self, person: Participant, purpose: str | None) -> NextTrial | None:
         course = self.memory.course
         if purpose == "practice":
             practice = course.practice.items()
             due = next(((item, question) for item, question in practice if item not in person.seen), None)
-            return None if due is None else Pick(due[0], person.arm or due[1])
+            return None if due is None else NextTrial(due[0], person.arm or due[1])
         if purpose == "check":
             check = course.check_due(person)
-            return None if check is None else Pick(check, person.arm)
+            return None if check is None else NextTrial(check, person.arm)
         if purpose == "repeat":
             return course.to_repeat(person, self.rng)
         return self.memory.leases.choose(person.seen, self.rng, person.arm) if purpose == "label" else None
@@ -135,17 +135,17 @@ class Turns:
             trial.id, question=trial.question, deeper=trial.deeper, deeper_probability=trial.deeper_probability
         )
 
-    def _drawn(self, pick: Pick, purpose: str) -> tuple[int, Drawn]:
+    def _drawn(self, pick: NextTrial, purpose: str) -> tuple[int, DeeperDraw]:
         """Which question a new trial asks first, and whether the deeper one follows."""
         depth = self.memory.depth
         if purpose == "practice" and pick.question and depth.follows:
-            return 0, Drawn(PRACTICE)
+            return 0, DeeperDraw(PRACTICE)
         if pick.question:
             is_asked = purpose == "label" and self.study.deeper is not None
-            return pick.question, Drawn(WORTH, 1.0) if is_asked else NOT_ASKED
+            return pick.question, DeeperDraw(WORTH, 1.0) if is_asked else NOT_ASKED
         return 0, depth.drawn(pick.item, purpose, self.rng)
 
-    def _new(self, person: Person, pick: Pick, purpose: str) -> Trial:
+    def _new(self, person: Participant, pick: NextTrial, purpose: str) -> Trial:
         question, drawn = self._drawn(pick, purpose)
         trial = Trial(
             id=self.memory.new_id("trial"),

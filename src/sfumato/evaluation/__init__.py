@@ -6,33 +6,33 @@ data maps, duplicates, geometry and paper tables stand in modules of their own.
 
 from __future__ import annotations
 
-from sfumato.evaluation.compared import Compared, compare
+from sfumato.evaluation.compared import MatchedLabels, match_labels
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import cross_label, kinds_of_labels, measure_against
 from sfumato.evaluation.metric import Better, Estimate, Metric, mean_over_items
 from sfumato.evaluation.metric_scores import metric_named, score
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.mode_shift import mode_shift
-from sfumato.evaluation.run_folders import Trained, read_runs
-from sfumato.evaluation.run_scores import Measured, measure_runs
-from sfumato.evaluation.strata import STRATA, Given, Stratification, Stratum, stratification_named
+from sfumato.evaluation.run_folders import RunPredictions, read_runs
+from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.evaluation.strata import STRATA, GivenStrata, Stratification, Stratum, stratification_named
 
 __all__ = [
     "METRICS",
     "STRATA",
     "Better",
-    "Compared",
     "Estimate",
-    "Given",
-    "Measured",
+    "GivenStrata",
+    "MatchedLabels",
     "Metric",
+    "RunMeasurements",
+    "RunPredictions",
     "Stratification",
     "Stratum",
-    "Trained",
-    "compare",
     "compare_runs",
     "cross_label",
     "kinds_of_labels",
+    "match_labels",
     "mean_over_items",
     "measure_against",
     "measure_runs",

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.evaluation.regions import REGIONS, Region, Regions, Thresholds
+from sfumato.evaluation.regions import REGIONS, MapRegion, Regions, Thresholds
 from sfumato.evaluation.training_dynamics import TrainingDynamics
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, SfumatoWarning, Where, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, unknown
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table
-from sfumato.tables.text_columns import CodedColumn
+from sfumato.tables.text_columns import TextEncoder
 
 NUMBERS = ("confidence", "variability", "correctness", "n_moments", "between_runs")
 
@@ -57,7 +57,7 @@ class DataMap(Table):
     @classmethod
     def from_rows(cls, rows: Rows) -> DataMap:
         check_columns(rows, ("item", *NUMBERS, "region"))
-        item, region = CodedColumn.of(rows, "item"), CodedColumn.of(rows, "region")
+        item, region = TextEncoder.of(rows, "item"), TextEncoder.of(rows, "region")
         parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in NUMBERS}
         n_rows = 0
         for chunk in rows.chunks:
@@ -73,7 +73,7 @@ class DataMap(Table):
         for name in regions.names.to_pylist():
             if name not in REGIONS:
                 raise unknown("region", name, [str(each) for each in REGIONS], where=rows.where(None, "region"))
-        place = np.array([REGIONS.index(Region(name)) for name in regions.names.to_pylist()], np.int64)
+        place = np.array([REGIONS.index(MapRegion(name)) for name in regions.names.to_pylist()], np.int64)
         return cls(item.finish().text(), **figures, region=place[regions.codes])
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
@@ -85,7 +85,7 @@ class DataMap(Table):
     def __len__(self) -> int:
         return len(self.items)
 
-    def count(self, region: Region) -> int:
+    def count(self, region: MapRegion) -> int:
         """How many items lie in `region`."""
         return int((self.region == REGIONS.index(region)).sum())
 
@@ -170,4 +170,6 @@ def _warn(sentence: str) -> None:
 
 
 def _bad(found: str, expected: str, fix: str, code: str, path: Path | None) -> BadTable:
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=Where(str(path) if path else None))
+    return BadTable(
+        f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(str(path) if path else None)
+    )

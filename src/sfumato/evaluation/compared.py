@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 from sfumato.tables.soft_labels import SoftLabels
 
 ROWS_AT_ONCE = 2**16
@@ -20,7 +20,7 @@ NEARLY_WHOLE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
+class VoteHistogram:
     """How often, over items and classes, `n_votes` of `n` people chose a class; those that none or all did left out."""
 
     n: Int[np.ndarray, "pairs"]
@@ -29,7 +29,7 @@ class Votes:
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class MatchedLabels:
     """Predictions beside people's labels: the same items in the same order, the same classes in the same order.
 
     `original` is the class each item came with, where it is known. What metrics share is worked out once, when first
@@ -47,7 +47,7 @@ class Compared:
     def __len__(self) -> int:
         return len(self.predicted)
 
-    def take(self, rows: Int[np.ndarray, "some"]) -> Compared:
+    def take(self, rows: Int[np.ndarray, "some"]) -> MatchedLabels:
         """These rows alone."""
         arrays = {
             field.name: value[rows]
@@ -127,7 +127,7 @@ class Compared:
         return np.asarray(np.einsum("ik,ik->i", apart, apart))
 
     @cached_property
-    def votes(self) -> Votes | None:
+    def votes(self) -> VoteHistogram | None:
         """What people's labels are made of, where they are whole votes of a known number of people."""
         n = self.n_annotators
         if n is None or not len(n) or n.min() < 1:
@@ -141,7 +141,7 @@ class Compared:
             some = (whole > 0) & (whole < n)
             cells.append(n[some].astype(np.int64) * largest + whole[some].astype(np.int64))
         found, times = np.unique(np.concatenate(cells), return_counts=True)
-        return Votes(found // largest, found % largest, times)
+        return VoteHistogram(found // largest, found % largest, times)
 
     @cached_property
     def js_divergences(self) -> Float[np.ndarray, "items"]:
@@ -171,9 +171,9 @@ def _seconds(
     return np.where(first.sum(axis=1, keepdims=True) > 1, first, second)
 
 
-def compare(
+def match_labels(
     *, predicted: SoftLabels, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
-) -> Compared:
+) -> MatchedLabels:
     """Predictions beside people's labels, matched by item and class name.
 
     People may have judged more items than were predicted. A prediction for an item nobody judged is an error, unless
@@ -205,7 +205,7 @@ def compare(
     theirs = found.drop_null().to_numpy().astype(np.int64)
     items = predicted.items.take(pa.array(rows))
     everything = len(rows) == len(predicted)
-    return Compared(
+    return MatchedLabels(
         items,
         predicted.classes,
         predicted.probs if everything else predicted.probs[rows],
@@ -255,5 +255,5 @@ def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str
 
 
 def _bad(table: SoftLabels, found: str, expected: str, code: str, fix: str) -> BadTable:
-    where = Where(str(table.path) if table.path else None)
+    where = ErrorLocation(str(table.path) if table.path else None)
     return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)

@@ -20,7 +20,7 @@ from sfumato.evaluation.paired_tests import (
     t_interval,
     wilcoxon,
 )
-from sfumato.evaluation.run_scores import Figures, Measured
+from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, SfumatoWarning, listing, unknown
 from sfumato.tables.records import columns_of
@@ -86,7 +86,7 @@ class Differences(Table):
         return len(self.differences)
 
 
-def scores_over_seeds(measured: Measured) -> RunScores:
+def scores_over_seeds(measured: RunMeasurements) -> RunScores:
     """The mean over seeds of every metric, with an interval for another training and one for other items."""
     scores = []
     for figures in measured.figures:
@@ -116,7 +116,7 @@ def scores_over_seeds(measured: Measured) -> RunScores:
     return RunScores(tuple(scores))
 
 
-def _over_items(figures: Figures, measured: Measured) -> Interval:
+def _over_items(figures: SeedValues, measured: RunMeasurements) -> Interval:
     """The interval for other items: of the mean's own draws; where there is one seed, or draws say less than the
     metric does, the mean of the seeds' intervals."""
     if figures.is_exact and len(figures.seeds) > 1:
@@ -130,7 +130,7 @@ def _over_items(figures: Figures, measured: Measured) -> Interval:
 
 
 def compare_runs(
-    measured: Measured,
+    measured: RunMeasurements,
     *,
     baseline: str,
     correction: str = "holm",
@@ -172,7 +172,7 @@ def compare_runs(
 
 
 def difference_of(
-    one: Figures, other: Figures, *, level: float, over: str, rng: np.random.Generator, correction: str = "none"
+    one: SeedValues, other: SeedValues, *, level: float, over: str, rng: np.random.Generator, correction: str = "none"
 ) -> Difference:
     """`one` less `other`, of the seeds that both have; an error where they have none in common."""
     seeds = [seed for seed in one.seeds if seed in other.seeds]
@@ -234,7 +234,7 @@ def difference_of(
 
 
 def with_correction(
-    differences: Sequence[Difference], measured: Measured, *, correction: str, family: str
+    differences: Sequence[Difference], measured: RunMeasurements, *, correction: str, family: str
 ) -> list[Difference]:
     """The same with p values corrected within each family, and what is then shown at the level."""
     better = {figures.metric.name: figures.metric.better for figures in measured.figures}
@@ -259,7 +259,7 @@ def _verdict(difference: float, better: Better) -> str:
     return "better" if (difference > 0) == (better is Better.HIGH) else "worse"
 
 
-def _warn_of_unpaired(pairs: Sequence[tuple[Figures, Figures]]) -> None:
+def _warn_of_unpaired(pairs: Sequence[tuple[SeedValues, SeedValues]]) -> None:
     """Seeds that one side has and the other has not: they cannot be compared."""
     said = set()
     for one, other in pairs:

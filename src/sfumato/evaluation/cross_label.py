@@ -12,8 +12,8 @@ from jaxtyping import Float
 
 from sfumato.evaluation.comparison import scores_over_seeds
 from sfumato.evaluation.metric import Metric
-from sfumato.evaluation.run_folders import Trained
-from sfumato.evaluation.run_scores import Measured, Progress, measure_runs
+from sfumato.evaluation.run_folders import RunPredictions
+from sfumato.evaluation.run_scores import Progress, RunMeasurements, measure_runs
 from sfumato.labeling.transform import ClassMeans
 from sfumato.tables.errors import unknown
 from sfumato.tables.records import columns_of
@@ -66,7 +66,7 @@ def kinds_of_labels(people: SoftLabels, original: SoftLabels | None = None) -> d
 
 
 def measure_against(
-    runs: Sequence[Trained],
+    runs: Sequence[RunPredictions],
     labels: Mapping[str, SoftLabels],
     *,
     original: SoftLabels | None = None,
@@ -77,7 +77,7 @@ def measure_against(
     seed: int = 0,
     thorough: bool = False,
     on_progress: Progress | None = None,
-) -> dict[str, Measured]:
+) -> dict[str, RunMeasurements]:
     """The figures of `runs` against each of `labels`, with the same draws of items."""
     measured = {}
     for k, (against, table) in enumerate(labels.items()):
@@ -93,7 +93,7 @@ def measure_against(
     return measured
 
 
-def cross_label(measured: Mapping[str, Measured]) -> CrossLabel:
+def cross_label(measured: Mapping[str, RunMeasurements]) -> CrossLabel:
     """Scores over seeds of every target against every kind of label (the keys of `measured`)."""
     return CrossLabel(
         tuple(

@@ -16,12 +16,12 @@ from sfumato.evaluation.cartography import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.doubt import Doubt, entropy
-from sfumato.tables.errors import BadTable, SfumatoWarning, Where, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, listing
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import CodedColumn
+from sfumato.tables.text_columns import TextEncoder
 
 SIGNALS = ("total", "within", "between", "mean_doubt", "unsure_proportion")
 """The columns of a Doubt table that say how much people doubt."""
@@ -60,7 +60,7 @@ class HumanDoubt:
                 f"found columns {listing(rows.schema.names)}", expected=f"any of {listing(SIGNALS)}",
                 fix="make the table with sfumato doubt", code="missing-column", where=rows.where(),
             )  # fmt: skip
-        item = CodedColumn.of(rows, "item")
+        item = TextEncoder.of(rows, "item")
         parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in there}
         n_rows = 0
         for chunk in rows.chunks:
@@ -96,7 +96,7 @@ def doubt_correlations(drawn: DataMap, doubts: Sequence[HumanDoubt], *, level: f
                 expected="people's doubt about items that were learnt from",
                 fix="give both tables the same ids",
                 code="no-common-items",
-                where=Where(str(doubt.path) if doubt.path else None),
+                where=ErrorLocation(str(doubt.path) if doubt.path else None),
             )
         if len(here) < len(drawn):
             _warn(f"{len(drawn) - len(here):,} of {len(drawn):,} items on the map have no human doubt; left out of it")

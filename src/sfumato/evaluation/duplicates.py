@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from sfumato.evaluation.image_distance import near_pairs
-from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import write_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.inputs import Inputs
@@ -199,7 +199,7 @@ def _check_alike(splits: Mapping[str, Inputs]) -> None:
                 expected=f"the same as in {first_name}: {_what(first)}",
                 fix="bring all splits to one size and number of colours, or compare like with like",
                 code="wrong-shape",
-                where=Where(str(each.path) if each.path else None),
+                where=ErrorLocation(str(each.path) if each.path else None),
             )
 
 

@@ -13,12 +13,12 @@ from jaxtyping import Float, Int
 from sfumato.evaluation.training_dynamics import BY_EPOCH
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadFile, BadTable, Where
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
 from sfumato.tables.files import read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.probabilities import classes_of, probs_of
 from sfumato.tables.table import Table
-from sfumato.tables.text_columns import CodedColumn
+from sfumato.tables.text_columns import TextEncoder
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,11 +75,11 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
             expected="a run that kept its predictions of every epoch",
             fix="train with sfumato learn --predictions-each-epoch",
             code="no-predictions-by-epoch",
-            where=Where(str(path.parent)),
+            where=ErrorLocation(str(path.parent)),
         )
     rows = read_rows(path)
     check_columns(rows, ("item", "epoch"))
-    classes, item = classes_of(rows), CodedColumn.of(rows, "item")
+    classes, item = classes_of(rows), TextEncoder.of(rows, "item")
     parts, epochs, n_rows = [], [], 0
     for chunk in rows.chunks:
         item.append(chunk.column("item"))
@@ -97,7 +97,7 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
             expected="at least two epochs, each with the same items",
             fix="train longer, or check how the file was made",
             code="one-epoch" if len(known) < 2 else "other-items",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     steps = zip(known[1:].tolist(), place[:-1], place[1:], strict=True)
     return {each: jensen_shannon(probs[before], probs[after]) for each, before, after in steps}

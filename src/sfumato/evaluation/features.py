@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.tables.errors import BadTable, Where, show
+from sfumato.tables.errors import BadTable, ErrorLocation, show
 from sfumato.tables.files import read_arrays
 
 
@@ -60,5 +60,5 @@ class Features:
 
 
 def _bad(path: Path | None, found: str, expected: str, code: str, fix: str) -> BadTable:
-    where = Where(str(path) if path else None)
+    where = ErrorLocation(str(path) if path else None)
     return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)

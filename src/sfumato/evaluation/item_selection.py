@@ -17,19 +17,19 @@ import pyarrow as pa
 from jaxtyping import Int
 
 from sfumato.evaluation.cartography import DataMap
-from sfumato.evaluation.regions import REGIONS, Region
+from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing
 from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Selection(Table):
+class ItemSelection(Table):
     """Items to annotate, in the order of the map: their class, their region, and the split they are dealt to."""
 
     items: tuple[str, ...]
     labels: tuple[str, ...]
-    regions: tuple[Region, ...]
+    regions: tuple[MapRegion, ...]
     splits: tuple[str, ...] | None = None
 
     classes = ()
@@ -51,11 +51,11 @@ class Selection(Table):
 def select(
     drawn: DataMap,
     labels: Mapping[str, str],
-    quota: Mapping[Region, int | None],
+    quota: Mapping[MapRegion, int | None],
     *,
     rng: np.random.Generator,
     fill: bool = False,
-) -> Selection:
+) -> ItemSelection:
     """So many items of each class from each region as `quota` says, drawn without replacement; None is all there are.
 
     `labels` is the class each item came with. A quota that cannot be filled is an error that says what is there; with
@@ -91,12 +91,12 @@ def select(
     if short:
         warnings.warn(f"took what is there: {listing(short, 6)}", SfumatoWarning, stacklevel=2)
     rows = np.sort(np.concatenate([np.empty(0, np.int64), *chosen]))
-    return Selection(
+    return ItemSelection(
         tuple(items[row] for row in rows), tuple(label[rows].tolist()), tuple(REGIONS[k] for k in drawn.region[rows])
     )
 
 
-def deal(selection: Selection, shares: Mapping[str, float], *, rng: np.random.Generator) -> Selection:
+def deal(selection: ItemSelection, shares: Mapping[str, float], *, rng: np.random.Generator) -> ItemSelection:
     """The selection dealt to splits (`{"train": 0.7, "validation": 0.15, "test": 0.15}`), each class and region alike.
 
     Within a class and region, splits get their share rounded down, and what is left over goes where most is missing.
@@ -120,4 +120,4 @@ def deal(selection: Selection, shares: Mapping[str, float], *, rng: np.random.Ge
             counts[int(np.argmax(parts * seen - dealt - counts))] += 1
         split[rows] = np.repeat(np.array(names, dtype=object), counts.astype(np.int64))
         dealt += counts
-    return Selection(selection.items, selection.labels, selection.regions, tuple(split.tolist()))
+    return ItemSelection(selection.items, selection.labels, selection.regions, tuple(split.tolist()))

@@ -10,8 +10,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
-from sfumato.tables.bootstrap import Interval, Resampling
+from sfumato.evaluation.compared import MatchedLabels
+from sfumato.tables.bootstrap import Bootstrap, Interval
 
 NO_ORIGINAL = "needs the original labels"
 
@@ -25,7 +25,7 @@ class Better(StrEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class BootstrapDraws:
     """A figure, and what it is in every draw of items: the same draws for all figures, so that they pair up."""
 
     figure: float
@@ -47,10 +47,10 @@ class Estimate:
     interval: Interval
     n_items: int
     floor: float = np.nan
-    drawn: Drawn | None = field(default=None, compare=False, repr=False)
+    drawn: BootstrapDraws | None = field(default=None, compare=False, repr=False)
 
     @property
-    def own_drawn(self) -> Drawn | None:
+    def own_drawn(self) -> BootstrapDraws | None:
         """The draws of `value`; None where there are none, or only those of another figure."""
         return self.drawn if self.drawn is not None and self.drawn.figure == self.value else None
 
@@ -70,14 +70,14 @@ class Metric(Protocol):
     def bounds(self) -> tuple[float, float]:
         """Between what its values lie."""
 
-    def missing(self, compared: Compared) -> str:
+    def missing(self, compared: MatchedLabels) -> str:
         """What there would have to be, in words that say it is not there; empty where the figure can be had."""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         """The figure, with an interval from `resampling`, which draws the same items."""
 
 
-def estimated(metric: Metric, compared: Compared, resampling: Resampling) -> Estimate:
+def estimated(metric: Metric, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
     """What `metric` says, its interval ending where the metric does."""
     found = metric.estimate(compared, resampling)
     low, high = np.clip((found.interval.low, found.interval.high), *metric.bounds)
@@ -86,7 +86,7 @@ def estimated(metric: Metric, compared: Compared, resampling: Resampling) -> Est
 
 def mean_over_items(
     values: Float[np.ndarray, "items"],
-    resampling: Resampling,
+    resampling: Bootstrap,
     *,
     weights: Float[np.ndarray, "items"] | None = None,
     floor: float = np.nan,
@@ -104,13 +104,13 @@ def mean_over_items(
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
     found = resampling.resampled_ratio(sums)
-    return Estimate(figure, found.interval, n_items, floor, Drawn(figure, found.draws))
+    return Estimate(figure, found.interval, n_items, floor, BootstrapDraws(figure, found.draws))
 
 
 def from_sums(
     sums: Float[np.ndarray, "blocks sums"],
     value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
-    resampling: Resampling,
+    resampling: Bootstrap,
     *,
     n_items: int,
     floor: float = np.nan,
@@ -120,13 +120,13 @@ def from_sums(
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
     found = resampling.resampled(sums, value)
-    return Estimate(figure, found.interval, n_items, floor, Drawn(figure, found.draws))
+    return Estimate(figure, found.interval, n_items, floor, BootstrapDraws(figure, found.draws))
 
 
 def from_influence(
     figure: float,
     influence: Float[np.ndarray, "items"],
-    resampling: Resampling,
+    resampling: Bootstrap,
     *,
     bounds: tuple[float, float] = (-np.inf, np.inf),
     debt: float = 0.0,
@@ -144,7 +144,9 @@ def from_influence(
         low, high = np.clip((figure - debt + between.low, figure - debt + between.high), *bounds)
         kind = between.kind.replace("bootstrap of t", "bootstrap of t, of influence values,")
         between = Interval(float(low), float(high), kind + (", bias taken off" if debt else ""))
-    return Estimate(figure, between, len(influence), floor, Drawn(figure, figure + found.draws, is_linear=True))
+    return Estimate(
+        figure, between, len(influence), floor, BootstrapDraws(figure, figure + found.draws, is_linear=True)
+    )
 
 
 def undefined(why: str, n_items: int, floor: float = np.nan) -> Estimate:

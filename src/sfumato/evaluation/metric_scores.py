@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.evaluation.compared import Compared, compare
+from sfumato.evaluation.compared import MatchedLabels, match_labels
 from sfumato.evaluation.metric import Metric, estimated
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
-from sfumato.tables.bootstrap import Resampling, check_resampling
+from sfumato.tables.bootstrap import Bootstrap, check_resampling
 from sfumato.tables.errors import BadSetting, SfumatoWarning
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
 FEW_ITEMS = 30
 """Under so many items a bootstrap is not to be believed."""
@@ -38,7 +38,7 @@ def score(
     Without `metrics`, all that can be had. Without `rng`, the same draws every time. Intervals are about which items
     were looked at; how much another training would differ they do not say (see `measure_runs`).
     """
-    compared = compare(predicted=predicted, people=people, original=original, common=common)
+    compared = match_labels(predicted=predicted, people=people, original=original, common=common)
     return scores_of(
         compared, metrics=metrics, strata=strata, level=level, resamples=resamples,
         rng=np.random.default_rng(0) if rng is None else rng,
@@ -46,7 +46,7 @@ def score(
 
 
 def scores_of(
-    compared: Compared,
+    compared: MatchedLabels,
     *,
     metrics: Sequence[Metric] = (),
     strata: Sequence[Stratification | Stratum] = (),
@@ -64,7 +64,7 @@ def scores_of(
     return Scores.of(scores)
 
 
-def offered(compared: Compared, metrics: Sequence[Metric]) -> list[Metric]:
+def offered(compared: MatchedLabels, metrics: Sequence[Metric]) -> list[Metric]:
     """The metrics asked for; where none is, all that can be had."""
     names = [each.name for each in metrics]
     doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -85,7 +85,7 @@ def few_items(condition: str, n_items: int) -> str:
 
 def _under(
     condition: str,
-    compared: Compared,
+    compared: MatchedLabels,
     metrics: Sequence[Metric],
     *,
     level: float,
@@ -95,7 +95,7 @@ def _under(
     """One condition: the same draws of its items for every metric."""
     if 0 < len(compared) < FEW_ITEMS:
         _warn(few_items(condition, len(compared)))
-    resampling = Resampling.of(len(compared), level=level, draws=resamples, rng=rng) if len(compared) else None
+    resampling = Bootstrap.of(len(compared), level=level, draws=resamples, rng=rng) if len(compared) else None
     scores = []
     for metric in metrics:
         missing = "no items" if resampling is None else metric.missing(compared)
@@ -116,7 +116,7 @@ def _under(
 
 def metric_named(name: str, settings: dict[str, object] | None = None) -> Metric:
     """The metric called `name`, with `settings`."""
-    return strategy_named("metric", METRICS, name, settings or {})  # type: ignore[no-any-return]
+    return strategy_from_name("metric", METRICS, name, settings or {})  # type: ignore[no-any-return]
 
 
 def _warn(sentence: str) -> None:

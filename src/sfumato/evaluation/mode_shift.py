@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.evaluation.comparison import Difference, difference_of
-from sfumato.evaluation.run_scores import Figures, Measured
+from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
 from sfumato.tables.errors import BadTable, unknown
 from sfumato.tables.records import columns_of
 from sfumato.tables.table import Table
@@ -66,7 +66,7 @@ class ModeShift(Table):
 
 
 def mode_shift(
-    measured: dict[str, Measured],
+    measured: dict[str, RunMeasurements],
     *,
     hard: str = "hard",
     majority: str = "majority",
@@ -95,7 +95,7 @@ def check_targets(found: Sequence[str], needed: Sequence[str] = ("hard", "majori
 
 
 def _parts(
-    figures: Figures, measured: Measured, targets: Sequence[str], against: str, rng: np.random.Generator
+    figures: SeedValues, measured: RunMeasurements, targets: Sequence[str], against: str, rng: np.random.Generator
 ) -> list[Shift]:
     own = [measured.of(target, figures.network, figures.metric.name, figures.condition) for target in targets]
     present = [each for each in own if each is not None]
@@ -120,7 +120,7 @@ def _parts(
     ]
 
 
-def _only(figures: Figures, seeds: Sequence[int]) -> Figures:
+def _only(figures: SeedValues, seeds: Sequence[int]) -> SeedValues:
     rows = [figures.seeds.index(seed) for seed in seeds]
     return replace(figures, seeds=tuple(seeds), values=figures.values[rows], drawn=figures.drawn[rows])
 

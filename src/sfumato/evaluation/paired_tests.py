@@ -18,7 +18,7 @@ CORRECTIONS = ("holm", "benjamini-hochberg", "none")
 
 
 @dataclass(frozen=True)
-class Tested:
+class TestResult:
     """A p value, NaN where there is none; `note` then says why."""
 
     p: float
@@ -37,19 +37,19 @@ def t_interval(values: Float[np.ndarray, "seeds"], level: float) -> Interval:
     return Interval(mean - half, mean + half, f"another training: {100 * level:g}% t interval over {n} seeds")
 
 
-def paired_t(differences: Float[np.ndarray, "seeds"]) -> Tested:
+def paired_t(differences: Float[np.ndarray, "seeds"]) -> TestResult:
     """The two-sided p of a mean difference of 0, by Student's t."""
     n = len(differences)
     if n < 2 or not np.isfinite(differences).all():
-        return Tested(np.nan, "one seed" if n < 2 else "not finite for every seed")
+        return TestResult(np.nan, "one seed" if n < 2 else "not finite for every seed")
     spread = differences.std(ddof=1)
     if spread <= 1e-12 * max(1.0, float(np.abs(differences).max())):
-        return Tested(np.nan, "the same difference with every seed")
+        return TestResult(np.nan, "the same difference with every seed")
     t = differences.mean() / (spread / np.sqrt(n))
-    return Tested(float(2 * stdtr(n - 1, -abs(t))))
+    return TestResult(float(2 * stdtr(n - 1, -abs(t))))
 
 
-def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> Tested:
+def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> TestResult:
     """The two-sided p of Wilcoxon's signed-rank test (1945), counted out, ties and all; differences of 0 are left out.
 
     Where so few seeds cannot reach `alpha` whatever they say, there is a note instead of a p: n seeds give no less
@@ -58,16 +58,16 @@ def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> Tested:
     kept = differences[differences != 0]
     n = len(kept)
     if not np.isfinite(kept).all():
-        return Tested(np.nan, "not finite for every seed")
+        return TestResult(np.nan, "not finite for every seed")
     least = 2.0 ** (1 - n)
     if least > alpha:
         enough = int(np.ceil(1 - np.log2(alpha)))
         seeds = f"{n} seeds" if n == len(differences) else f"{n} seeds that differ"
-        return Tested(np.nan, f"{seeds} cannot reach {alpha:g} (least {min(least, 1.0):.4f}); {enough} could")
+        return TestResult(np.nan, f"{seeds} cannot reach {alpha:g} (least {min(least, 1.0):.4f}); {enough} could")
     if n > MOST_EXACT:
         from scipy.stats import wilcoxon as of_scipy
 
-        return Tested(float(of_scipy(kept, method="asymptotic").pvalue))
+        return TestResult(float(of_scipy(kept, method="asymptotic").pvalue))
     # Ranks doubled, so that those shared by ties are whole numbers too.
     _, own, times = np.unique(np.abs(kept), return_inverse=True, return_counts=True)
     doubled = (2 * np.cumsum(times) - times + 1)[own]
@@ -78,7 +78,7 @@ def wilcoxon(differences: Float[np.ndarray, "seeds"], alpha: float) -> Tested:
         ways /= 2
     positive = int(doubled[kept > 0].sum())
     smaller = min(positive, len(ways) - 1 - positive)
-    return Tested(float(min(1.0, 2 * ways[: smaller + 1].sum())))
+    return TestResult(float(min(1.0, 2 * ways[: smaller + 1].sum())))
 
 
 def d_z(differences: Float[np.ndarray, "seeds"]) -> float:

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.evaluation.compared import Compared, compare
-from sfumato.evaluation.run_folders import Trained
-from sfumato.tables.errors import BadTable, SfumatoWarning, Where
+from sfumato.evaluation.compared import MatchedLabels, match_labels
+from sfumato.evaluation.run_folders import RunPredictions
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning
 from sfumato.tables.soft_labels import SoftLabels
 
 
 def compared_runs(
-    runs: Sequence[Trained], *, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
-) -> list[Compared]:
+    runs: Sequence[RunPredictions], *, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
+) -> list[MatchedLabels]:
     """Every run beside people's labels: the same items in the same order, the same classes in the same order."""
     check_some(runs)
     kept = runs[0].predictions.items
@@ -36,24 +36,24 @@ def compared_runs(
         )
     if len(kept) < n_most:
         _warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
-    first = compare(predicted=_only(runs[0], kept), people=people, original=original, common=common)
+    first = match_labels(predicted=_only(runs[0], kept), people=people, original=original, common=common)
     beside = [first]
     for run in runs[1:]:
-        own = compare(predicted=run.predictions, people=people, common=True)
+        own = match_labels(predicted=run.predictions, people=people, common=True)
         rows = pc.index_in(first.items, value_set=own.items).to_numpy().astype(np.int64)
         columns = [own.classes.index(name) for name in first.classes]
         beside.append(replace(first, predicted=np.ascontiguousarray(own.predicted[rows][:, columns])))
     return beside
 
 
-def _only(run: Trained, items: pa.StringArray) -> SoftLabels:
+def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
     table = run.predictions
     if len(items) == len(table):
         return table
     return replace(table, items=items, probs=table.probs[table.rows_of(items)], n_annotators=None)
 
 
-def check_some(runs: Sequence[Trained]) -> None:
+def check_some(runs: Sequence[RunPredictions]) -> None:
     """An error where there are no runs."""
     if not runs:
         raise BadTable(
@@ -61,8 +61,8 @@ def check_some(runs: Sequence[Trained]) -> None:
         )
 
 
-def _where(run: Trained) -> Where:
-    return Where(str(run.predictions.path) if run.predictions.path else None)
+def _where(run: RunPredictions) -> ErrorLocation:
+    return ErrorLocation(str(run.predictions.path) if run.predictions.path else None)
 
 
 def _warn(sentence: str) -> None:

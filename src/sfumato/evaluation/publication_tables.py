@@ -15,9 +15,9 @@ from sfumato.evaluation.comparison import Differences
 from sfumato.evaluation.cross_label import CrossLabel
 from sfumato.evaluation.metric import Better, Metric
 from sfumato.evaluation.mode_shift import ModeShift
-from sfumato.tables.errors import BadFile, Where, one_line
+from sfumato.tables.errors import BadFile, ErrorLocation, one_line
 from sfumato.tables.files.csv import guard_formula
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.tables.scores import RunScore, RunScores
 
 PLACES = 3
@@ -32,7 +32,7 @@ LATEX = str.maketrans(
 
 
 @dataclass(frozen=True)
-class Cell:
+class TableCell:
     """A figure with the half of its interval (NaN: none), or a text."""
 
     value: float = np.nan
@@ -49,7 +49,7 @@ class PaperTable:
     """Rows of cells under a head; `note` says how to read it."""
 
     head: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     note: str = ""
     places: int = PLACES
 
@@ -101,10 +101,10 @@ class PaperTable:
         path = Path(path)
         ways: Mapping[str, Callable[[], str]] = {".md": self.markdown, ".tex": self.latex, ".csv": self.csv}
         text = ways[check_ending(path)]()
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             part.write_text(text, "utf-8")
 
-    def _cell(self, cell: Cell, escaped: Callable[[str], str], bold: str) -> str:
+    def _cell(self, cell: TableCell, escaped: Callable[[str], str], bold: str) -> str:
         if cell.text is not None:
             return escaped(cell.text)
         sign = "+" if cell.signed else ""
@@ -128,7 +128,7 @@ def check_ending(path: Path) -> str:
             expected=f"a name ending in {', '.join(ENDINGS)}",
             fix="choose another ending",
             code="file-kind",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     return ending
 
@@ -150,7 +150,7 @@ def table_of_scores(
     head = ["target", *["network"] * has_network, *["condition"] * has_condition]
     rows = [
         (
-            *(Cell(text=text) for text in (target, *[network] * has_network, *[condition] * has_condition)),
+            *(TableCell(text=text) for text in (target, *[network] * has_network, *[condition] * has_condition)),
             *(cells.cell(target, network, name, condition) for name in names),
         )
         for network, condition, target in keys
@@ -165,11 +165,11 @@ def table_of_differences(differences: Differences, *, places: int = PLACES) -> P
     head = ("target", "network", "metric", "condition", "difference", "p", "p corrected", "d_z", "P(better)", "verdict")
     rows = tuple(
         (
-            *(Cell(text=text) for text in (f"{each.target} − {each.baseline}", each.network, each.metric)),
-            Cell(text=each.condition),
-            Cell(each.difference, half_of(each), signed=True),
-            *(Cell(value) for value in (each.p, each.p_corrected, each.d_z, each.probability_of_improvement)),
-            Cell(text=each.verdict),
+            *(TableCell(text=text) for text in (f"{each.target} − {each.baseline}", each.network, each.metric)),
+            TableCell(text=each.condition),
+            TableCell(each.difference, half_of(each), signed=True),
+            *(TableCell(value) for value in (each.p, each.p_corrected, each.d_z, each.probability_of_improvement)),
+            TableCell(text=each.verdict),
         )
         for each in differences.differences
     )
@@ -186,9 +186,9 @@ def table_of_mode_shift(shift: ModeShift, *, places: int = PLACES) -> PaperTable
         labels, doubt, both = shift.shifts[i : i + 3]
         rows.append(
             (
-                *(Cell(text=text) for text in (both.network, both.metric, both.against, both.condition)),
-                *(Cell(each.difference, half_of(each), signed=True) for each in (labels, doubt, both)),
-                Cell(doubt.share),
+                *(TableCell(text=text) for text in (both.network, both.metric, both.against, both.condition)),
+                *(TableCell(each.difference, half_of(each), signed=True) for each in (labels, doubt, both)),
+                TableCell(doubt.share),
             )
         )
     first = shift.shifts[-1] if len(shift) else None
@@ -215,9 +215,9 @@ def table_of_cross_label(cross: CrossLabel, metrics: Sequence[Metric], *, places
             of_target = {score.against: score for score in own if score.target == target}
             rows.append(
                 (
-                    *(Cell(text=text) for text in (_arrowed(metric, better[metric]), network)),
-                    *(Cell(text=text) for text in [condition] * has_condition),
-                    Cell(text=target),
+                    *(TableCell(text=text) for text in (_arrowed(metric, better[metric]), network)),
+                    *(TableCell(text=text) for text in [condition] * has_condition),
+                    TableCell(text=target),
                     *(_cell_of(of_target.get(kind), best[kind]) for kind in kinds),
                 )
             )
@@ -260,17 +260,17 @@ class _Cells:
     def headed(self, name: str) -> str:
         return _arrowed(name, self.better(name))
 
-    def cell(self, target: str, network: str, metric: str, condition: str) -> Cell:
+    def cell(self, target: str, network: str, metric: str, condition: str) -> TableCell:
         own = self._together.get((network, metric, condition), [])
         score = next((each for each in own if each.target == target), None)
         shown = (target, network, metric, condition) in self._shown
         return _cell_of(score, _best([each.value for each in own], self.better(metric)), "*" if shown else "")
 
 
-def _cell_of(score: RunScore | None, best: float, mark: str = "") -> Cell:
+def _cell_of(score: RunScore | None, best: float, mark: str = "") -> TableCell:
     if score is None:
-        return Cell()
-    return Cell(score.value, half_of(score), is_best=bool(score.value == best), mark=mark)
+        return TableCell()
+    return TableCell(score.value, half_of(score), is_best=bool(score.value == best), mark=mark)
 
 
 def _best(values: Sequence[float], better: Better) -> float:

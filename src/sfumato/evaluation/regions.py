@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from sfumato.tables.settings import between_0_and_1, share
 
 
-class Region(StrEnum):
+class MapRegion(StrEnum):
     """Where an item lies; `BETWEEN` is none of the other three."""
 
     EASY = "easy"
@@ -21,7 +21,7 @@ class Region(StrEnum):
     BETWEEN = "between"
 
 
-REGIONS = tuple(Region)
+REGIONS = tuple(MapRegion)
 
 
 @runtime_checkable
@@ -89,5 +89,5 @@ class Shares:
 
 
 def _first_of(ambiguous: np.ndarray, hard: np.ndarray, easy: np.ndarray) -> Int[np.ndarray, "items"]:
-    place = [REGIONS.index(region) for region in (Region.AMBIGUOUS, Region.HARD, Region.EASY)]
-    return np.select([ambiguous, hard, easy], place, REGIONS.index(Region.BETWEEN)).astype(np.int64)
+    place = [REGIONS.index(region) for region in (MapRegion.AMBIGUOUS, MapRegion.HARD, MapRegion.EASY)]
+    return np.select([ambiguous, hard, easy], place, REGIONS.index(MapRegion.BETWEEN)).astype(np.int64)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metrics.bins import equal_width
 from sfumato.evaluation.metrics.smoothing import on_grid, smoothed
 from sfumato.tables.growable_array import freeze
@@ -72,7 +72,7 @@ class Reliability(Table):
         return len(self.start)
 
 
-def reliability(compared: Compared, *, bins: int = 15, level: float = 0.95) -> Reliability:
+def reliability(compared: MatchedLabels, *, bins: int = 15, level: float = 0.95) -> Reliability:
     """Accuracy by confidence in equally wide bins (lo, hi]: what `ece` adds up."""
     at_least("bins", bins, 1)
     edges = np.linspace(0, 1, bins + 1)
@@ -85,7 +85,7 @@ def reliability(compared: Compared, *, bins: int = 15, level: float = 0.95) -> R
 
 
 def smooth_reliability(
-    compared: Compared, *, width: float = 0.05, points: int = 101, level: float = 0.95
+    compared: MatchedLabels, *, width: float = 0.05, points: int = 101, level: float = 0.95
 ) -> Reliability:
     """Accuracy along confidence, smoothed by a reflected Gaussian of standard deviation `width`, at so many points from
     0 to 1 (Blasiok & Nakkiran 2023): no bins whose edges could decide.

@@ -27,7 +27,7 @@ from sfumato.evaluation.rank_correlation import rank_correlation, rho_interval, 
 from sfumato.evaluation.sharing import shared_variance
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.bootstrap import Interval
-from sfumato.tables.errors import BadTable, SfumatoWarning, Where, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, listing
 from sfumato.tables.scores import ALL, Score, Scores
 from sfumato.tables.settings import between_0_and_1
 
@@ -36,7 +36,7 @@ MOST_GROUPS = 200
 """Annotators beyond so many are left out by the group, not one by one."""
 
 
-class Alike(StrEnum):
+class FeatureSimilarity(StrEnum):
     """How alike two items are by their features: the larger, the more."""
 
     COSINE = "cosine"
@@ -45,7 +45,7 @@ class Alike(StrEnum):
     DOT = "dot"
 
 
-class Over(StrEnum):
+class SamplingUnit(StrEnum):
     """Which chance an interval is about."""
 
     ITEMS = "items"
@@ -55,11 +55,11 @@ class Over(StrEnum):
 
 
 def alike(
-    features: Float[np.ndarray, "items dims"], pairs: Int[np.ndarray, "pairs 2"], by: Alike
+    features: Float[np.ndarray, "items dims"], pairs: Int[np.ndarray, "pairs 2"], by: FeatureSimilarity
 ) -> Float[np.ndarray, "pairs"]:
     """How alike the items of each pair are, which are rows of `features`."""
     values = features
-    if by is Alike.COSINE:
+    if by is FeatureSimilarity.COSINE:
         lengths = np.linalg.norm(features, axis=1, keepdims=True)
         if not lengths[pairs].all():
             raise BadTable(
@@ -70,7 +70,7 @@ def alike(
             )
         values = features / np.where(lengths > 0, lengths, 1.0)
     one, other = values[pairs[:, 0]], values[pairs[:, 1]]
-    if by is Alike.EUCLIDEAN:
+    if by is FeatureSimilarity.EUCLIDEAN:
         return np.asarray(-np.linalg.norm(one - other, axis=1))
     return np.asarray(np.einsum("pd,pd->p", one, other))
 
@@ -79,8 +79,8 @@ def represent(
     features: Features,
     annotations: Annotations,
     *,
-    by: Alike = Alike.COSINE,
-    over: Over = Over.ITEMS,
+    by: FeatureSimilarity = FeatureSimilarity.COSINE,
+    over: SamplingUnit = SamplingUnit.ITEMS,
     level: float = 0.95,
     rng: np.random.Generator | None = None,
 ) -> Scores:
@@ -108,13 +108,19 @@ def represent(
             expected="similarity ratings or triplets",
             fix="ask people how alike items are (docs/elicit.md)",
             code="no-judgments",
-            where=Where(str(annotations.path) if annotations.path else None),
+            where=ErrorLocation(str(annotations.path) if annotations.path else None),
         )
     return Scores.of(scores)
 
 
 def _of_ratings(
-    ratings: Ratings, features: Features, *, by: Alike, over: Over, level: float, rng: np.random.Generator
+    ratings: Ratings,
+    features: Features,
+    *,
+    by: FeatureSimilarity,
+    over: SamplingUnit,
+    level: float,
+    rng: np.random.Generator,
 ) -> list[Score]:
     refuse_few(len(ratings.pairs), FEWEST_PAIRS, "rated pairs", "ask people about more pairs")
     rows = features.rows_of(ratings.items)
@@ -125,9 +131,9 @@ def _of_ratings(
     between, n_people = found.interval, ratings.n_annotators
     if np.isnan(found.rho):
         _warn("similarity_spearman is undefined: ratings or features are the same for every pair")
-    elif over is Over.ANNOTATORS and n_people < FEWEST_ANNOTATORS:
+    elif over is SamplingUnit.ANNOTATORS and n_people < FEWEST_ANNOTATORS:
         between = Interval(np.nan, np.nan, f"none: only {n_people} annotators")
-    elif over is Over.ANNOTATORS:
+    elif over is SamplingUnit.ANNOTATORS:
         variance = _jackknife(ratings.annotator, lambda kept: _rho(model, ratings.means(kept)), rng)
         n_units = min(n_people, MOST_GROUPS)
         between = rho_interval(found.rho, variance, level=level, n_units=n_units, how="jackknife over annotators")
@@ -142,19 +148,26 @@ def _of_ratings(
     if len(implied.members) >= FEWEST_TRIPLETS:
         scores.append(
             _triplet_score(
-                "implied_triplet_error", implied, features, by=by, over=Over.ITEMS, level=level, floor=np.nan
+                "implied_triplet_error", implied, features, by=by, over=SamplingUnit.ITEMS, level=level, floor=np.nan
             )
         )
     return scores
 
 
 def _triplet_score(
-    metric: str, triplets: Triplets, features: Features, *, by: Alike, over: Over, level: float, floor: float
+    metric: str,
+    triplets: Triplets,
+    features: Features,
+    *,
+    by: FeatureSimilarity,
+    over: SamplingUnit,
+    level: float,
+    floor: float,
 ) -> Score:
     wrong = triplet_errors(triplets, features, by)
     value = float(wrong.mean())
     pull = (wrong - value) / len(wrong)
-    if over is Over.ITEMS:
+    if over is SamplingUnit.ITEMS:
         n_units = len(np.unique(triplets.members))
         grown = (n_units / max(n_units - 3, 1)) ** 2
         variance = max(shared_variance(pull, triplets.members), float(pull @ pull)) * grown
@@ -172,7 +185,7 @@ def _triplet_score(
     return Score(metric, ALL, value, between.low, between.high, n_items, floor, between.kind)
 
 
-def triplet_errors(triplets: Triplets, features: Features, by: Alike) -> Float[np.ndarray, "answers"]:
+def triplet_errors(triplets: Triplets, features: Features, by: FeatureSimilarity) -> Float[np.ndarray, "answers"]:
     """1 where the features have x closer to the other one, a half where they cannot tell, else 0."""
     place = features.rows_of(triplets.items)[triplets.members]
     closer = alike(features.values, place[:, [0, 1]], by)
@@ -226,7 +239,7 @@ def _refuse_or_say(n_lost: int, n: int, what: str, items: tuple[str, ...], featu
             expected="features of the items that people judged",
             fix="give both the same ids",
             code="no-common-items",
-            where=Where(str(features.path) if features.path else None),
+            where=ErrorLocation(str(features.path) if features.path else None),
         )
     if n_lost:
         _warn(f"{n_lost:,} of {n:,} {what} are left out: an item of theirs has no features")

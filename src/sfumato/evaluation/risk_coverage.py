@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.evaluation.compared import Compared
-from sfumato.evaluation.metrics.selection import Selection
+from sfumato.evaluation.compared import MatchedLabels
+from sfumato.evaluation.metrics.selection import SelectivePrediction
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table
@@ -41,11 +41,11 @@ class RiskCoverage(Table):
         return len(self.confidence)
 
 
-def risk_coverage(compared: Compared, *, points: int = 1000) -> RiskCoverage:
+def risk_coverage(compared: MatchedLabels, *, points: int = 1000) -> RiskCoverage:
     """The curve at every confidence that occurs, or at about `points` of them, evenly spaced in coverage, always with
     the last, where everything is kept. Items of equal confidence are kept together or not at all."""
     at_least("points", points, 1)
-    kept = Selection.of(compared)
+    kept = SelectivePrediction.of(compared)
     last = np.flatnonzero(np.diff(kept.group, append=kept.group[-1] + 1))
     if len(last) > points:
         wanted = np.searchsorted(kept.n_kept[last], np.linspace(0, len(kept), points + 1)[1:])

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.evaluation.conditions import order_of
-from sfumato.tables.errors import BadFile, BadTable, SfumatoWarning, Where, listing, one_line, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, SfumatoWarning, listing, one_line, show
 from sfumato.tables.files import read_document
 from sfumato.tables.settings import is_whole
 from sfumato.tables.soft_labels import SoftLabels
@@ -31,7 +31,7 @@ SEED = re.compile(r"(.+)\.seed-(\d+)")
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class RunPredictions:
     """What one training predicts: the network that learnt a target from a seed, all folds of it together.
 
     `condition` is what was done to the pictures (`gaussian-noise/3`, `clean`), empty where the run says nothing of it.
@@ -48,7 +48,7 @@ class Trained:
         return _named(self.target, self.network, self.seed, self.condition)
 
 
-def read_runs(folder: str | Path) -> list[Trained]:
+def read_runs(folder: str | Path) -> list[RunPredictions]:
     """All runs under `folder` that came to an end, conditions, targets and seeds in order.
 
     Where no run folder is found, every table in `folder` itself is taken for what one target predicts:
@@ -64,7 +64,7 @@ def read_runs(folder: str | Path) -> list[Trained]:
     _warn_of_unfinished(folder)
     runs = [run for run in found if run.target != PRETRAINED or run.fold is not None]
     _check_once(runs)
-    trained: list[Trained] = []
+    trained: list[RunPredictions] = []
     lost: list[str] = []
     folds: dict[str, set[int | None]] = {}
     together: dict[tuple[str, str, int, str], list[_Run]] = {}
@@ -77,7 +77,7 @@ def read_runs(folder: str | Path) -> list[Trained]:
             lost.append(f"{_named(target, network, seed, condition)} ({bad})")
         else:
             table = _joined([run.folder / PREDICTIONS for run in own])
-            trained.append(Trained(target, network, seed, table, condition))
+            trained.append(RunPredictions(target, network, seed, table, condition))
     if lost:
         more = f" and {len(lost) - 6:,} more" if len(lost) > 6 else ""
         warnings.warn(f"left out: {one_line(', '.join(lost[:6]))}{more}", SfumatoWarning, stacklevel=2)
@@ -170,7 +170,7 @@ def _check_once(runs: Sequence[_Run]) -> None:
                 expected="each run once",
                 fix="score the folders apart, or take one of the two away",
                 code="doubled-run",
-                where=Where(str(run.folder)),
+                where=ErrorLocation(str(run.folder)),
             )
         seen[key] = run.folder
 
@@ -189,7 +189,7 @@ def _joined(paths: Sequence[Path]) -> SoftLabels:
                 expected=f"those of the other folds: {listing(first.classes)}",
                 fix="run the grid again into another folder",
                 code="other-classes",
-                where=Where(str(table.path)),
+                where=ErrorLocation(str(table.path)),
             )
         parts.append(table.probs[:, [table.classes.index(name) for name in first.classes]])
     items = pa.concat_arrays([table.items for table in tables])
@@ -199,12 +199,12 @@ def _joined(paths: Sequence[Path]) -> SoftLabels:
             expected="every item in one fold",
             fix="run the grid again into another folder",
             code="doubled-item",
-            where=Where(str(paths[0].parent)),
+            where=ErrorLocation(str(paths[0].parent)),
         )
     return replace(first, items=items, probs=np.concatenate(parts), n_annotators=None, path=paths[0].parent)
 
 
-def _tables(folder: Path) -> list[Trained]:
+def _tables(folder: Path) -> list[RunPredictions]:
     """One table of predictions a target and seed."""
     _warn_of_unfinished(folder)
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".parquet", ".csv") and path.name != "runs.csv")
@@ -220,9 +220,9 @@ def _tables(folder: Path) -> list[Trained]:
     for path in paths:
         named = SEED.fullmatch(path.stem)
         target, seed = (named[1], int(named[2])) if named else (path.stem, 0)
-        trained.append(Trained(target, "", seed, SoftLabels.read(path)))
+        trained.append(RunPredictions(target, "", seed, SoftLabels.read(path)))
     return trained
 
 
 def _bad(path: Path, found: str, expected: str, fix: str, code: str) -> BadFile:
-    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=Where(str(path)))
+    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(str(path)))

@@ -11,14 +11,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.conditions import joined
 from sfumato.evaluation.metric import Estimate, Metric, estimated, undefined
 from sfumato.evaluation.metric_scores import FEW_ITEMS, few_items, offered
 from sfumato.evaluation.pairing import check_some, compared_runs
-from sfumato.evaluation.run_folders import Trained
+from sfumato.evaluation.run_folders import RunPredictions
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
-from sfumato.tables.bootstrap import Interval, Resampling, check_resampling
+from sfumato.tables.bootstrap import Bootstrap, Interval, check_resampling
 from sfumato.tables.errors import SfumatoWarning
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
-class Figures:
+class SeedValues:
     """One metric under one shift and in one stratum, of every seed of one target and network."""
 
     target: str
@@ -60,20 +60,20 @@ class Figures:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RunMeasurements:
     """All figures, in the order of shifts, strata, networks, targets and metrics as they were given."""
 
-    figures: tuple[Figures, ...]
+    figures: tuple[SeedValues, ...]
     level: float
     over: str
     """What was drawn, in words."""
 
-    def of(self, target: str, network: str, metric: str, condition: str) -> Figures | None:
+    def of(self, target: str, network: str, metric: str, condition: str) -> SeedValues | None:
         """The figures of one cell, if it was measured."""
         return self._by_cell.get((target, network, metric, condition))
 
     @cached_property
-    def _by_cell(self) -> dict[tuple[str, str, str, str], Figures]:
+    def _by_cell(self) -> dict[tuple[str, str, str, str], SeedValues]:
         return {(each.target, each.network, each.metric.name, each.condition): each for each in self.figures}
 
     @property
@@ -90,7 +90,7 @@ class Measured:
 
 
 def measure_runs(
-    runs: Sequence[Trained],
+    runs: Sequence[RunPredictions],
     *,
     people: SoftLabels,
     original: SoftLabels | None = None,
@@ -102,7 +102,7 @@ def measure_runs(
     rng: np.random.Generator | None = None,
     thorough: bool = False,
     on_progress: Progress | None = None,
-) -> Measured:
+) -> RunMeasurements:
     """Every metric of every run, under each condition that runs have, over all items and in every stratum.
 
     All runs of a condition are scored on the same items, in the same order, and meet the same draws of them: figures
@@ -115,7 +115,7 @@ def measure_runs(
     check_some(runs)
     rng = np.random.default_rng(0) if rng is None else rng
     measuring = _Measuring(metrics, strata, level, resamples, rng, thorough)
-    figures: list[Figures] = []
+    figures: list[SeedValues] = []
     over: list[str] = []
     n_before = 0
     for shift in dict.fromkeys(run.condition for run in runs):
@@ -130,7 +130,7 @@ def measure_runs(
         figures += found.figures
         over.append(found.over)
         n_before += len(own)
-    return Measured(tuple(figures), level, over[0])
+    return RunMeasurements(tuple(figures), level, over[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +144,9 @@ class _Measuring:
     rng: np.random.Generator
     thorough: bool
 
-    def under(self, shift: str, runs: Sequence[Trained], beside: Sequence[Compared], on_progress: Progress) -> Measured:
+    def under(
+        self, shift: str, runs: Sequence[RunPredictions], beside: Sequence[MatchedLabels], on_progress: Progress
+    ) -> RunMeasurements:
         """The figures of runs of one condition."""
         # The same draws under each condition, as far as the items are the same.
         rng = deepcopy(self.rng)
@@ -153,12 +155,12 @@ class _Measuring:
         together: dict[tuple[str, str], list[int]] = {}
         for i, run in enumerate(runs):
             together.setdefault((run.network, run.target), []).append(i)
-        figures: list[Figures] = []
+        figures: list[SeedValues] = []
         over = "items"
         n_done = 0
         for stratum in strata:
             n = len(stratum)
-            resampling = Resampling.of(n, level=self.level, draws=self.resamples, rng=rng) if n else None
+            resampling = Bootstrap.of(n, level=self.level, draws=self.resamples, rng=rng) if n else None
             over = resampling.over if resampling and stratum.name == ALL else over
             parts = [each.take(stratum.rows) for each in beside]
             missing = {each.name: each.missing(parts[0]) if n else "no items" for each in asked}
@@ -176,7 +178,7 @@ class _Measuring:
                     figures.append(_figures(target, network, metric, shift, stratum.name, seeds, found, why))
                     n_done += len(own)
                     on_progress(n_done, len(strata) * len(asked) * len(runs))
-        return Measured(tuple(figures), self.level, over)
+        return RunMeasurements(tuple(figures), self.level, over)
 
 
 def _warn_of(stratum: Stratum, missing: Mapping[str, str]) -> None:
@@ -198,7 +200,7 @@ class _Found:
     is_exact: bool = True
 
 
-def _found(metric: Metric, compared: Compared, resampling: Resampling, thorough: bool) -> _Found:
+def _found(metric: Metric, compared: MatchedLabels, resampling: Bootstrap, thorough: bool) -> _Found:
     """The figure and its draws: the metric's own, or with `thorough` those of its linear part (NaN: none)."""
     found = estimated(metric, compared, resampling)
     own = found.own_drawn
@@ -209,7 +211,9 @@ def _found(metric: Metric, compared: Compared, resampling: Resampling, thorough:
     return _Found(found, found.value + _jackknifed(metric, compared, resampling, found.value), is_exact=False)
 
 
-def _jackknifed(metric: Metric, compared: Compared, resampling: Resampling, value: float) -> Float[np.ndarray, "draws"]:
+def _jackknifed(
+    metric: Metric, compared: MatchedLabels, resampling: Bootstrap, value: float
+) -> Float[np.ndarray, "draws"]:
     """How far drawn items move the figure, to first order: groups of them are left out in turn (Shao and Wu 1989).
 
     What a group adds is its mean influence, as strong as that of a single item of the group would be.
@@ -220,7 +224,7 @@ def _jackknifed(metric: Metric, compared: Compared, resampling: Resampling, valu
     moved = np.empty(n_groups)
     for k in range(n_groups):
         part = compared.take(np.flatnonzero(group[resampling.block] != k))
-        once = Resampling(np.arange(len(part)), len(part), np.ones((1, len(part)), np.uint16), resampling.level)
+        once = Bootstrap(np.arange(len(part)), len(part), np.ones((1, len(part)), np.uint16), resampling.level)
         moved[k] = value - metric.estimate(part, once).value
     influence = moved * (resampling.n_blocks - size) / size
     influence -= np.average(influence, weights=size)
@@ -237,8 +241,8 @@ def _figures(
     seeds: tuple[int, ...],
     found: Sequence[_Found],
     missing: str,
-) -> Figures:
-    return Figures(
+) -> SeedValues:
+    return SeedValues(
         target,
         network,
         metric,

@@ -11,13 +11,13 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Int
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing, show
 from sfumato.tables.files import read_rows
 from sfumato.tables.scores import ALL
 from sfumato.tables.settings import at_least, one_of
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 from sfumato.tables.text_columns import TextReader
 
 ROUNDING = 1e-9
@@ -43,23 +43,23 @@ class Stratification(Protocol):
     @property
     def name(self) -> str: ...
 
-    def strata(self, compared: Compared) -> list[Stratum]:
+    def strata(self, compared: MatchedLabels) -> list[Stratum]:
         """The groups, in the order they are read; one may be empty, and is then still named."""
 
 
 @dataclass(frozen=True)
-class Agreement:
+class AgreementStrata:
     """Items on which all people agree, and those on which they do not (`max q < 1`: human label variation)."""
 
     name: ClassVar[str] = "agree"
 
-    def strata(self, compared: Compared) -> list[Stratum]:
+    def strata(self, compared: MatchedLabels) -> list[Stratum]:
         agreed = compared.people.max(axis=1) >= 1 - ROUNDING
         return [_where("people agree", agreed), _where("people disagree", ~agreed)]
 
 
 @dataclass(frozen=True)
-class EntropyQuantiles:
+class EntropyStrata:
     """Items by how much people doubt them: `quantiles` groups of about as many items, from the least doubt up.
 
     Items of equal entropy stay together, so groups differ in size where there are many of them, and may be empty.
@@ -72,7 +72,7 @@ class EntropyQuantiles:
     def __post_init__(self) -> None:
         at_least("quantiles", self.quantiles, 2)
 
-    def strata(self, compared: Compared) -> list[Stratum]:
+    def strata(self, compared: MatchedLabels) -> list[Stratum]:
         # Entropies of the same shares in another order of classes differ in the last digits.
         doubt = compared.people_entropy.round(12)
         edges = np.quantile(doubt, np.arange(1, self.quantiles) / self.quantiles, method="inverted_cdf")
@@ -81,7 +81,7 @@ class EntropyQuantiles:
 
 
 @dataclass(frozen=True)
-class ByClass:
+class ClassStrata:
     """Items by class: the one most people chose, or (`by="original"`) the one the item came with.
 
     Items for which people's first choice is tied stand apart.
@@ -94,7 +94,7 @@ class ByClass:
     def __post_init__(self) -> None:
         one_of("by", self.by, ("people", "original"))
 
-    def strata(self, compared: Compared) -> list[Stratum]:
+    def strata(self, compared: MatchedLabels) -> list[Stratum]:
         if self.by == "original":
             original = compared.original
             if original is None:
@@ -113,7 +113,7 @@ class ByClass:
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class GivenStrata:
     """Strata of your own: the stratum of each item, by name. Items without one are scored in none of them."""
 
     stratum: Mapping[str, str]
@@ -122,7 +122,7 @@ class Given:
     name: ClassVar[str] = "given"
 
     @classmethod
-    def read(cls, path: str | Path) -> Given:
+    def read(cls, path: str | Path) -> GivenStrata:
         """From a table with `item` and `stratum`."""
         rows = read_rows(path)
         check_columns(rows, ("item", "stratum"))
@@ -144,7 +144,7 @@ class Given:
                     )
         return cls(found, Path(path))
 
-    def strata(self, compared: Compared) -> list[Stratum]:
+    def strata(self, compared: MatchedLabels) -> list[Stratum]:
         own = [self.stratum.get(item) for item in compared.items.to_pylist()]
         n_without = own.count(None)
         if n_without:
@@ -161,16 +161,16 @@ class Given:
         return [_where(name, group == k) for name, k in codes.items()]
 
 
-STRATA: tuple[Any, ...] = (Agreement, EntropyQuantiles, ByClass)
+STRATA: tuple[Any, ...] = (AgreementStrata, EntropyStrata, ClassStrata)
 """Those that have a name on the command line; a file there is `Given`."""
 
 
 def stratification_named(name: str, settings: Mapping[str, Any] | None = None) -> Stratification:
     """The way to part items that is called `name`, with `settings`."""
-    return strategy_named("stratum", STRATA, name, settings or {})  # type: ignore[no-any-return]
+    return strategy_from_name("stratum", STRATA, name, settings or {})  # type: ignore[no-any-return]
 
 
-def strata_of(compared: Compared, asked: Iterable[Stratification | Stratum]) -> list[Stratum]:
+def strata_of(compared: MatchedLabels, asked: Iterable[Stratification | Stratum]) -> list[Stratum]:
     """Every stratum asked for; one that is empty is named in a warning."""
     strata: list[Stratum] = []
     for each in asked:

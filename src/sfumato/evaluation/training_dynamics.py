@@ -12,9 +12,9 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
 from sfumato.tables.files import Rows, read_document, read_rows
-from sfumato.tables.text_columns import Coded, CodedColumn
+from sfumato.tables.text_columns import CodedText, TextEncoder
 
 RUN, DYNAMICS, BY_EPOCH, UNFINISHED = "run.json", "dynamics.parquet", "predictions-by-epoch.parquet", "unfinished"
 WHEN = ("end", "online")
@@ -28,7 +28,7 @@ prediction agree."""
 class TrainingDynamics:
     """One network's predictions of its training items, a row an item and epoch."""
 
-    item: Coded
+    item: CodedText
     epoch: Int[np.ndarray, "rows"]
     value: Float[np.ndarray, "rows"]
     correct: Float[np.ndarray, "rows"]
@@ -52,7 +52,7 @@ class TrainingDynamics:
     def from_rows(cls, rows: Rows, *, when: str | None = None, by: str = GOLD) -> TrainingDynamics:
         """`when` is "end" or "online"; without, what the table has, "end" where it has both."""
         check_columns(rows, ("item", "epoch", by, "correct"))
-        item, moment = CodedColumn.of(rows, "item"), CodedColumn.of(rows, "when")
+        item, moment = TextEncoder.of(rows, "item"), TextEncoder.of(rows, "when")
         parts: dict[str, list[np.ndarray]] = {"epoch": [], "value": [], "correct": []}
         n_rows = 0
         for chunk in rows.chunks:
@@ -115,7 +115,7 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
                 expected="the folder of a run, or of several",
                 fix="name the folder sfumato learn wrote to",
                 code="no-runs",
-                where=Where(str(path)),
+                where=ErrorLocation(str(path)),
             )
         for each in own:
             said: Any = read_document(each)
@@ -151,7 +151,7 @@ def _dynamics_of(folder: Path) -> Path:
         expected="a run that noted how its training items were predicted",
         fix="train with sfumato learn --dynamics end",
         code="no-dynamics",
-        where=Where(str(folder)),
+        where=ErrorLocation(str(folder)),
     )
 
 
@@ -165,7 +165,7 @@ def _as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array([said.get(str(text).lower(), text) for text in column.to_pylist()], pa.string())])
 
 
-def _moment(rows: Rows, moments: Coded, when: str | None) -> tuple[str, np.ndarray]:
+def _moment(rows: Rows, moments: CodedText, when: str | None) -> tuple[str, np.ndarray]:
     """Which moment is taken, and its rows."""
     names = moments.names.to_pylist()
     if not names:

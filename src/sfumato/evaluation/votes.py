@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 
 MOST_PAIRS = 20_000
 """Pairs of (votes in all, votes for a class) that are looked at; of more, so many evenly chosen."""
@@ -21,7 +21,7 @@ STANDARD_DEVIATIONS = 12
 
 
 def floor_of_votes(
-    compared: Compared, terms: Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]]
+    compared: MatchedLabels, terms: Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]]
 ) -> float:
     """The expected divergence of the crowd's distribution to as many votes of it, a mean over items.
 

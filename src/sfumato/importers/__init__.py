@@ -1,7 +1,7 @@
 """Published and foreign formats -> our tables. One format a file; `FORMATS` lists them all.
 
 To add one: a frozen dataclass whose fields are its settings, with a `name` and one verb, `read(source)`,
-that returns an `Imported` and leaves out nothing without a note.
+that returns an `ImportResult` and leaves out nothing without a note.
 """
 
 from __future__ import annotations
@@ -9,50 +9,50 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.importers.annotations_file import OwnAnnotations
-from sfumato.importers.cifar_10h import Cifar10H
-from sfumato.importers.cifar_10s import Cifar10S
-from sfumato.importers.counts import Counts
-from sfumato.importers.crowd import Crowd
-from sfumato.importers.fashion_mnist_h import FashionMnistH
-from sfumato.importers.hmix import HMix
-from sfumato.importers.importer import Imported, Importer
-from sfumato.importers.label_studio import LabelStudio
-from sfumato.importers.soft_digits import SoftDigits
-from sfumato.importers.wide import Wide
-from sfumato.tables.strategies import strategy_named
+from sfumato.importers.annotations_file import AnnotationsImporter
+from sfumato.importers.cifar_10h import Cifar10HImporter
+from sfumato.importers.cifar_10s import Cifar10SImporter
+from sfumato.importers.counts import CountsImporter
+from sfumato.importers.crowd import CrowdImporter
+from sfumato.importers.fashion_mnist_h import FashionMnistHImporter
+from sfumato.importers.hmix import HMixImporter
+from sfumato.importers.importer import Importer, ImportResult
+from sfumato.importers.label_studio import LabelStudioImporter
+from sfumato.importers.soft_digits import SoftDigitsImporter
+from sfumato.importers.wide import WideImporter
+from sfumato.tables.strategies import strategy_from_name
 
 FORMATS: tuple[Any, ...] = (
-    Cifar10H,
-    Cifar10S,
-    FashionMnistH,
-    HMix,
-    SoftDigits,
-    Crowd,
-    LabelStudio,
-    Wide,
-    Counts,
-    OwnAnnotations,
+    Cifar10HImporter,
+    Cifar10SImporter,
+    FashionMnistHImporter,
+    HMixImporter,
+    SoftDigitsImporter,
+    CrowdImporter,
+    LabelStudioImporter,
+    WideImporter,
+    CountsImporter,
+    AnnotationsImporter,
 )
 
 __all__ = [
     "FORMATS",
-    "Cifar10H",
-    "Cifar10S",
-    "Counts",
-    "Crowd",
-    "FashionMnistH",
-    "HMix",
-    "Imported",
+    "AnnotationsImporter",
+    "Cifar10HImporter",
+    "Cifar10SImporter",
+    "CountsImporter",
+    "CrowdImporter",
+    "FashionMnistHImporter",
+    "HMixImporter",
+    "ImportResult",
     "Importer",
-    "LabelStudio",
-    "OwnAnnotations",
-    "SoftDigits",
-    "Wide",
+    "LabelStudioImporter",
+    "SoftDigitsImporter",
+    "WideImporter",
     "format_named",
 ]
 
 
 def format_named(name: str, settings: Mapping[str, Any]) -> Importer:
     """The importer called `name` with `settings`."""
-    return strategy_named("format", FORMATS, name, settings)  # type: ignore[no-any-return]
+    return strategy_from_name("format", FORMATS, name, settings)  # type: ignore[no-any-return]

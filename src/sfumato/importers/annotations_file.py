@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from sfumato.importers.importer import Imported, came_in
+from sfumato.importers.importer import ImportResult, came_in
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import listing
 from sfumato.tables.payloads import payload_kind
 
 
 @dataclass(frozen=True)
-class OwnAnnotations:
+class AnnotationsImporter:
     """A table with the columns of Annotations; `classes` where the file does not name them (a CSV cannot)."""
 
     classes: tuple[str, ...] = ()
 
     name: ClassVar[str] = "annotations"
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         table = Annotations.read(source, self.classes)
         for label in table.kind.names.to_pylist():
             for _ in table.of_kind(label).decoded(payload_kind(label)):
@@ -29,4 +29,4 @@ class OwnAnnotations:
         notes = [f"{came_in(table)}; of kind {kinds or 'none'}"]
         if not table.classes:
             notes.append("no classes are named: give them here or to `sfumato label`, with --classes")
-        return Imported(table, tuple(notes))
+        return ImportResult(table, tuple(notes))

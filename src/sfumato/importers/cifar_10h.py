@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import CIFAR_10, Imported, came_in, find_file
+from sfumato.importers.importer import CIFAR_10, ImportResult, came_in, find_file
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,
@@ -21,7 +21,7 @@ from sfumato.importers.source_columns import (
 from sfumato.importers.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 COUNT_FILES = ("counts.npz", "cifar10h-counts.npy", "data/cifar10h-counts.npy")
 ANSWER_FILES = ("cifar10h-raw.csv", "cifar10h-raw.csv.gz", "annotator-level-9500-9999.csv.gz")
@@ -31,7 +31,7 @@ OPTIONAL = ("true_label", "is_attn_check", "trial_index", "reaction_time", "imag
 
 
 @dataclass(frozen=True)
-class Cifar10H:
+class Cifar10HImporter:
     """The published votes per class as SoftLabels; with `annotator_level`, single answers as Annotations.
 
     Annotator-level sources: the authors' `cifar10h-raw.csv` (with response times and attention checks, kept with
@@ -42,7 +42,7 @@ class Cifar10H:
 
     name: ClassVar[str] = "cifar-10h"
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         if self.annotator_level:
             return _read_answers(find_file(source, ANSWER_FILES))
         path = find_file(source, COUNT_FILES)
@@ -52,10 +52,10 @@ class Cifar10H:
         items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
         labels = labels_from_counts(items, arrays["counts"], CIFAR_10, in_arrays(path))
         original = original_from_numbers(path, items, arrays["labels"], CIFAR_10) if "labels" in arrays else None
-        return Imported(labels, counts_notes(labels), original)
+        return ImportResult(labels, counts_notes(labels), original)
 
 
-def _read_answers(path: Path) -> Imported:
+def _read_answers(path: Path) -> ImportResult:
     rows = read_rows(path, guarded=False)
     image = next((name for name in RAW_INDEX if name in rows.schema.names), "image_index")
     raw = image in RAW_INDEX
@@ -66,7 +66,7 @@ def _read_answers(path: Path) -> Imported:
     given = {
         "item": pa.array(items, pa.string()),
         "annotator": coded_array(columns["annotator_id"]),
-        "payload": choice_payloads(Coded(chosen.astype(np.int32), pa.array(CIFAR_10))),
+        "payload": choice_payloads(CodedText(chosen.astype(np.int32), pa.array(CIFAR_10))),
         "purpose": pa.array(np.where(is_check, "check", "label")),
     }
     notes = []
@@ -82,10 +82,10 @@ def _read_answers(path: Path) -> Imported:
         notes.append(f"{int(is_check.sum()):,} attention checks kept with purpose 'check'")
     if not raw:
         notes.append("this annotator-level part has no times, and its totals differ a little from the published counts")
-    return Imported(table, (came_in(table), *notes), _original(rows, columns, items))
+    return ImportResult(table, (came_in(table), *notes), _original(rows, columns, items))
 
 
-def _items(columns: dict[str, Coded], image: str) -> tuple[list[str], np.ndarray]:
+def _items(columns: dict[str, CodedText], image: str) -> tuple[list[str], np.ndarray]:
     """Item ids, and which rows are attention checks; a check is called by its picture, not by an index."""
     items = columns[image].text().to_pylist()
     if "is_attn_check" not in columns:
@@ -95,7 +95,7 @@ def _items(columns: dict[str, Coded], image: str) -> tuple[list[str], np.ndarray
     return [f"check:{pictures[i]}" if check else items[i] for i, check in enumerate(is_check)], is_check
 
 
-def _original(rows: Rows, columns: dict[str, Coded], items: list[str]) -> SoftLabels | None:
+def _original(rows: Rows, columns: dict[str, CodedText], items: list[str]) -> SoftLabels | None:
     if "true_label" not in columns:
         return None
     truth = class_numbers(rows, columns["true_label"], "true_label", CIFAR_10)

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import CIFAR_10, Imported, came_in, find_file
+from sfumato.importers.importer import CIFAR_10, ImportResult, came_in, find_file
 from sfumato.importers.source_columns import (
     annotations_of,
     class_number,
@@ -25,7 +25,7 @@ from sfumato.importers.source_columns import (
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 FILES = ("elicitations.csv.gz", "elicitations.csv")
 COLUMNS = (
@@ -47,7 +47,7 @@ TYPING_SLIPS = {"8p": "80"}
 
 
 @dataclass(frozen=True)
-class Cifar10S:
+class Cifar10SImporter:
     """First-pass answers (6,200); `repeats` adds the 496 pictures people saw a second time, with purpose `repeat`.
 
     `as_released` gives all 6,723 rows behind the released labels, each with purpose `label` as the release has it:
@@ -68,7 +68,7 @@ class Cifar10S:
                 code="bad-setting",
             )
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         path = find_file(source, FILES)
         rows = read_rows(path, guarded=False)
         columns = coded_columns(rows, COLUMNS, optional=OPTIONAL)
@@ -105,10 +105,10 @@ class Cifar10S:
         items = columns["image_index"].text().to_pylist()
         by_item = dict(zip(items, truth.tolist(), strict=True))
         original = SoftLabels.from_numpy(list(by_item), np.eye(10)[list(by_item.values())], CIFAR_10)
-        return Imported(kept, tuple(notes), original)
+        return ImportResult(kept, tuple(notes), original)
 
 
-def _later_of_same_trial(columns: dict[str, Coded]) -> np.ndarray:
+def _later_of_same_trial(columns: dict[str, CodedText]) -> np.ndarray:
     """Rows that repeat an earlier (annotator, trial): the same upload, sent twice."""
     pair = (
         columns["annotator"].codes.astype(np.int64) * len(columns["trial_index"].names) + columns["trial_index"].codes
@@ -118,7 +118,7 @@ def _later_of_same_trial(columns: dict[str, Coded]) -> np.ndarray:
     return later
 
 
-def _payloads(rows: Rows, columns: dict[str, Coded]) -> tuple[list[str], int, int]:
+def _payloads(rows: Rows, columns: dict[str, CodedText]) -> tuple[list[str], int, int]:
     first = class_numbers(rows, columns["most_probable"], "most_probable", CIFAR_10)
     second = class_numbers(rows, columns["second_probable"], "second_probable", CIFAR_10, none="-1")
     typed_first = columns["most_probable_pct_raw"].text().to_pylist()

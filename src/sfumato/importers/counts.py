@@ -9,17 +9,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.importers.importer import Imported
+from sfumato.importers.importer import ImportResult
 from sfumato.importers.votes import counts_in, counts_notes, in_arrays, labels_from_counts
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.errors import SfumatoWarning, listing
 from sfumato.tables.files import NUMPY, class_names, kind_of, read_rows
 from sfumato.tables.probabilities import check_classes
-from sfumato.tables.text_columns import CodedColumn
+from sfumato.tables.text_columns import TextEncoder
 
 
 @dataclass(frozen=True)
-class Counts:
+class CountsImporter:
     """How many people said what, per item: CSV or Parquet with one column a class, or an npz with `counts`.
 
     `item` names the id column (default: a column `item` if there is one, else row numbers are the ids). `classes`
@@ -31,7 +31,7 @@ class Counts:
 
     name: ClassVar[str] = "counts"
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         source = Path(source)
         if kind_of(source) is NUMPY:
             return self._read_arrays(source)
@@ -40,7 +40,7 @@ class Counts:
         classes = class_names(self.classes) or tuple(name for name in rows.schema.names if name != key)
         check_columns(rows, (*([key] if key else []), *classes))
         check_classes(classes, rows.where())
-        ids = CodedColumn.of(rows, key or "")
+        ids = TextEncoder.of(rows, key or "")
         parts = [np.empty((0, len(classes)))]
         n_rows = 0
         for chunk in rows.chunks:
@@ -59,9 +59,11 @@ class Counts:
                     stacklevel=2,
                 )
         unread = [name for name in rows.schema.names if name not in (key, *classes)]
-        return Imported(labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else [])))
+        return ImportResult(
+            labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else []))
+        )
 
-    def _read_arrays(self, source: Path) -> Imported:
+    def _read_arrays(self, source: Path) -> ImportResult:
         arrays = counts_in(source)
         counts = arrays["counts"]
         named = arrays.get("class_names", arrays.get("classes"))
@@ -70,4 +72,4 @@ class Counts:
         ids = arrays.get("items")
         items = [str(i) for i in (ids if ids is not None else range(len(np.atleast_1d(counts))))]
         labels = labels_from_counts(items, counts, classes, in_arrays(source))
-        return Imported(labels, counts_notes(labels))
+        return ImportResult(labels, counts_notes(labels))

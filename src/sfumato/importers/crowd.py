@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.importers.importer import Imported, came_in
+from sfumato.importers.importer import ImportResult, came_in
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,
@@ -22,7 +22,7 @@ from sfumato.importers.source_columns import (
 from sfumato.tables.errors import BadTable, listing, show
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 KNOWN_NAMES = {
     "item": ("item", "task"),
@@ -32,7 +32,7 @@ KNOWN_NAMES = {
 
 
 @dataclass(frozen=True)
-class Crowd:
+class CrowdImporter:
     """One row an answer, in a CSV or Parquet file; crowd-kit's `task, worker, label` is recognised.
 
     `classes` lists the classes allowed, in order; without it the labels found are the classes. `truth` names a column
@@ -48,7 +48,7 @@ class Crowd:
 
     name: ClassVar[str] = "crowd"
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         rows = read_rows(source, guarded=False)
         names = {role: self._column(rows, role) for role in KNOWN_NAMES}
         truth = [self.truth] if self.truth else []
@@ -89,11 +89,11 @@ class Crowd:
         if unread:
             notes.append(f"columns not read: {listing(unread)}")
         if not self.truth:
-            return Imported(table, tuple(notes))
+            return ImportResult(table, tuple(notes))
         original, unknown = _original(rows, item, columns[self.truth], classes, self.truth)
         if unknown:
             notes.append(f"items without a known class in {self.truth}: {listing(unknown)}")
-        return Imported(table, tuple(notes), original)
+        return ImportResult(table, tuple(notes), original)
 
     def _column(self, rows: Rows, role: str) -> str:
         """The column for `role`: the one named, or the first known name that is there."""
@@ -113,7 +113,7 @@ class Crowd:
 
 
 def _original(
-    rows: Rows, item: Coded, truth: Coded, classes: tuple[str, ...], column: str
+    rows: Rows, item: CodedText, truth: CodedText, classes: tuple[str, ...], column: str
 ) -> tuple[SoftLabels | None, list[str]]:
     """The known classes, one an item, and the items of which none is known; two different ones are an error."""
     first: dict[int, int] = {}

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.importers.importer import Imported, find_file
+from sfumato.importers.importer import ImportResult, find_file
 from sfumato.importers.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.tables.columns import numbers
 from sfumato.tables.files import NUMPY, kind_of, read_rows
@@ -21,20 +21,20 @@ FILES = ("counts.npz", "fmh_counts.csv", "data/fmh_counts.csv")
 
 
 @dataclass(frozen=True)
-class FashionMnistH:
+class FashionMnistHImporter:
     """The published votes per class as SoftLabels: five times as doubtful as CIFAR-10H, and on images that two cores
     can train on well. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts a row, test order, no header)."""
 
     name: ClassVar[str] = "fashion-mnist-h"
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         path = find_file(source, FILES)
         arrays = counts_in(path) if kind_of(path) is NUMPY else {"counts": _csv_counts(path)}
         items = [str(i) for i in range(len(np.atleast_1d(arrays["counts"])))]
         place = in_arrays(path)
         labels = labels_from_counts(items, arrays["counts"], FASHION_MNIST, place)
         original = original_from_numbers(path, items, arrays["labels"], FASHION_MNIST) if "labels" in arrays else None
-        return Imported(labels, counts_notes(labels), original)
+        return ImportResult(labels, counts_notes(labels), original)
 
 
 def _csv_counts(path: Path) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import CIFAR_10, Imported, came_in, find_file
+from sfumato.importers.importer import CIFAR_10, ImportResult, came_in, find_file
 from sfumato.importers.source_columns import (
     annotations_of,
     class_numbers,
@@ -22,9 +22,9 @@ from sfumato.importers.source_columns import (
     purposes,
 )
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadProbabilities, BadTable, Where, listing, show, unknown
+from sfumato.tables.errors import BadProbabilities, BadTable, ErrorLocation, listing, show, unknown
 from sfumato.tables.files import Rows, read_document, read_rows
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 MIXING_FILES = ("infer_mixing_factor.csv.gz", "hmix_infer_mixing_factor.csv")
 LABEL_FILES = ("hmix_individ_soft_labels.json.gz", "hmix_individ_soft_labels.json")
@@ -46,7 +46,7 @@ NAME = re.compile(r"mixed_[0-9.]+_[A-Z][a-z]+_\d+_[A-Z][a-z]+_\d+\.png")
 
 
 @dataclass(frozen=True)
-class HMix:
+class HMixImporter:
     """`part` "mixing": how much of each class people saw in a mixed image, and how sure they were (Annotations of kind
     `mixture`; second showings have purpose `repeat`). `part` "soft-labels": ten-class beliefs about 100 mixed images
     (Beliefs; the authors published no annotators, so each row has one of its own).
@@ -62,13 +62,13 @@ class HMix:
         if self.part not in PARTS:
             raise unknown("part", self.part, PARTS)
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         if self.part == "mixing":
             return _read_mixing(find_file(source, MIXING_FILES))
         return _read_soft_labels(find_file(source, LABEL_FILES))
 
 
-def _read_mixing(path: Path) -> Imported:
+def _read_mixing(path: Path) -> ImportResult:
     rows = read_rows(path, guarded=False)
     columns = coded_columns(rows, COLUMNS)
     text = {name: column.text().to_pylist() for name, column in columns.items()}
@@ -108,10 +108,10 @@ def _read_mixing(path: Path) -> Imported:
         f"{came_in(table)}; {int(is_repeat.sum()):,} are repeats",
         "the slider runs towards the second image: share of the first class = 1 - response / 100",
     )
-    return Imported(table, notes)
+    return ImportResult(table, notes)
 
 
-def _percents(rows: Rows, columns: dict[str, Coded], name: str) -> np.ndarray:
+def _percents(rows: Rows, columns: dict[str, CodedText], name: str) -> np.ndarray:
     """A column of percents as shares."""
     values = number_column(rows, columns[name], name) / 100
     wrong = (values < 0) | (values > 1)
@@ -121,7 +121,7 @@ def _percents(rows: Rows, columns: dict[str, Coded], name: str) -> np.ndarray:
     return values
 
 
-def _read_soft_labels(path: Path) -> Imported:
+def _read_soft_labels(path: Path) -> ImportResult:
     document = read_document(path)
     if not isinstance(document, dict):
         raise _not_released(path, type(document).__name__, None)
@@ -140,13 +140,13 @@ def _read_soft_labels(path: Path) -> Imported:
     try:
         beliefs = Beliefs.from_numpy(items, people, probs.reshape(len(items), len(CIFAR_10)), CIFAR_10)
     except BadProbabilities as error:
-        error.where = Where(str(path), column=items[error.where.row or 0])
+        error.where = ErrorLocation(str(path), column=items[error.where.row or 0])
         raise
     notes = (
         f"{len(beliefs):,} beliefs about {len(document):,} mixed images ({listing(list(CIFAR_10))})",
         "the authors published no annotators: each row has an annotator of its own, so nobody is taken for another",
     )
-    return Imported(beliefs, notes)
+    return ImportResult(beliefs, notes)
 
 
 def _not_released(path: Path, found: str, item: str | None, code: str = "bad-item") -> BadTable:
@@ -155,5 +155,5 @@ def _not_released(path: Path, found: str, item: str | None, code: str = "bad-ite
         expected='an object like {"mixed_0.5_Dog_2205_Frog_6908.png": [[ten probabilities], ...]}',
         fix="is this the published file?",
         code=code,
-        where=Where(str(path), column=item),
+        where=ErrorLocation(str(path), column=item),
     )

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadFile, SfumatoError, Where
+from sfumato.tables.errors import BadFile, ErrorLocation, SfumatoError
 from sfumato.tables.files.file_type import check_readable
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table
@@ -19,7 +19,7 @@ CIFAR_10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "hor
 
 
 @dataclass(frozen=True)
-class Imported:
+class ImportResult:
     """The table that came in, what else the source held, and what a reader should know of how it was read.
 
     `original` are the data set's own labels as one-hot rows; `doubt` are doubt measures published beside labels.
@@ -38,7 +38,7 @@ class Importer(Protocol):
     @property
     def name(self) -> str: ...
 
-    def read(self, source: str | Path) -> Imported: ...
+    def read(self, source: str | Path) -> ImportResult: ...
 
 
 def find_file(source: str | Path, names: Sequence[str]) -> Path:
@@ -56,7 +56,7 @@ def find_file(source: str | Path, names: Sequence[str]) -> Path:
         expected=f"a file named {' or '.join(names)}",
         fix="name the file itself",
         code="no-such-file",
-        where=Where(str(source)),
+        where=ErrorLocation(str(source)),
     )
 
 

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import Imported, came_in
-from sfumato.importers.label_studio_export import READ, Answer, Export, bad_field
+from sfumato.importers.importer import ImportResult, came_in
+from sfumato.importers.label_studio_export import READ, LabelStudioAnswer, LabelStudioExport, bad_field
 from sfumato.importers.source_columns import annotations_of, purposes
-from sfumato.tables.errors import BadSetting, Where, listing, show, unknown
+from sfumato.tables.errors import BadSetting, ErrorLocation, listing, show, unknown
 from sfumato.tables.files import read_document
 
 
 @dataclass(frozen=True)
-class LabelStudio:
+class LabelStudioImporter:
     """Tasks with their annotations, as `choice`, `plausible`, `typicality` or `sliders` answers:
 
     - one Choices control, one class chosen: `choice`; several chosen anywhere: `plausible` (chosen yes, others no);
@@ -47,9 +47,9 @@ class LabelStudio:
                 code="bad-setting",
             )
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         path = Path(source)
-        export = Export(path, self.item, self.label)
+        export = LabelStudioExport(path, self.item, self.label)
         tasks = read_document(path)
         if not isinstance(tasks, list):
             raise bad_field(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
@@ -75,16 +75,16 @@ class LabelStudio:
             "seconds": pa.array([a.seconds for a in export.answers], pa.float64()),
             "purpose": purposes(self._later(path, export.answers)),
         }
-        table = annotations_of(columns, kind, classes, Where(str(path)))
+        table = annotations_of(columns, kind, classes, ErrorLocation(str(path)))
         notes = [
             f"{came_in(table)}; of kind {kind}",
             f"classes: {listing(classes)}"
             + ("" if self.classes else " (as found; set names and order with --classes)"),
         ]
         notes += [f"{n:,} {what}" for what, n in sorted(export.left_out.items()) if n]
-        return Imported(table, tuple(notes))
+        return ImportResult(table, tuple(notes))
 
-    def _payloads(self, path: Path, answers: list[Answer]) -> tuple[str, list[str], tuple[str, ...]]:
+    def _payloads(self, path: Path, answers: list[LabelStudioAnswer]) -> tuple[str, list[str], tuple[str, ...]]:
         has_choices = {bool(a.chosen) for a in answers}
         has_values = {bool(a.values) for a in answers}
         if len(has_choices) > 1 or len(has_values) > 1:
@@ -108,7 +108,7 @@ class LabelStudio:
                         "class",
                         name,
                         list(classes),
-                        where=Where(str(path), column=a.pointer),
+                        where=ErrorLocation(str(path), column=a.pointer),
                         fix="add it to --classes",
                     )
         if has_choices == {False}:
@@ -124,14 +124,14 @@ class LabelStudio:
         marks = [{name: "yes" if name in a.chosen else "no" for name in classes} for a in answers]
         return "plausible/1", [json.dumps(mark, ensure_ascii=False) for mark in marks], classes
 
-    def _sliders(self, path: Path, answer: Answer, classes: tuple[str, ...]) -> dict[str, float]:
+    def _sliders(self, path: Path, answer: LabelStudioAnswer, classes: tuple[str, ...]) -> dict[str, float]:
         if missing := [name for name in classes if name not in answer.values]:
             raise bad_field(
                 path, answer.pointer, f"no value for {listing(missing)}", "a Rating or Number for every class"
             )
         return {name: self._scaled(path, answer, answer.values[name]) for name in classes}
 
-    def _typicality(self, path: Path, answer: Answer) -> dict[str, Any]:
+    def _typicality(self, path: Path, answer: LabelStudioAnswer) -> dict[str, Any]:
         if len(answer.chosen) != 1 or len(answer.values) != 1:
             found = f"{len(answer.chosen)} choices and {len(answer.values)} values"
             raise bad_field(path, answer.pointer, found, "one choice and one Rating or Number")
@@ -140,7 +140,7 @@ class LabelStudio:
             "typicality": self._scaled(path, answer, next(iter(answer.values.values()))),
         }
 
-    def _scaled(self, path: Path, answer: Answer, value: float) -> float:
+    def _scaled(self, path: Path, answer: LabelStudioAnswer, value: float) -> float:
         scale = self.scale if self.scale is not None else 5.0 if answer.only_ratings else None
         if scale is None:
             raise bad_field(
@@ -160,7 +160,7 @@ class LabelStudio:
             )
         return value / scale
 
-    def _later(self, path: Path, answers: list[Answer]) -> np.ndarray:
+    def _later(self, path: Path, answers: list[LabelStudioAnswer]) -> np.ndarray:
         """Which answers are a person's second to the same item; an error unless `repeats`."""
         seen: set[tuple[str, str]] = set()
         later = []

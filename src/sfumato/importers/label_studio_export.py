@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.tables.columns import is_moment
-from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 
 READ = ("choices", "rating", "number")
 
 
 @dataclass(frozen=True)
-class Answer:
+class LabelStudioAnswer:
     """What one annotation says: classes chosen, numbers by control, by whom, about what, when, and where it stands."""
 
     item: str
@@ -28,7 +28,7 @@ class Answer:
 
 
 @dataclass
-class Export:
+class LabelStudioExport:
     """Answers as they are met in the document, and a count of everything that is none.
 
     `item_field` is the field of a task's data that names the item (None: the task's own number), `control` the Choices
@@ -38,7 +38,7 @@ class Export:
     path: Path
     item_field: str | None
     control: str | None
-    answers: list[Answer] = field(default_factory=list)
+    answers: list[LabelStudioAnswer] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
     def add_task(self, number: int, task: Any) -> None:
@@ -65,7 +65,7 @@ class Export:
         who = annotation.get("completed_by")
         who = who.get("id") if isinstance(who, dict) else who
         self.answers.append(
-            Answer(
+            LabelStudioAnswer(
                 self._item(task_pointer, task),
                 self._name(f"{pointer}/completed_by", who),
                 tuple(chosen),
@@ -165,5 +165,5 @@ def bad_field(
         expected=expected,
         fix=fix,
         code=code,
-        where=Where(str(path), column=pointer or None),
+        where=ErrorLocation(str(path), column=pointer or None),
     )

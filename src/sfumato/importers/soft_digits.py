@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import Imported, naming
+from sfumato.importers.importer import ImportResult, naming
 from sfumato.tables.doubt import Doubt, entropy
-from sfumato.tables.errors import BadTable, Where, listing, show, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, unknown
 from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -21,7 +21,7 @@ DOUBT_COLUMNS = ("human_uncert_mean", "pct_ann_unsure")
 
 
 @dataclass(frozen=True)
-class SoftDigits:
+class SoftDigitsImporter:
     """One of the three published labels (`column`) over ten digits and "not a digit", as SoftLabels.
 
     `soft_label` counts an unsure as half a yes, `soft_label_yes_unc_equal` as a whole one, `soft_label_argmax` is the
@@ -39,7 +39,7 @@ class SoftDigits:
         if self.column not in LABEL_COLUMNS:
             raise unknown("column", self.column, LABEL_COLUMNS)
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         path = Path(source)
         columns = _columns(path)
         if missing := [name for name in (*LABEL_COLUMNS, *DOUBT_COLUMNS) if name not in columns]:
@@ -48,7 +48,7 @@ class SoftDigits:
                 expected=f"the published columns, among them {listing(missing)}",
                 fix="is this the published file?",
                 code="missing-column",
-                where=Where(str(path)),
+                where=ErrorLocation(str(path)),
             )
         n_rows = len(columns[self.column])
         if not n_rows or {len(column) for column in columns.values()} != {n_rows}:
@@ -57,14 +57,16 @@ class SoftDigits:
                 expected="at least one item, and a value of each column for it",
                 fix="is this the published file?",
                 code="no-rows",
-                where=Where(str(path)),
+                where=ErrorLocation(str(path)),
             )
         kept = np.ones(n_rows, dtype=bool)
         for name, wanted in (("split", self.split), ("source", self.source)):
             if wanted is not None:
                 values = np.array([str(v) for v in columns.get(name, [""] * n_rows)])
                 if wanted not in values:
-                    raise unknown(name, wanted, sorted(set(values.tolist())), where=Where(str(path), column=name))
+                    raise unknown(
+                        name, wanted, sorted(set(values.tolist())), where=ErrorLocation(str(path), column=name)
+                    )
                 kept &= values == wanted
         items = _items(columns, np.flatnonzero(kept).tolist(), n_rows)
         with naming(path, self.column):
@@ -80,7 +82,7 @@ class SoftDigits:
             notes.append(
                 f"{moved:,} rows where soft_label_argmax is not the largest entry of soft_label (ties among them)"
             )
-        return Imported(labels, tuple(notes), _original(path, columns, kept, items), doubt)
+        return ImportResult(labels, tuple(notes), _original(path, columns, kept, items), doubt)
 
 
 def _items(columns: dict[str, Any], rows: list[int], n_rows: int) -> list[str]:
@@ -115,7 +117,7 @@ def _matrix(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
             expected="eleven numbers a row: digits 0 to 9, then not a digit",
             fix="is this the published file?",
             code="wrong-length",
-            where=Where(str(path), column=name),
+            where=ErrorLocation(str(path), column=name),
         )
     return matrix
 
@@ -129,7 +131,7 @@ def _doubt(path: Path, columns: dict[str, Any], kept: np.ndarray, labels: SoftLa
                 expected="a share from 0 to 1",
                 fix="is this the published file?",
                 code="bad-number",
-                where=Where(str(path), column=name),
+                where=ErrorLocation(str(path), column=name),
             )
     nothing = np.full(len(labels), np.nan)
     return Doubt(
@@ -152,7 +154,7 @@ def _shares(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
             expected="shares from 0 to 1",
             fix="is this the published file?",
             code="bad-number",
-            where=Where(str(path), column=name),
+            where=ErrorLocation(str(path), column=name),
         ) from error
 
 
@@ -181,5 +183,5 @@ def _ten_digits(path: Path, row: int, value: Any) -> np.ndarray:
         expected="a digit from 0 to 9, or ten probabilities",
         fix="is this the published file?",
         code="bad-number",
-        where=Where(str(path), row=row, column="original_labels"),
+        where=ErrorLocation(str(path), row=row, column="original_labels"),
     )

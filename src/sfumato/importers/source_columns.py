@@ -16,34 +16,34 @@ from jaxtyping import Float, Int
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.columns import NUMBER, check_columns
-from sfumato.tables.errors import BadTable, SfumatoWarning, Where, show, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, show, unknown
 from sfumato.tables.files import Rows, class_names
 from sfumato.tables.probabilities import check_classes
-from sfumato.tables.text_columns import Coded, CodedColumn
+from sfumato.tables.text_columns import CodedText, TextEncoder
 
 
-def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, Coded]:
+def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, CodedText]:
     """Columns of a foreign table, each as coded text; an empty field is an error with its line, unless `optional`."""
     check_columns(rows, tuple(names))
-    columns = {name: CodedColumn.of(rows, name, optional=name in optional) for name in names}
+    columns = {name: TextEncoder.of(rows, name, optional=name in optional) for name in names}
     for chunk in rows.chunks:
         for name, column in columns.items():
             column.append(chunk.column(name))
     return {name: column.finish() for name, column in columns.items()}
 
 
-def choice_payloads(label: Coded) -> pa.DictionaryArray:
+def choice_payloads(label: CodedText) -> pa.DictionaryArray:
     """`choice` payloads for a coded column of class names, each text written once."""
     texts = [json.dumps({"class": name}, ensure_ascii=False) for name in label.names.to_pylist()]
     return pa.DictionaryArray.from_arrays(pa.array(label.codes), pa.array(texts, pa.string()))
 
 
-def coded_array(column: Coded) -> pa.DictionaryArray:
+def coded_array(column: CodedText) -> pa.DictionaryArray:
     """A coded column as Arrow."""
     return pa.DictionaryArray.from_arrays(pa.array(column.codes), column.names)
 
 
-def annotations_of(columns: dict[str, Any], kind: str, classes: Sequence[str], where: Where) -> Annotations:
+def annotations_of(columns: dict[str, Any], kind: str, classes: Sequence[str], where: ErrorLocation) -> Annotations:
     """Annotations of one kind from ready columns; `where` is the file, for what is wrong with its classes."""
     check_classes(tuple(classes), where)
     n_rows = len(columns["item"])
@@ -56,7 +56,7 @@ def purposes(is_repeat: np.ndarray) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(is_repeat.astype(np.int32)), pa.array(["label", "repeat"]))
 
 
-def second_answers(item: Coded, annotator: Coded) -> np.ndarray:
+def second_answers(item: CodedText, annotator: CodedText) -> np.ndarray:
     """Which rows are a person's second or later answer to the same item."""
     pair = item.codes.astype(np.int64) * max(len(annotator.names), 1) + annotator.codes
     later = np.ones(len(pair), dtype=bool)
@@ -64,7 +64,7 @@ def second_answers(item: Coded, annotator: Coded) -> np.ndarray:
     return later
 
 
-def refuse_second_answer(rows: Rows, item: Coded, annotator: Coded, later: np.ndarray) -> None:
+def refuse_second_answer(rows: Rows, item: CodedText, annotator: CodedText, later: np.ndarray) -> None:
     """Raise for the first row that `later` marks."""
     if later.any():
         row = int(np.argmax(later))
@@ -81,7 +81,7 @@ def refuse_second_answer(rows: Rows, item: Coded, annotator: Coded, later: np.nd
         )
 
 
-def ordered_classes(label: Coded, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:
+def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:
     """The classes given, every label among them; or the labels themselves, numbers by value, then text."""
     found = label.names.to_pylist()
     given = class_names(given)
@@ -109,7 +109,7 @@ def _by_value(name: str) -> tuple[int, int, str, str]:
 
 
 def class_numbers(
-    rows: Rows, column: Coded, name: str, classes: Sequence[str], none: str | None = None
+    rows: Rows, column: CodedText, name: str, classes: Sequence[str], none: str | None = None
 ) -> Int[np.ndarray, "rows"]:
     """A column of class numbers as integers; `none` is the text for no class and becomes -1."""
     numbers = _parsed(rows, column, name, lambda text: -1 if text == none else class_number(text, classes))
@@ -123,7 +123,7 @@ def class_number(text: str, classes: Sequence[str]) -> int:
     return int(text)
 
 
-def number_column(rows: Rows, column: Coded, name: str) -> Float[np.ndarray, "rows"]:
+def number_column(rows: Rows, column: CodedText, name: str) -> Float[np.ndarray, "rows"]:
     """A column of finite numbers."""
     return _parsed(rows, column, name, finite_number)
 
@@ -136,7 +136,7 @@ def finite_number(text: str) -> float:
     return value
 
 
-def _parsed(rows: Rows, column: Coded, name: str, parse: Callable[[str], float]) -> np.ndarray:
+def _parsed(rows: Rows, column: CodedText, name: str, parse: Callable[[str], float]) -> np.ndarray:
     """A column read text by text, each distinct one once; what `parse` refuses is an error with its line."""
     values = []
     for code, text in enumerate(column.names.to_pylist()):

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 from sfumato.tables.files import read_arrays
 from sfumato.tables.probabilities import check_classes
 from sfumato.tables.soft_labels import SoftLabels
 
-Place = Callable[[int | None, str | None], Where]
+Place = Callable[[int | None, str | None], ErrorLocation]
 """Where a row and a column of the source are."""
 
 
 def in_arrays(path: Path) -> Place:
     """Places in a file of arrays."""
-    return lambda row, column: Where(str(path), row=row, column=column)
+    return lambda row, column: ErrorLocation(str(path), row=row, column=column)
 
 
 def labels_from_counts(items: Sequence[str], counts: np.ndarray, classes: Sequence[str], place: Place) -> SoftLabels:
@@ -58,7 +58,7 @@ def _check_items_once(items: Sequence[str], place: Place) -> None:
         seen.add(name)
 
 
-def _bad_counts(found: str, expected: str, code: str, where: Where) -> BadTable:
+def _bad_counts(found: str, expected: str, code: str, where: ErrorLocation) -> BadTable:
     fix = "give one row an item, one column a class, and in each cell a number of people"
     return BadTable(found, expected=expected, fix=fix, code=code, where=where)
 
@@ -73,7 +73,7 @@ def counts_in(path: Path) -> dict[str, np.ndarray]:
             expected="an array `counts` of items x classes",
             fix="save it as counts=...",
             code="missing-column",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     return {**arrays, "counts": counts}
 
@@ -89,7 +89,7 @@ def original_from_numbers(path: Path, items: Sequence[str], numbers: np.ndarray,
             expected=f"{len(items)} class numbers from 0 to {len(classes) - 1}",
             fix="is this the published file?",
             code="bad-number",
-            where=Where(str(path), row=int(np.argmax(wrong)), column="labels"),
+            where=ErrorLocation(str(path), row=int(np.argmax(wrong)), column="labels"),
         )
     return SoftLabels.from_numpy(items, np.eye(len(classes))[numbers], classes)
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import Imported, came_in
+from sfumato.importers.importer import ImportResult, came_in
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,
@@ -19,11 +19,11 @@ from sfumato.importers.source_columns import (
 )
 from sfumato.tables.errors import BadTable, listing, show, unknown
 from sfumato.tables.files import Rows, read_rows
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 
 @dataclass(frozen=True)
-class Wide:
+class WideImporter:
     """Items down, annotators across, a class name in each cell; an empty cell is a question not asked.
 
     `item` names the column of item ids (default: the first). `classes` lists the classes allowed, in order.
@@ -34,7 +34,7 @@ class Wide:
 
     name: ClassVar[str] = "wide"
 
-    def read(self, source: str | Path) -> Imported:
+    def read(self, source: str | Path) -> ImportResult:
         rows = read_rows(source, guarded=False)
         key = self.item or rows.schema.names[0]
         people = [name for name in rows.schema.names if name != key]
@@ -53,13 +53,13 @@ class Wide:
                 where=rows.where(),
             )
         encoded = pa.array(texts[texts != ""].tolist(), pa.string()).dictionary_encode()
-        label = Coded(encoded.indices.to_numpy(), encoded.dictionary)
+        label = CodedText(encoded.indices.to_numpy(), encoded.dictionary)
         self._check_cells(rows, label, asked, people)
         classes = ordered_classes(label, self.classes, rows, key)
         table = annotations_of(
             {
-                "item": coded_array(Coded(item.codes[asked[:, 0]], item.names)),
-                "annotator": coded_array(Coded(asked[:, 1].astype(np.int32), pa.array(people, pa.string()))),
+                "item": coded_array(CodedText(item.codes[asked[:, 0]], item.names)),
+                "annotator": coded_array(CodedText(asked[:, 1].astype(np.int32), pa.array(people, pa.string()))),
                 "payload": choice_payloads(label),
             },
             "choice/1",
@@ -71,9 +71,9 @@ class Wide:
             notes.append(f"classes as found: {listing(classes)} (set names and order with --classes)")
         if empty := len(item.names) - len(table.item.names):
             notes.append(f"{empty:,} items without any answer")
-        return Imported(table, tuple(notes))
+        return ImportResult(table, tuple(notes))
 
-    def _check_cells(self, rows: Rows, label: Coded, asked: np.ndarray, people: list[str]) -> None:
+    def _check_cells(self, rows: Rows, label: CodedText, asked: np.ndarray, people: list[str]) -> None:
         """Raise unless every cell holds a class: one of those given, or at least a name."""
         for code, name in enumerate(label.names.to_pylist()):
             if name.strip() and (not self.classes or name in self.classes):
@@ -92,7 +92,7 @@ class Wide:
             )
 
 
-def _check_once(rows: Rows, key: str, item: Coded) -> None:
+def _check_once(rows: Rows, key: str, item: CodedText) -> None:
     _, first = np.unique(item.codes, return_index=True)
     if len(first) < len(item.codes):
         row = int(np.setdiff1d(np.arange(len(item.codes)), first)[0])

@@ -7,19 +7,19 @@ from typing import Any
 
 from sfumato.labeling.class_similarity import ClassSimilarity
 from sfumato.labeling.labeler import Labeler
-from sfumato.labeling.mixture import Mixture
+from sfumato.labeling.mixture import MixtureLabeler
 from sfumato.labeling.one_hot import OneHot
 from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
 from sfumato.labeling.select_top_two import SelectTopTwo
-from sfumato.labeling.sliders import Sliders
-from sfumato.labeling.tokens import Tokens
+from sfumato.labeling.sliders import SlidersLabeler
+from sfumato.labeling.tokens import TokensLabeler
 from sfumato.labeling.top_one_clamp import TopOneClamp
 from sfumato.labeling.top_one_uniform import TopOneUniform
 from sfumato.labeling.top_two_clamp import TopTwoClamp
 from sfumato.labeling.top_two_similar import TopTwoSimilar
 from sfumato.labeling.top_two_uniform import TopTwoUniform
-from sfumato.labeling.typicality import Typicality
-from sfumato.tables.strategies import strategy_named
+from sfumato.labeling.typicality import TypicalityLabeler
+from sfumato.tables.strategies import strategy_from_name
 
 LABELERS: tuple[Any, ...] = (
     OneHot,
@@ -31,29 +31,29 @@ LABELERS: tuple[Any, ...] = (
     TopTwoSimilar,
     PlausibleEqual,
     PlausibleWeighted,
-    Sliders,
-    Tokens,
-    Typicality,
-    Mixture,
+    SlidersLabeler,
+    TokensLabeler,
+    TypicalityLabeler,
+    MixtureLabeler,
 )
 
 __all__ = [
     "LABELERS",
     "ClassSimilarity",
     "Labeler",
-    "Mixture",
+    "MixtureLabeler",
     "OneHot",
     "PlausibleEqual",
     "PlausibleWeighted",
     "SelectTopTwo",
-    "Sliders",
-    "Tokens",
+    "SlidersLabeler",
+    "TokensLabeler",
     "TopOneClamp",
     "TopOneUniform",
     "TopTwoClamp",
     "TopTwoSimilar",
     "TopTwoUniform",
-    "Typicality",
+    "TypicalityLabeler",
     "labeler_named",
     "plausible_doubt",
 ]
@@ -61,4 +61,4 @@ __all__ = [
 
 def labeler_named(name: str, settings: Mapping[str, Any]) -> Labeler:
     """The labeler called `name` with `settings`; the one place where a name becomes an object."""
-    return strategy_named("labeler", LABELERS, name, settings)  # type: ignore[no-any-return]
+    return strategy_from_name("labeler", LABELERS, name, settings)  # type: ignore[no-any-return]

@@ -11,11 +11,13 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.elicitation.kind import Kind, label_of
-from sfumato.labeling.labelled import labelled
+from sfumato.labeling.labelled import label_by_default
 from sfumato.tables.annotations import Annotations
 
 
-def believed(kind: Kind, payloads: Sequence[Any], classes: tuple[str, ...]) -> Float[np.ndarray, "answers classes"]:
+def beliefs_of_payloads(
+    kind: Kind, payloads: Sequence[Any], classes: tuple[str, ...]
+) -> Float[np.ndarray, "answers classes"]:
     """What each answer, as plain JSON values, says of the classes, by the kind's usual labeler.
 
     An answer that says nothing of them has no mass; "none of these" is a belief, but in none of the study's classes.
@@ -32,7 +34,7 @@ def believed(kind: Kind, payloads: Sequence[Any], classes: tuple[str, ...]) -> F
             "payload": [msgspec.json.encode(each).decode() for each in payloads],
         }
     )
-    beliefs = labelled(Annotations.from_arrow(table, classes), classes)
+    beliefs = label_by_default(Annotations.from_arrow(table, classes), classes)
     rows = np.zeros((len(payloads), len(classes)))
     kept = np.array([int(each) for each in beliefs.item.names.to_pylist()], np.int64)[beliefs.item.codes]
     rows[kept] = beliefs.probs[:, : len(classes)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.labeling.believed import believed
+from sfumato.labeling.believed import beliefs_of_payloads
 from sfumato.study.study import Region, Study
 
 
-class RegionJudge:
+class RegionCheckJudge:
     """For one study. Loads NumPy and Arrow, as only studies with checks need."""
 
     def __init__(self, study: Study) -> None:
@@ -17,5 +17,5 @@ class RegionJudge:
         self._classes = study.class_names
 
     def passes(self, region: Region, question: int, payload: Any) -> bool:
-        (row,) = believed(self._kinds[question], [payload], self._classes)
+        (row,) = beliefs_of_payloads(self._kinds[question], [payload], self._classes)
         return region.has(dict(zip(self._classes, row.tolist(), strict=True)))

@@ -10,14 +10,14 @@ from jaxtyping import Bool
 
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.labeling.believed import believed
+from sfumato.labeling.believed import beliefs_of_payloads
 from sfumato.labeling.screening import JudgedChecks
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 
-def checked_by(study: Study, answers: Annotations) -> JudgedChecks:
+def check_results(study: Study, answers: Annotations) -> JudgedChecks:
     """Every answer to a check that `study` still has, judged as the server judged it when it came."""
     regions = {each.item: each.region for each in study.checks}
     items = answers.item.names.to_pylist()
@@ -26,7 +26,7 @@ def checked_by(study: Study, answers: Annotations) -> JudgedChecks:
     for kind in kinds_of(study):
         rows = np.flatnonzero(is_check & _among(answers.kind, {label_of(kind)}))
         payloads = [msgspec.json.decode(each) for each in answers.payload.take(rows).to_pylist()]
-        beliefs = believed(kind, payloads, study.class_names) if payloads else np.zeros((0, 0))
+        beliefs = beliefs_of_payloads(kind, payloads, study.class_names) if payloads else np.zeros((0, 0))
         for row, belief in zip(rows, beliefs.tolist(), strict=True):
             region = regions[items[answers.item.codes[row]]]
             passed[row] = region.has(dict(zip(study.class_names, belief, strict=True)))
@@ -34,6 +34,6 @@ def checked_by(study: Study, answers: Annotations) -> JudgedChecks:
     return JudgedChecks(judged, passed)
 
 
-def _among(column: Coded, wanted: Container[str]) -> Bool[np.ndarray, "rows"]:
+def _among(column: CodedText, wanted: Container[str]) -> Bool[np.ndarray, "rows"]:
     """Which rows of the column hold one of these names."""
     return np.asarray(np.array([name in wanted for name in column.names.to_pylist()], dtype=bool)[column.codes])

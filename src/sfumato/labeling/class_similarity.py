@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, Where, listing, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, unknown
 from sfumato.tables.files import read_rows
-from sfumato.tables.text_columns import CodedColumn
+from sfumato.tables.text_columns import TextEncoder
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class ClassSimilarity:
         """From a CSV or Parquet with a column `class`: the other columns are the classes, or an embedding."""
         rows = read_rows(path)
         check_columns(rows, ("class",))
-        names = CodedColumn.of(rows, "class")
+        names = TextEncoder.of(rows, "class")
         others = [name for name in rows.schema.names if name != "class"]
         if not others:
             raise BadTable(
@@ -83,7 +83,7 @@ class ClassSimilarity:
         for name in classes:
             if name not in self.classes:
                 fix = f"add it to the similarity matrix ({listing(self.classes)})"
-                raise unknown("class", name, self.classes, fix=fix, where=Where(self.source))
+                raise unknown("class", name, self.classes, fix=fix, where=ErrorLocation(self.source))
         rows = [self.classes.index(name) for name in classes]
         matrix = self.matrix[np.ix_(rows, rows)].copy()
         np.fill_diagonal(matrix, 0)

@@ -15,8 +15,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.beliefs import Beliefs, Votes
-from sfumato.tables.errors import BadSetting, BadTable, InvalidAnswer, Where, listing, nearest, show
+from sfumato.tables.beliefs import Beliefs, HardVotes
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, InvalidAnswer, listing, nearest, show
 from sfumato.tables.files import class_names
 from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadKind
 from sfumato.tables.probabilities import SUM_TOLERANCE, check_classes
@@ -73,7 +73,7 @@ def beliefs_from(
                 code="bad-setting",
             )
     everything = check_classes((*asked, *extra_classes))
-    votes = Votes(len(everything))
+    votes = HardVotes(len(everything))
     for answers, inverse, row in annotations.decoded(kind):
         try:
             probs = probs_of(answers, index)
@@ -108,7 +108,7 @@ def asked_classes(annotations: Annotations, classes: Sequence[str]) -> tuple[str
             expected="the classes people could choose from",
             fix="name them with --classes cat,dog (in Python: the argument classes)",
             code="missing-classes",
-            where=Where(str(annotations.path) if annotations.path else None),
+            where=ErrorLocation(str(annotations.path) if annotations.path else None),
         )
     return check_classes(asked)
 
@@ -129,7 +129,7 @@ def only_kind(annotations: Annotations, kinds: tuple[str, ...]) -> PayloadKind:
         if len(present) > 1
         else "choose a labeler made for this kind",
         code="wrong-kind",
-        where=Where(str(annotations.path) if annotations.path else None, column="kind"),
+        where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
     )
 
 

@@ -7,21 +7,30 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from sfumato.labeling import Labeler, Mixture, OneHot, PlausibleWeighted, Sliders, Tokens, TopTwoClamp, Typicality
+from sfumato.labeling import (
+    Labeler,
+    MixtureLabeler,
+    OneHot,
+    PlausibleWeighted,
+    SlidersLabeler,
+    TokensLabeler,
+    TopTwoClamp,
+    TypicalityLabeler,
+)
 from sfumato.labeling.top_two_arrays import has_bad_percents
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, Where, listing
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.errors import BadTable, ErrorLocation, listing
+from sfumato.tables.text_columns import CodedText
 
 USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
     ("choice", OneHot()),
     ("top_two", TopTwoClamp()),
     ("plausible", PlausibleWeighted()),
-    ("sliders", Sliders(zero_is_uniform=True)),
-    ("tokens", Tokens()),
-    ("typicality", Typicality()),
-    ("mixture", Mixture()),
+    ("sliders", SlidersLabeler(zero_is_uniform=True)),
+    ("tokens", TokensLabeler()),
+    ("typicality", TypicalityLabeler()),
+    ("mixture", MixtureLabeler()),
 )
 """The labeler of each kind whose answers say something about classes."""
 
@@ -31,7 +40,7 @@ def kinds_in(annotations: Annotations) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label.split("/")[0] for label in annotations.kind.names.to_pylist()))
 
 
-def labelled(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+def label_by_default(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
     """The answers, all of one kind, as beliefs by the kind's usual labeler; answers without usable percents are left
     out. Where another labeler fits the study better, label the answers yourself and pass the beliefs."""
     kinds = kinds_in(annotations)
@@ -42,7 +51,7 @@ def labelled(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
             expected=f"answers of one kind that speaks of classes: {listing(list(labelers))}",
             fix="choose the answers of one such kind",
             code="wrong-kind",
-            where=Where(str(annotations.path) if annotations.path else None, column="kind"),
+            where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
         )
     if kinds[0] == "top_two":
         bad = has_bad_percents(annotations)
@@ -65,7 +74,7 @@ def _votes(annotations: Annotations) -> Beliefs:
     """Answers of one kind as votes."""
     if set(kinds_in(annotations)) <= set(OneHot.kinds):
         return OneHot().label(annotations, ())
-    beliefs = labelled(annotations)
+    beliefs = label_by_default(annotations)
     n_classes = len(annotations.classes) or len(beliefs.classes)
     if n_classes == len(beliefs.classes):
         return beliefs
@@ -76,7 +85,7 @@ def _votes(annotations: Annotations) -> Beliefs:
     return Beliefs.from_numpy(_names(kept.item), _names(kept.annotator), shares, beliefs.classes[:n_classes])
 
 
-def _names(column: Coded) -> list[str]:
+def _names(column: CodedText) -> list[str]:
     """The name in every row."""
     names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
     return names

@@ -6,7 +6,7 @@ from functools import singledispatch
 from typing import Any
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.payloads import Choice, Mixture, Tokens, TopTwo
+from sfumato.tables.payloads import ChoicePayload, MixturePayload, TokensPayload, TopTwoPayload
 
 
 @singledispatch
@@ -21,22 +21,22 @@ def leading_classes(answer: Any) -> frozenset[str]:
 
 
 @leading_classes.register
-def _(answer: Choice) -> frozenset[str]:
+def _(answer: ChoicePayload) -> frozenset[str]:
     return frozenset((answer.chosen,))
 
 
 @leading_classes.register
-def _(answer: TopTwo) -> frozenset[str]:
+def _(answer: TopTwoPayload) -> frozenset[str]:
     return frozenset((answer.first,))
 
 
 @leading_classes.register
-def _(answer: Tokens) -> frozenset[str]:
+def _(answer: TokensPayload) -> frozenset[str]:
     return _largest(answer.tokens)
 
 
 @leading_classes.register
-def _(answer: Mixture) -> frozenset[str]:
+def _(answer: MixturePayload) -> frozenset[str]:
     return _largest({answer.classes[0]: answer.share, answer.classes[1]: 1 - answer.share})
 
 

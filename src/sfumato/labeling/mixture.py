@@ -13,11 +13,11 @@ from sfumato.labeling.labeler import beliefs_from, class_codes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.payloads import Mixture as MixturePayload
+from sfumato.tables.payloads import MixturePayload as MixturePayload
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MixtureLabeler:
     """`y = (1 - s) two_hot + s / K` with `s = gamma ** confidence` (Collins et al. 2023, human-in-the-loop mixup).
 
     At full confidence the published form still keeps s = gamma; `rescaled` takes s from 1 to 0 instead.

@@ -28,7 +28,7 @@ from sfumato.tables.text_columns import TextReader
 
 
 @dataclass(frozen=True)
-class Finding:
+class RuleResult:
     """What a rule found, per annotator: the number it looked at (NaN: nothing to look at) and who offends."""
 
     value: Float[np.ndarray, "annotators"]
@@ -42,7 +42,7 @@ class Rule(Protocol):
     @property
     def name(self) -> str: ...
 
-    def find(self, evidence: Evidence) -> Finding: ...
+    def find(self, evidence: ScreeningData) -> RuleResult: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class JudgedChecks:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ScreeningData:
     """The answers a rule looks at, with what several rules need worked out once."""
 
     annotations: Annotations
@@ -75,7 +75,7 @@ class Evidence:
         return np.asarray(np.bincount(self.annotations.annotator.codes[rows], minlength=self.n_annotators))
 
     @cached_property
-    def leading(self) -> Leading:
+    def leading(self) -> TopClasses:
         """Which classes each answer puts first."""
         sets: dict[frozenset[str], int] = {}
         code = np.empty(len(self.annotations), np.int32)
@@ -85,7 +85,7 @@ class Evidence:
             for answers, inverse, start in self.annotations.take(asked_so).decoded(payload_kind(kind_name)):
                 of_answer = [sets.setdefault(leading_classes(answer), len(sets)) for answer in answers]
                 code[rows[start : start + len(inverse)]] = np.array(of_answer, np.int32)[inverse]
-        return Leading(code, sets)
+        return TopClasses(code, sets)
 
     def right(self, needed_for: str) -> Bool[np.ndarray, "rows"]:
         """Which rows put the gold class, alone, first; an error where there is no gold."""
@@ -129,7 +129,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Leading:
+class TopClasses:
     """Per row, the number of the set of classes the person holds most probable, and the sets by number."""
 
     code: Int[np.ndarray, "rows"]
@@ -182,7 +182,7 @@ def screen(
 
     Checks are held against their study's own regions where `checks` says how that came out, otherwise against `gold`.
     """
-    evidence = Evidence(annotations, gold, checks)
+    evidence = ScreeningData(annotations, gold, checks)
     findings = {rule.name: rule.find(evidence) for rule in rules}
     offends = np.array([finding.offends for finding in findings.values()]).reshape(len(findings), evidence.n_annotators)
     reasons = tuple(

@@ -11,12 +11,12 @@ import pyarrow as pa
 from jaxtyping import Bool, Float
 
 from sfumato.labeling.labeler import only_kind
-from sfumato.labeling.screening import Evidence, Finding, Rule
+from sfumato.labeling.screening import Rule, RuleResult, ScreeningData
 from sfumato.tables.errors import unknown
-from sfumato.tables.payloads import TopTwo
+from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.settings import at_least, not_negative
 from sfumato.tables.settings import share as check_share
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,19 @@ class FailedChecks:
     def __post_init__(self) -> None:
         check_share("at_least", self.at_least)
 
-    def find(self, evidence: Evidence) -> Finding:
+    def find(self, evidence: ScreeningData) -> RuleResult:
         passed, shown = self._by_gold(evidence) if evidence.checks is None else self._by_study(evidence)
         share = _ratio(passed, shown)
-        return Finding(share, share < self.at_least)
+        return RuleResult(share, share < self.at_least)
 
-    def _by_gold(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    def _by_gold(self, evidence: ScreeningData) -> tuple[np.ndarray, np.ndarray]:
         is_check = evidence.is_for("check")
         evidence.check_gold(self.name, is_check)
         shown = evidence.per_annotator(is_check)
         passed = evidence.per_annotator(is_check & evidence.right(self.name)) if is_check.any() else shown
         return passed, shown
 
-    def _by_study(self, evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    def _by_study(self, evidence: ScreeningData) -> tuple[np.ndarray, np.ndarray]:
         assert evidence.checks is not None
         judged, passed = evidence.checks.judged, evidence.checks.passed
         return evidence.per_annotator(judged & passed), evidence.per_annotator(judged)
@@ -60,13 +60,13 @@ class RepeatsDisagree:
     def __post_init__(self) -> None:
         check_share("at_most", self.at_most)
 
-    def find(self, evidence: Evidence) -> Finding:
+    def find(self, evidence: ScreeningData) -> RuleResult:
         table = evidence.annotations
         answer = table.item.codes.astype(np.int64) * evidence.n_annotators + table.annotator.codes
         labels, repeats = np.flatnonzero(evidence.is_for("label")), np.flatnonzero(evidence.is_for("repeat"))
         nobody = np.full(evidence.n_annotators, np.nan)
         if not len(labels) or not len(repeats):
-            return Finding(nobody, np.zeros(len(nobody), dtype=bool))
+            return RuleResult(nobody, np.zeros(len(nobody), dtype=bool))
         known, first = np.unique(answer[labels], return_index=True)
         at = np.minimum(np.searchsorted(known, answer[repeats]), len(known) - 1)
         paired = known[at] == answer[repeats]
@@ -75,7 +75,7 @@ class RepeatsDisagree:
         who = table.annotator.codes[after]
         n_changed = np.bincount(who, weights=changed, minlength=evidence.n_annotators)
         share = _ratio(n_changed, np.bincount(who, minlength=evidence.n_annotators))
-        return Finding(share, share > self.at_most)
+        return RuleResult(share, share > self.at_most)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Contradictions:
         at_least("remove_at", self.remove_at, 1)
         check_share("accuracy", self.accuracy)
 
-    def find(self, evidence: Evidence) -> Finding:
+    def find(self, evidence: ScreeningData) -> RuleResult:
         offending = contradictory(evidence)
         count = evidence.per_annotator(offending)
         offends = count >= self.remove_at
@@ -106,10 +106,10 @@ class Contradictions:
             right = evidence.right(self.name)
             share = _ratio(evidence.per_annotator(asked & right), evidence.per_annotator(asked))
             offends |= doubtful & (share < self.accuracy)
-        return Finding(count.astype(np.float64), offends)
+        return RuleResult(count.astype(np.float64), offends)
 
 
-def contradictory(evidence: Evidence) -> Bool[np.ndarray, "rows"]:
+def contradictory(evidence: ScreeningData) -> Bool[np.ndarray, "rows"]:
     """Which top-two answers contradict themselves."""
     kind = only_kind(evidence.annotations, ("top_two",))
     parts = [
@@ -120,7 +120,7 @@ def contradictory(evidence: Evidence) -> Bool[np.ndarray, "rows"]:
 
 
 def _contradicts(answer: object) -> bool:
-    assert isinstance(answer, TopTwo)
+    assert isinstance(answer, TopTwoPayload)
     named = {answer.first, answer.second} - {None}
     percents = [answer.first_percent, answer.second_percent if answer.second is not None else None]
     out_of_range = any(p is not None and not 0 <= p <= 100 for p in percents)
@@ -144,15 +144,15 @@ class TooFast:
         check_share("own", self.own)
         check_share("at_most", self.at_most)
 
-    def find(self, evidence: Evidence) -> Finding:
+    def find(self, evidence: ScreeningData) -> RuleResult:
         who, seconds = evidence.annotations.annotator.codes, evidence.annotations.seconds
         timed = ~np.isnan(seconds)
         medians = _medians(who[timed], seconds[timed], evidence.n_annotators)
         if np.isnan(medians).all():
-            return Finding(medians, np.zeros(len(medians), dtype=bool))
+            return RuleResult(medians, np.zeros(len(medians), dtype=bool))
         hasty = timed & (np.nan_to_num(seconds) < self.own * np.nan_to_num(medians)[who])
         share = _ratio(evidence.per_annotator(hasty), evidence.per_annotator(timed))
-        return Finding(medians, (medians < self.crowd * np.nanmedian(medians)) | (share > self.at_most))
+        return RuleResult(medians, (medians < self.crowd * np.nanmedian(medians)) | (share > self.at_most))
 
 
 @dataclass(frozen=True)
@@ -173,13 +173,13 @@ class IdenticalRuns:
         at_least("at_most", self.at_most, 1)
         check_share("chance", self.chance)
 
-    def find(self, evidence: Evidence) -> Finding:
+    def find(self, evidence: ScreeningData) -> RuleResult:
         import polars as pl
 
         table = evidence.annotations
         if table.trial.null_count:
             nobody = np.full(evidence.n_annotators, np.nan)
-            return Finding(nobody, np.zeros(len(nobody), dtype=bool))
+            return RuleResult(nobody, np.zeros(len(nobody), dtype=bool))
         _, text = np.unique(pl.Series(table.payload.cast(pa.string())).hash().to_numpy(), return_inverse=True)
         order = np.lexsort((table.trial.to_numpy(), table.annotator.codes))
         who, said = table.annotator.codes[order], text[order]
@@ -189,7 +189,7 @@ class IdenticalRuns:
         longest = np.zeros(evidence.n_annotators)
         np.maximum.at(longest, who[starts], lengths)
         suspicious = longest > self.at_most
-        return Finding(longest, suspicious & (_expected_runs(who, said, longest) < self.chance))
+        return RuleResult(longest, suspicious & (_expected_runs(who, said, longest) < self.chance))
 
 
 def _expected_runs(who: np.ndarray, said: np.ndarray, length: np.ndarray) -> Float[np.ndarray, "annotators"]:
@@ -228,7 +228,7 @@ def _rule(name: str, settings: Mapping[str, float]) -> Any:
     own = [field for member in SCREENING_RULES if member.name == name for field in fields(member)]
     counts = {field.name for field in own if type(field.default) is int}
     numbers = {key: int(each) if key in counts and each.is_integer() else each for key, each in settings.items()}
-    return strategy_named("screening rule", SCREENING_RULES, name, numbers)
+    return strategy_from_name("screening rule", SCREENING_RULES, name, numbers)
 
 
 def rules_named(name: str) -> tuple[Rule, ...]:

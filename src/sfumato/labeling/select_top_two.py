@@ -13,7 +13,7 @@ from sfumato.labeling.labeler import beliefs_from, class_codes
 from sfumato.labeling.top_two_uniform import check_gamma
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.payloads import TopTwo
+from sfumato.tables.payloads import TopTwoPayload
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SelectTopTwo:
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[TopTwo], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def _probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
         named = np.zeros((len(answers), len(index)))
         rows = np.arange(len(answers))
         named[rows, class_codes([a.first for a in answers], index)] = 1

@@ -11,11 +11,11 @@ from jaxtyping import Bool, Float, Int
 from sfumato.labeling.class_similarity import ClassSimilarity
 from sfumato.labeling.top_two_arrays import TopTwoArrays
 from sfumato.labeling.top_two_clamp import clamp
-from sfumato.tables.beliefs import Beliefs, Votes
+from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import share
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ class SimulatedTopTwo:
         first = np.tile(labels.probs.argmax(axis=1), self.n_annotators)
         is_doubtful = np.tile(doubtful, self.n_annotators)
         answers = self.drawn_answers(first, is_doubtful, labels.classes, rng)
-        votes = Votes(len(labels.classes))
+        votes = HardVotes(len(labels.classes))
         votes.append(clamp(answers, self.gamma))
-        item = Coded(np.tile(np.arange(len(labels), dtype=np.int32), self.n_annotators), labels.items)
+        item = CodedText(np.tile(np.arange(len(labels), dtype=np.int32), self.n_annotators), labels.items)
         people = pa.array([f"simulated-{i}" for i in range(self.n_annotators)])
-        annotator = Coded(np.repeat(np.arange(self.n_annotators, dtype=np.int32), len(labels)), people)
+        annotator = CodedText(np.repeat(np.arange(self.n_annotators, dtype=np.int32), len(labels)), people)
         return votes.beliefs(item, annotator, labels.classes)
 
     def drawn_answers(

@@ -17,7 +17,7 @@ from sfumato.tables.payloads import Sliders as SlidersPayload
 
 
 @dataclass(frozen=True)
-class Sliders:
+class SlidersLabeler:
     """Each class its slider, divided by their sum (CIFAR-10DS; Sucholutsky et al. 2023).
 
     All sliders at zero say that nothing fits, which is no distribution: an error, unless `zero_is_uniform`.

@@ -13,12 +13,12 @@ from sfumato.labeling.labeler import AnswerFault, beliefs_from, unknown_class
 from sfumato.labeling.top_two_arrays import spread_leftover
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.payloads import Tokens as TokensPayload
+from sfumato.tables.payloads import TokensPayload as TokensPayload
 from sfumato.tables.settings import share
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokensLabeler:
     """Each class its share of the tokens placed. Where the person said that others are possible, `gamma` is held back
     and spread in equal parts over the classes without a token, as the clamp rule does; a class not mentioned has none.
     """

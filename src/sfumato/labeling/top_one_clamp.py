@@ -14,7 +14,7 @@ from sfumato.labeling.top_two_arrays import read_top_two
 from sfumato.labeling.top_two_clamp import clamp
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.payloads import TopTwo
+from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.settings import share
 
 
@@ -37,5 +37,5 @@ class TopOneClamp:
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[TopTwo], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def _probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
         return clamp(read_top_two(answers, index).only_first(), self.gamma, released=self.as_released)

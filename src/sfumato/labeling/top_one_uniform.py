@@ -14,7 +14,7 @@ from sfumato.labeling.top_two_arrays import read_top_two
 from sfumato.labeling.top_two_uniform import check_gamma, uniform
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.payloads import TopTwo
+from sfumato.tables.payloads import TopTwoPayload
 
 
 @dataclass(frozen=True)
@@ -34,5 +34,5 @@ class TopOneUniform:
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[TopTwo], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def _probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
         return uniform(read_top_two(answers, index).only_first(), self.gamma, released=self.as_released)

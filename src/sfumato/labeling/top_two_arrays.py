@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.labeler import AnswerFault, class_codes, only_kind
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.payloads import TopTwo
+from sfumato.tables.payloads import TopTwoPayload
 
 ROUNDING = 1e-9
 
@@ -44,7 +44,7 @@ class TopTwoArrays:
         )
 
 
-def read_top_two(answers: list[TopTwo], index: dict[str, int]) -> TopTwoArrays:
+def read_top_two(answers: list[TopTwoPayload], index: dict[str, int]) -> TopTwoArrays:
     """Answers as arrays, read as CIFAR-10S reads them: a first percent of 0 means 100; a second percent without a
     second class is ignored. Percents that are missing or outside 0..100 are an error: screening lists them."""
     marks = [a.impossible for a in answers]

@@ -14,7 +14,7 @@ from sfumato.labeling.labeler import beliefs_from
 from sfumato.labeling.top_two_arrays import named_mass, possible, read_top_two, spread_leftover
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.payloads import TopTwo
+from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.settings import share
 
 
@@ -40,7 +40,7 @@ class TopTwoSimilar:
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[TopTwo], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def _probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
         arrays = read_top_two(answers, index)
         arrays = arrays.only_first() if self.only_first else arrays
         mass = named_mass(arrays)

@@ -14,7 +14,7 @@ from sfumato.labeling.top_two_arrays import TopTwoArrays, as_released, named_mas
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.payloads import TopTwo
+from sfumato.tables.payloads import TopTwoPayload
 from sfumato.tables.settings import share
 
 
@@ -38,7 +38,7 @@ class TopTwoUniform:
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
         return beliefs_from(annotations, classes, self.kinds, self._probs)
 
-    def _probs(self, answers: list[TopTwo], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+    def _probs(self, answers: list[TopTwoPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
         return uniform(read_top_two(answers, index), self.gamma, released=self.as_released)
 
 

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from sfumato.labeling.labeler import beliefs_from, class_codes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.payloads import Typicality as TypicalityPayload
+from sfumato.tables.payloads import TypicalityPayload as TypicalityPayload
 
 
 @dataclass(frozen=True)
-class Typicality:
+class TypicalityLabeler:
     """The rating as mass on the given class, the rest equally on the others (CIFAR-10T; Sucholutsky et al. 2023).
 
     It says nothing about *which* other class: where that matters, ask another kind of question.

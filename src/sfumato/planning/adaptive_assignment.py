@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.elicitation.assignment import Heard, Pick
+from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.labeling.believed import believed
+from sfumato.labeling.believed import beliefs_of_payloads
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.depth import RISKS, Form
-from sfumato.planning.indices import Index, Known, Lead, index_named
+from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, LeadIndex, index_named
 from sfumato.planning.stopping import Stopping
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Study
 from sfumato.tables.errors import BadSetting, NotNow, listing
@@ -43,10 +43,10 @@ class Savings:
     n_on_average: float
 
 
-def rule_of(study: Study) -> tuple[Index, Stopping]:
+def rule_of(study: Study) -> tuple[AcquisitionIndex, Stopping]:
     """What an adaptive study goes by; raises where its settings do not fit together."""
     rule = study.adaptive
-    index = index_named(rule.index, {"lead": rule.lead} if rule.index == Lead.name and rule.lead else None)
+    index = index_named(rule.index, {"lead": rule.lead} if rule.index == LeadIndex.name and rule.lead else None)
     if rule.target is not None and index.name not in RISKS:
         raise BadSetting(
             f"found target = {rule.target:g} with index = {index.name!r}",
@@ -73,12 +73,12 @@ def rule_of(study: Study) -> tuple[Index, Stopping]:
     return index, _stopping(rule, index, study.people.answers_per_item)
 
 
-def _stopping(rule: Adaptive, index: Index, most: int) -> Stopping:
+def _stopping(rule: Adaptive, index: AcquisitionIndex, most: int) -> Stopping:
     risks = {RISKS[index.name]: rule.target} if rule.target is not None else {}
     return Stopping(**risks, lead=rule.lead, most=most, fewest=min(rule.fewest, most))
 
 
-class AdaptiveGuide:
+class AdaptiveSelector:
     """What an adaptive study asks next. For the one thread that writes; the prior is fitted in another (`aside`)."""
 
     def __init__(self, study: Study, *, aside: bool = True) -> None:
@@ -96,7 +96,9 @@ class AdaptiveGuide:
 
     # --- what the assignment tells ---
 
-    def begin(self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], heard: Iterable[Heard]) -> None:
+    def begin(
+        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], heard: Iterable[AnswerEvent]
+    ) -> None:
         rows = list(items)
         always = set(self._study.deeper.items) if self._study.deeper else set()
         self._always = np.array([names[item] in always for item, _, _ in rows], np.bool_)
@@ -105,7 +107,7 @@ class AdaptiveGuide:
         self._quota = np.array([quota for _, quota, _ in rows], np.int64)
         self._taken = np.array([taken for _, _, taken in rows], np.int64)
         self._answered = np.zeros(len(rows), np.int64)
-        self._told: list[Heard] = []
+        self._told: list[AnswerEvent] = []
         self._since: list[tuple[np.ndarray, np.ndarray]] = []
         self._fitting = None
         counts = np.zeros((len(rows), len(self._classes)))
@@ -123,12 +125,12 @@ class AdaptiveGuide:
         assert place is not None, "an item that the guide was not told of"
         self._quota[place], self._taken[place] = quota, taken
 
-    def heard(self, answer: Heard) -> None:
+    def heard(self, answer: AnswerEvent) -> None:
         self._told.append(answer)
 
     # --- what the assignment asks ---
 
-    def choose(self, seen: Collection[int], rng: random.Random) -> Pick | None:
+    def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
         state = self._told_all()
         if state is None or self._left() <= 0:
             return None
@@ -142,7 +144,7 @@ class AdaptiveGuide:
             return None
         item = int(self._numbers[choice.item])
         question = int(choice.is_deeper or bool(self._always[choice.item]))
-        return Pick(item, question, choice.probability, choice.is_audit)
+        return NextTrial(item, question, choice.probability, choice.is_audit)
 
     @property
     def room(self) -> int:
@@ -165,7 +167,7 @@ class AdaptiveGuide:
         error = None
         if self._index.name in RISKS:
             counts, times = np.unique(state.counts[asked], axis=0, return_counts=True)
-            risk = getattr(Known(counts, state.prior), RISKS[self._index.name])
+            risk = getattr(ItemPosteriors(counts, state.prior), RISKS[self._index.name])
             error = float((risk * times).sum() / times.sum())
         return Savings(
             n_items=int(asked.sum()),
@@ -225,15 +227,15 @@ class AdaptiveGuide:
     def _pending(self) -> np.ndarray:
         return np.asarray(np.maximum(self._taken - self._answered, 0))
 
-    def _places(self, said: Sequence[Heard]) -> np.ndarray:
+    def _places(self, said: Sequence[AnswerEvent]) -> np.ndarray:
         return np.array([self._place[each.item] for each in said], np.int64)
 
-    def _rows(self, said: Sequence[Heard]) -> np.ndarray:
+    def _rows(self, said: Sequence[AnswerEvent]) -> np.ndarray:
         """Each answer as votes: a choice is one vote, a richer answer spreads what it is worth over the classes."""
         rows = np.zeros((len(said), len(self._classes)))
         for question, kind in enumerate(self._kinds):
             of_it = [i for i, each in enumerate(said) if each.question == question]
             if of_it:
                 votes = self._votes[question] * np.array([said[i].n for i in of_it])[:, None]
-                rows[of_it] = votes * believed(kind, [said[i].payload for i in of_it], tuple(self._classes))
+                rows[of_it] = votes * beliefs_of_payloads(kind, [said[i].payload for i in of_it], tuple(self._classes))
         return rows

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.asking import asked
-from sfumato.planning.indices import Index, Known
+from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors
 from sfumato.planning.population import Population
 from sfumato.planning.wrong_class import wrong_class
 from sfumato.tables.growable_array import freeze
@@ -31,7 +31,7 @@ Error = Callable[[Float[np.ndarray, "items classes"], Float[np.ndarray, "items c
 
 
 @dataclass(frozen=True, eq=False)
-class Adapted:
+class AdaptiveCurve:
     """One row a number of answers an item, on average: the error beside that of as many answers for every item.
 
     `ratio` is the error over that of the uniform study, `spread` its standard error over the items simulated; `most` is
@@ -50,7 +50,7 @@ class Adapted:
 
 def adapted_by_index(
     items: Population,
-    index: Index,
+    index: AcquisitionIndex,
     error: Error,
     *,
     n_items: int,
@@ -59,7 +59,7 @@ def adapted_by_index(
     fewest: int,
     audit: float,
     rng: np.random.Generator,
-) -> Adapted:
+) -> AdaptiveCurve:
     """A study that asks by `index` once every item has `fewest` answers, beside one that asks all items equally often.
 
     Both fit their prior to the answers they got, as a study would: where items are few, that is what holds either back.
@@ -87,7 +87,7 @@ def adapted_by_index(
     uniform, adaptive = lost.transpose(0, 2, 1, 3).reshape(2, n_steps, -1)
     found = _compared(budgets, uniform, adaptive, most, np.zeros(n_steps, np.int64))
     # Until every item has the fewest answers both studies are the same.
-    return Adapted(
+    return AdaptiveCurve(
         np.append(float(fewest), found.on_average),
         np.append(1.0, found.ratio),
         np.append(0.0, found.spread),
@@ -96,7 +96,7 @@ def adapted_by_index(
     )
 
 
-def adapted_by_lead(items: Population, *, most: int, rng: np.random.Generator) -> Adapted:
+def adapted_by_lead(items: Population, *, most: int, rng: np.random.Generator) -> AdaptiveCurve:
     """Studies that ask about an item until one class is so far ahead, or `most` answers are in, one row a lead.
 
     Errors are chances that the leading class is not the most probable one. Every item stops by its own answers alone.
@@ -155,15 +155,15 @@ def _asked(state: Allocation, people: _People, n_answers: int, audit: float, rng
 def _means(state: Allocation) -> Float[np.ndarray, "items classes"]:
     """The posterior mean of each item."""
     rows, place = np.unique(state.counts, axis=0, return_inverse=True)
-    return np.asarray(Known(rows, state.prior).mean[place.ravel()])
+    return np.asarray(ItemPosteriors(rows, state.prior).mean[place.ravel()])
 
 
 def _compared(
     on_average: np.ndarray, uniform: np.ndarray, adaptive: np.ndarray, most: np.ndarray, lead: np.ndarray
-) -> Adapted:
+) -> AdaptiveCurve:
     base = np.maximum(uniform.mean(axis=1), LEAST)
     ratio = adaptive.mean(axis=1) / base
     # The delta method: both studies ask about the same items.
     apart = adaptive - ratio[:, None] * uniform
     spread = SHARED * apart.std(axis=1) / np.sqrt(uniform.shape[1]) / base
-    return Adapted(on_average, ratio, spread, most.astype(np.int64), lead.astype(np.int64))
+    return AdaptiveCurve(on_average, ratio, spread, most.astype(np.int64), lead.astype(np.int64))

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.depth import Form, worth_of_votes
-from sfumato.planning.indices import ENOUGH, Index, Known
+from sfumato.planning.indices import ENOUGH, AcquisitionIndex, ItemPosteriors
 from sfumato.planning.prior import check_counts, fit_prior
 from sfumato.planning.stopping import Stopping
 from sfumato.tables.errors import BadSetting, NotNow
@@ -27,7 +27,7 @@ NEVER = Stopping()
 
 
 @dataclass(frozen=True)
-class Choice:
+class AllocationChoice:
     """The next item, and the probability it was chosen with: what a later estimate weighs its answer by (1 / p)."""
 
     item: int
@@ -51,7 +51,7 @@ class Allocation:
     see it: everybody counts alike.
     """
 
-    index: Index
+    index: AcquisitionIndex
     counts: Float[np.ndarray, "items classes"]
     seconds: Float[np.ndarray, "items"]
     prior: DirichletMixture
@@ -69,7 +69,7 @@ class Allocation:
     def of(
         cls,
         counts: Float[np.ndarray, "items classes"],
-        index: Index,
+        index: AcquisitionIndex,
         *,
         seconds: float | Float[np.ndarray, "items"] = 1.0,
         stopping: Stopping = NEVER,
@@ -148,7 +148,7 @@ class Allocation:
         rng: np.random.Generator,
         apart_from: Sequence[int] | np.ndarray = NO_ITEMS,
         pending: Int[np.ndarray, "items"] | None = None,
-    ) -> Choice:
+    ) -> AllocationChoice:
         """The next item, not among `apart_from` (seen already, or full); `NotNow` where none is left.
 
         `pending` answers are being given now: another then adds less, by `((1 + n) / (1 + n + pending))^2` after `n`
@@ -178,7 +178,7 @@ class Allocation:
         item = int(np.flatnonzero(is_open)[int(place * n_open)] if is_audit else tied[int(place * len(tied))])
         by_worth = (1 - self.audit) / len(tied) if item in tied else 0.0
         is_deeper = self.deeper_worths is not None and bool(self.deeper_worths[item] > self.worths[item])
-        return Choice(item, by_worth + self.audit / n_open, is_audit, is_deeper)
+        return AllocationChoice(item, by_worth + self.audit / n_open, is_audit, is_deeper)
 
     def leading(
         self, n: int, rng: np.random.Generator, apart_from: Bool[np.ndarray, "items"] | None = None
@@ -209,7 +209,7 @@ def _worths(
     n_classes = counts.shape[1]
     block = max(NUMBERS_AT_ONCE // (n_classes * (n_classes + len(state.prior.weights))), 1)
     for first in range(0, len(rows), block):
-        known = Known(rows[first : first + block], state.prior)
+        known = ItemPosteriors(rows[first : first + block], state.prior)
         value = state.index.worth(known) if votes == 1 else worth_of_votes(state.index, known, votes)
         worth[first : first + block] = np.where(state.stopping.reached(known), ENOUGH, value)
     return worth[place.ravel()]

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sfumato.planning.answers_per_item import Enough
-from sfumato.planning.choosing import Chosen, error_allowed
+from sfumato.planning.answers_per_item import ErrorThreshold
+from sfumato.planning.choosing import Selected, error_allowed
 from sfumato.planning.exchange import ExchangeRates
 from sfumato.planning.goals import Goal
-from sfumato.planning.plan_parts import Adaptive, Alternative, Budget
-from sfumato.planning.ways import Terms, Way
+from sfumato.planning.plan_parts import Alternative, Budget, PlanAdaptive
+from sfumato.planning.ways import Candidate, PlanTerms
 from sfumato.planning.worth import PLAIN, worths_of
 
 LITTLE = 1.25
 """An error larger by no more than a quarter is little to lose for half of the cost."""
 
 
-def alternatives(chosen: Chosen, budget: Budget | None, enough: Enough | None) -> tuple[Alternative, ...]:
+def alternatives(chosen: Selected, budget: Budget | None, enough: ErrorThreshold | None) -> tuple[Alternative, ...]:
     """The other forms and assignments at their best; half the answers; and more items instead of more answers."""
     terms, way = chosen.terms, chosen.way
     result = [_as_alternative(terms, other, what_is(other), _why_not(terms, way, other)) for other in _near(chosen)]
@@ -38,10 +38,10 @@ def alternatives(chosen: Chosen, budget: Budget | None, enough: Enough | None) -
 
 
 def would_change(
-    chosen: Chosen,
+    chosen: Selected,
     *,
     goal: Goal,
-    enough: Enough | None,
+    enough: ErrorThreshold | None,
     measured: Mapping[str, ExchangeRates] | None,
     n_pilot: int,
 ) -> tuple[str, ...]:
@@ -49,12 +49,12 @@ def would_change(
     terms, way = chosen.terms, chosen.way
     said = [_other_form(terms, way, other) for other in _near(chosen) if other.kind != way.kind]
     for other in _near(chosen):
-        if other.kind == way.kind and isinstance(other.answers, Adaptive):
+        if other.kind == way.kind and isinstance(other.answers, PlanAdaptive):
             said.append(
                 f"asking adaptively came to {other.gain:.2f} times the error of equal numbers, known to within "
                 f"{1.96 * other.spread:.2f}: with more items, or items that differ more, it may be worth it"
             )
-    if isinstance(way.answers, Adaptive):
+    if isinstance(way.answers, PlanAdaptive):
         said.append(
             f"items that are more alike than the pilot's: asking adaptively takes the error to {way.gain:.2f} of what "
             f"equal numbers reach (within {1.96 * way.spread:.2f}), which rests on some being clear and others not"
@@ -68,7 +68,7 @@ def would_change(
     reading = way.reading
     if n_pilot and reading.low is not None and reading.high is not None:
         further = "four times as many would halve that range"
-        if isinstance(way.answers, Adaptive):
+        if isinstance(way.answers, PlanAdaptive):
             further = (
                 "part of that range is how well the gain of asking adaptively is known, and no larger pilot narrows it"
             )
@@ -104,7 +104,7 @@ def would_change(
     return tuple(said)
 
 
-def _near(chosen: Chosen) -> list[Way]:
+def _near(chosen: Selected) -> list[Candidate]:
     """The other assignment, the best other form, and every form that costs no more than three times as much."""
     terms, way = chosen.terms, chosen.way
     first = next((other.kind for other in chosen.others if other.kind != way.kind), None)
@@ -112,20 +112,20 @@ def _near(chosen: Chosen) -> list[Way]:
     return [other for other in chosen.others if other.kind in (way.kind, first) or terms.money(other) <= most]
 
 
-def what_is(way: Way) -> str:
+def what_is(way: Candidate) -> str:
     """A way in words."""
     answers, items = way.answers, f"{way.n_items:,} item{'s' * (way.n_items != 1)}"
-    if not isinstance(answers, Adaptive):
+    if not isinstance(answers, PlanAdaptive):
         return f"{answers.each} {way.kind} answer{'s' * (answers.each != 1)} for each of {items}"
     rule = f"until one class is {answers.lead} ahead" if answers.lead else f"by {answers.index}"
     return f"{answers.on_average:.1f} {way.kind} answers an item on average, adaptively {rule}, {items}"
 
 
-def _as_alternative(terms: Terms, way: Way, what: str, why_not: str) -> Alternative:
+def _as_alternative(terms: PlanTerms, way: Candidate, what: str, why_not: str) -> Alternative:
     return Alternative(
         what=what,
         kind=way.kind,
-        assignment="adaptive" if isinstance(way.answers, Adaptive) else "fewest",
+        assignment="adaptive" if isinstance(way.answers, PlanAdaptive) else "fewest",
         each=way.each,
         n_items=way.n_items,
         value=way.reading.value,
@@ -136,8 +136,8 @@ def _as_alternative(terms: Terms, way: Way, what: str, why_not: str) -> Alternat
     )
 
 
-def _why_not(terms: Terms, way: Way, other: Way) -> str:
-    if isinstance(other.answers, Adaptive) and not other.is_shown_better:
+def _why_not(terms: PlanTerms, way: Candidate, other: Candidate) -> str:
+    if isinstance(other.answers, PlanAdaptive) and not other.is_shown_better:
         return f"{other.gain:.2f} times the error of equal numbers (within {1.96 * other.spread:.2f}): no gain shown"
     if other.n_items < way.n_items:
         return f"the budget reaches for {other.n_items:,} of the {way.n_items:,} items alone"
@@ -148,7 +148,7 @@ def _why_not(terms: Terms, way: Way, other: Way) -> str:
     return f"costs {dearer:.3g} times as much for the same" if dearer > 1.005 else "as good; the simpler was taken"
 
 
-def _other_form(terms: Terms, way: Way, other: Way) -> str:
+def _other_form(terms: PlanTerms, way: Candidate, other: Candidate) -> str:
     """The price and the exchange rate at which another form would do as well for the same money."""
     needed = other.worth.answers(way.votes)
     seconds, worth = terms.costs.seconds(other.kind), other.worth.rate.votes
@@ -161,7 +161,7 @@ def _other_form(terms: Terms, way: Way, other: Way) -> str:
     )
 
 
-def _other_goals(terms: Terms, goal: Goal, kind: str, measured: Mapping[str, ExchangeRates] | None) -> str:
+def _other_goals(terms: PlanTerms, goal: Goal, kind: str, measured: Mapping[str, ExchangeRates] | None) -> str:
     """The form that gives most votes for the money, where another goal would choose another."""
     differ = []
     for other in Goal:

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import OptimizeWarning, curve_fit
 
-from sfumato.labeling.labelled import labelled
+from sfumato.labeling.labelled import label_by_default
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
-from sfumato.tables.errors import BadTable, SfumatoError, Where
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError
 from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
 
 LEARNED_AFTER = 2.5
@@ -79,7 +79,7 @@ def measured_times(annotations: Annotations) -> dict[str, KindTime]:
             expected="a column `seconds`, or times when answers began and were submitted",
             fix="record times, or give the mean time of an answer yourself",
             code="no-times",
-            where=Where(str(annotations.path) if annotations.path else None, column="seconds"),
+            where=ErrorLocation(str(annotations.path) if annotations.path else None, column="seconds"),
         )
     return result
 
@@ -135,7 +135,7 @@ def _places(table: Annotations) -> Float[np.ndarray, "rows"]:
 def _per_nat(table: Annotations) -> float:
     """The relative change of an item's mean time with a nat of its entropy; 0 where answers are no distributions."""
     try:
-        beliefs = labelled(table)
+        beliefs = label_by_default(table)
     except SfumatoError:
         return 0.0
     coded = beliefs.coded()

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.asking import asked
-from sfumato.planning.measures import Measure, TotalVariation
+from sfumato.planning.measures import ErrorMeasure, TotalVariationError
 from sfumato.planning.pilot import Pilot
 from sfumato.planning.population import Population
 from sfumato.tables.errors import BadSetting, SfumatoWarning
@@ -34,7 +34,7 @@ Values = Callable[[Population, np.random.Generator], Float[np.ndarray, "draws an
 
 
 @dataclass(frozen=True)
-class Enough:
+class ErrorThreshold:
     """What is enough: a mean error of at most `target`, or with a `share` that share of items within it; to be reached
     with `probability`, as far as the pilot tells."""
 
@@ -58,8 +58,8 @@ class AnnotatorPlan(Table):
     target; `low` and `high` hold it at 95% for other items like the pilot's; `chance` is how probable the goal is to be
     reached (NaN without a goal, or without a pilot)."""
 
-    measure: Measure
-    enough: Enough | None
+    measure: ErrorMeasure
+    enough: ErrorThreshold | None
     value: Float[np.ndarray, "answers"]
     low: Float[np.ndarray, "answers"]
     high: Float[np.ndarray, "answers"]
@@ -110,7 +110,7 @@ class AnnotatorPlan(Table):
             found, possible = f"a mean {self.measure.title} of {sure:.4f}", f"a target of {_up(sure):g}"
             expected = f"{self.enough.target:g} or less"
             # Errors of shares fall with the root of M, squares and divergences with M.
-            power = 2 if isinstance(self.measure, TotalVariation) else 1
+            power = 2 if isinstance(self.measure, TotalVariationError) else 1
             more = int(np.ceil(len(self) * (sure / self.enough.target) ** power * 1.05))
             possible += f", or about {more:,} answers an item"
         else:
@@ -133,8 +133,8 @@ class AnnotatorPlan(Table):
 def how_many(
     source: Pilot | DirichletMixture,
     *,
-    measure: Measure | None = None,
-    enough: Enough | None = None,
+    measure: ErrorMeasure | None = None,
+    enough: ErrorThreshold | None = None,
     most: int = 100,
     resamples: int = 100,
     rng: np.random.Generator,
@@ -147,7 +147,7 @@ def how_many(
     thereby impossible. Small pilots are also fitted anew each time. A prior that is assumed has no interval. People are
     taken for alike, as anybody from the same crowd; where they are not, see who answers (docs/aggregate.md) first.
     """
-    measure = measure or TotalVariation()
+    measure = measure or TotalVariationError()
     at_least("most", most, 1)
     at_least("resamples", resamples, 20)
     values = _values(measure, enough, most)
@@ -178,7 +178,7 @@ def how_many(
     return plan
 
 
-def _values(measure: Measure, enough: Enough | None, most: int) -> Values:
+def _values(measure: ErrorMeasure, enough: ErrorThreshold | None, most: int) -> Values:
     """What is averaged over items: the error to expect, or whether an item ends within the target."""
     if enough is None or enough.share is None:
         return lambda items, rng: measure.of_items(items, most, rng)

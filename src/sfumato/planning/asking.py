@@ -15,7 +15,7 @@ LEAST_WEIGHT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class SimulatedPosterior:
     """What is known of drawn items after `n_answers` answers about each.
 
     `mean` is the posterior mean, and `expected_kl` what a reader of the answers expects to lose by it (the closed form
@@ -34,7 +34,7 @@ def asked(
     most: int,
     rng: np.random.Generator,
     prior: DirichletMixture | None = None,
-) -> Iterator[Asked]:
+) -> Iterator[SimulatedPosterior]:
     """The items after 1, 2, ... `most` answers, each person's class drawn from the item's own distribution.
 
     With a `prior`, also its posterior mean and expected divergence. Both are carried on from answer to answer: an
@@ -52,10 +52,10 @@ def asked(
             posterior.learn(chosen, counts[rows, chosen].astype(np.int64), m)
         counts[rows, chosen] += 1
         if posterior is None:
-            yield Asked(m, probs, counts)
+            yield SimulatedPosterior(m, probs, counts)
         else:
             mean = posterior.mean(counts, m)
-            yield Asked(m, probs, counts, mean, posterior.expected_kl(mean, m))
+            yield SimulatedPosterior(m, probs, counts, mean, posterior.expected_kl(mean, m))
 
 
 class _Posterior:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.asking import asked
 from sfumato.planning.costs import CostModel
-from sfumato.planning.measures import Measure, TotalVariation
+from sfumato.planning.measures import ErrorMeasure, TotalVariationError
 from sfumato.planning.pilot import Pilot
 from sfumato.planning.population import Population
 from sfumato.tables.errors import BadSetting
@@ -64,7 +64,7 @@ def trade_off(
     *,
     costs: CostModel | None = None,
     kind: str = "choice",
-    measure: Measure | None = None,
+    measure: ErrorMeasure | None = None,
     n_answers: Sequence[int] = USUAL,
     rng: np.random.Generator,
 ) -> TradeOff:
@@ -106,6 +106,6 @@ def trade_off(
         n_items,
         np.sqrt((between + (1 - squares) / many) / n_items),
         spread[many] / np.sqrt(n_items),
-        (measure or TotalVariation()).of_items(items, most, rng).mean(axis=0)[many - 1],
+        (measure or TotalVariationError()).of_items(items, most, rng).mean(axis=0)[many - 1],
         many * n_items * price_each,
     )

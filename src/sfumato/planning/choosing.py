@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.planning.answers_per_item import Enough
+from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.plan_parts import Budget
-from sfumato.planning.ways import ANSWERS, Terms, Way
-from sfumato.planning.worth import PLAIN, KindWorth
+from sfumato.planning.ways import ANSWERS, Candidate, PlanTerms
+from sfumato.planning.worth import PLAIN, VoteEquivalent
 from sfumato.tables.errors import BadSetting
 
 WASTE = 0.01
@@ -17,12 +17,12 @@ WASTE = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class Selected:
     """The way that was chosen, and the best of every other form and assignment, best first."""
 
-    way: Way
-    others: tuple[Way, ...]
-    terms: Terms
+    way: Candidate
+    others: tuple[Candidate, ...]
+    terms: PlanTerms
     """Those it was chosen under: with fewer items where the budget does not reach for one answer about each."""
     budget_left: bool = False
     """Whether the budget buys answers that would not help: more than an item may get, or than take the error down."""
@@ -32,7 +32,7 @@ class Chosen:
     """Answers that the budget would buy beside those of the way, as a share of these."""
 
 
-def best_for(terms: Terms, budget: Budget) -> Chosen:
+def best_for(terms: PlanTerms, budget: Budget) -> Selected:
     """The way with the smallest error that the budget buys."""
     n_affordable = {worth.kind: terms.affordable(worth.kind, budget) for worth in terms.worths}
     most_answers = max(n_affordable.values())
@@ -42,7 +42,7 @@ def best_for(terms: Terms, budget: Budget) -> Chosen:
     if n_left_out:
         # One answer each is the least there is: rather fewer items than none of some.
         terms = terms.with_items(most_answers)
-    ways: list[Way] = []
+    ways: list[Candidate] = []
     for worth in terms.worths:
         each = min(n_affordable[worth.kind] // terms.n_items, terms.most)
         if each:
@@ -63,15 +63,15 @@ def best_for(terms: Terms, budget: Budget) -> Chosen:
     spare = n_affordable[way.kind] / way.n_answers - 1
     left = way.each >= terms.most or spare >= 1
     near = (*ways[1:], *others, *_worth_a_look(way, fewer))
-    return Chosen(way, near, terms, left, n_left_out, 0.0 if left or n_left_out else spare)
+    return Selected(way, near, terms, left, n_left_out, 0.0 if left or n_left_out else spare)
 
 
-def cheapest_for(terms: Terms, enough: Enough, budget: Budget | None) -> Chosen:
+def cheapest_for(terms: PlanTerms, enough: ErrorThreshold, budget: Budget | None) -> Selected:
     """The cheapest way that is good enough with the probability asked for; an error where none is, or where the budget
     does not reach for it."""
     target = error_allowed(enough)
-    ways: list[Way] = []
-    others: list[Way] = []
+    ways: list[Candidate] = []
+    others: list[Candidate] = []
     for worth in terms.worths:
         way = _first_uniform(terms, worth, target, enough.probability)
         if way is not None:
@@ -86,31 +86,31 @@ def cheapest_for(terms: Terms, enough: Enough, budget: Budget | None) -> Chosen:
     ways.sort(key=lambda way: (terms.money(way), terms.hours(way)))
     if budget is not None and not _is_within(terms, ways[0], budget):
         raise _budget_misses(terms, enough, ways[0], budget)
-    return Chosen(ways[0], (*ways[1:], *others), terms)
+    return Selected(ways[0], (*ways[1:], *others), terms)
 
 
-def _without_waste(terms: Terms, worth: KindWorth, each: int) -> Way:
+def _without_waste(terms: PlanTerms, worth: VoteEquivalent, each: int) -> Candidate:
     """The fewest answers for every item that are as good as `each` of them, but for a hundredth of the error."""
     most = terms.uniform(worth, each)
     return next(way for fewer in range(1, each + 1) if _is_as_good(way := terms.uniform(worth, fewer), most))
 
 
-def _is_as_good(way: Way, other: Way) -> bool:
+def _is_as_good(way: Candidate, other: Candidate) -> bool:
     return way.reading.value <= (1 + WASTE) * other.reading.value
 
 
-def _worth_a_look(way: Way, fewer: list[Way]) -> list[Way]:
+def _worth_a_look(way: Candidate, fewer: list[Candidate]) -> list[Candidate]:
     """Of the forms that the money buys for a part of the items alone, the best, if it is better on these."""
     best = sorted(fewer, key=lambda other: (-other.n_items * other.votes, other.reading.value))[:1]
     return [other for other in best if other.n_items * other.votes > way.n_items * way.votes]
 
 
-def error_allowed(enough: Enough) -> float:
+def error_allowed(enough: ErrorThreshold) -> float:
     """The error that is small enough: the target itself, or the share of items that may be off by more than it."""
     return enough.target if enough.share is None else 1 - enough.share
 
 
-def _first_uniform(terms: Terms, worth: KindWorth, target: float, probability: float) -> Way | None:
+def _first_uniform(terms: PlanTerms, worth: VoteEquivalent, target: float, probability: float) -> Candidate | None:
     """The fewest answers for every item that reach the target, and every larger number too."""
     found = None
     for each in range(terms.most, 0, -1):
@@ -121,22 +121,22 @@ def _first_uniform(terms: Terms, worth: KindWorth, target: float, probability: f
     return found
 
 
-def _reaches(way: Way, target: float, probability: float) -> bool:
+def _reaches(way: Candidate, target: float, probability: float) -> bool:
     return way.reading.chance(target) >= probability and way.reading.value <= target * (1 + 1e-9)
 
 
-def _is_within(terms: Terms, way: Way, budget: Budget) -> bool:
+def _is_within(terms: PlanTerms, way: Candidate, budget: Budget) -> bool:
     spent = way.n_answers if budget.unit == ANSWERS else terms.money(way)
     return spent <= budget.amount * (1 + 1e-9)
 
 
-def sure_value(way: Way, probability: float) -> float:
+def sure_value(way: Candidate, probability: float) -> float:
     """The error that is not exceeded with that probability, as far as the pilot tells."""
     resampled = way.reading.resampled
     return max(float(np.quantile(resampled, probability)) if len(resampled) else 0.0, way.reading.value)
 
 
-def _too_small(terms: Terms, budget: Budget) -> BadSetting:
+def _too_small(terms: PlanTerms, budget: Budget) -> BadSetting:
     cheapest = min(terms.worths, key=lambda worth: terms.an_answer(worth.kind))
     price = terms.an_answer(cheapest.kind)
     unit = terms.costs.currency if budget.unit != ANSWERS else ANSWERS
@@ -149,7 +149,7 @@ def _too_small(terms: Terms, budget: Budget) -> BadSetting:
     )
 
 
-def _out_of_reach(terms: Terms, enough: Enough, target: float) -> BadSetting:
+def _out_of_reach(terms: PlanTerms, enough: ErrorThreshold, target: float) -> BadSetting:
     best = min((terms.uniform(worth, terms.most) for worth in terms.worths), key=lambda way: way.reading.value)
     sure = sure_value(best, enough.probability)
     if enough.share is None:
@@ -166,7 +166,7 @@ def _out_of_reach(terms: Terms, enough: Enough, target: float) -> BadSetting:
     )
 
 
-def _budget_misses(terms: Terms, enough: Enough, way: Way, budget: Budget) -> BadSetting:
+def _budget_misses(terms: PlanTerms, enough: ErrorThreshold, way: Candidate, budget: Budget) -> BadSetting:
     best = best_for(terms, budget)
     reached = sure_value(best.way, enough.probability)
     cost = f"{way.n_answers:,} answers" if budget.unit == ANSWERS else f"{terms.money(way):,.2f} {terms.costs.currency}"

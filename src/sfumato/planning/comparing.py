@@ -11,7 +11,7 @@ import pyarrow as pa
 from sfumato.planning.costs import CostModel
 from sfumato.planning.exchange_rates import ExchangeRates
 from sfumato.planning.goals import Goal
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.signals import MOST_SIMULATED, answers_an_item, ratio_of, simulated_rho
 from sfumato.planning.informativeness.triplet_errors import TripletError
 from sfumato.planning.rates import rate_for
@@ -32,7 +32,7 @@ DIGITS = 2
 
 
 @dataclass(frozen=True)
-class Compared:
+class LabelTypeComparison:
     """One kind for one goal. Values are in hard votes an item; NaN where the kind does not speak to the goal.
 
     `seconds` and `money` are of one answer, all paid. `votes` is what it is worth, by a pilot where `measured` is 1,
@@ -72,18 +72,18 @@ class Compared:
 class Comparison(Table):
     """One row a kind and goal; `budget` is the money that buys `equal_budget`."""
 
-    rows: tuple[Compared, ...]
+    rows: tuple[LabelTypeComparison, ...]
     budget: float
 
     classes = ()
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.rows[start:stop], Compared)
+        return columns_of(self.rows[start:stop], LabelTypeComparison)
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def of_goal(self, goal: Goal) -> tuple[Compared, ...]:
+    def of_goal(self, goal: Goal) -> tuple[LabelTypeComparison, ...]:
         """The rows of a goal, best at equal budget first."""
         return tuple(sorted((row for row in self.rows if row.goal == goal), key=lambda row: row.rank_budget))
 
@@ -121,7 +121,9 @@ def compare(
     prices = {kind: costs.money(kind) for kind in dict.fromkeys(kinds)}
     spent = n_items * max(prices.values()) if budget is None else above_0("budget", budget)
     costs.affordable(min(prices, key=prices.__getitem__), spent)
-    worlds = [World.drawn(max(min(n_items, MOST_SIMULATED), 3), n_classes, DIMENSIONS, rng=rng) for _ in range(WORLDS)]
+    worlds = [
+        LatentWorld.drawn(max(min(n_items, MOST_SIMULATED), 3), n_classes, DIMENSIONS, rng=rng) for _ in range(WORLDS)
+    ]
     base = costs.seconds(BASE) if BASE in costs.times else min(costs.seconds(kind) for kind in prices)
     rows = []
     for kind, price in prices.items():
@@ -134,7 +136,7 @@ def compare(
             rate = rate_for(kind, goal, measured)
             bought = rate.at(each)
             rows.append(
-                Compared(
+                LabelTypeComparison(
                     kind, goal, costs.seconds(kind), price, costs.time(kind).source, rate.votes, rate.low, rate.high,
                     rate.source, int(rate.measured), ratio_of(kind, n_items, n_classes), *_of(error), rate.votes, each,
                     bought.votes, bought.low, bought.high, 0, 0, rho, loss,
@@ -169,14 +171,14 @@ def _of(error: TripletError | None) -> tuple[float, float, float]:
     return error.information_ratio, error.flip_rate, error.kept
 
 
-def _ranked(rows: list[Compared]) -> tuple[Compared, ...]:
+def _ranked(rows: list[LabelTypeComparison]) -> tuple[LabelTypeComparison, ...]:
     """The rows with their ranks within each goal; what does not speak to a goal comes last."""
 
-    def value(row: Compared, name: str) -> float:
+    def value(row: LabelTypeComparison, name: str) -> float:
         found = float(getattr(row, name))
         return -1.0 if np.isnan(found) else round(found, DIGITS)
 
-    def rank(row: Compared, name: str) -> int:
+    def rank(row: LabelTypeComparison, name: str) -> int:
         return 1 + sum(value(other, name) > value(row, name) for other in rows if other.goal == row.goal)
 
     return tuple(

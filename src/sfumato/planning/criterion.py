@@ -10,10 +10,10 @@ from scipy.special import ndtri
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
-from sfumato.planning.answers_per_item import Enough, how_many
+from sfumato.planning.answers_per_item import ErrorThreshold, how_many
 from sfumato.planning.goals import Goal
-from sfumato.planning.indices import KL, Index, Known
-from sfumato.planning.measures import BayesDivergence, Measure, SquaredDistance
+from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex
+from sfumato.planning.measures import DivergenceError, ErrorMeasure, SquaredError
 from sfumato.planning.pilot import Pilot
 from sfumato.planning.population import Population
 from sfumato.planning.prior import fit_prior
@@ -28,11 +28,11 @@ LOOKED_AT = (1, 2, 3, 5, 8, 13, 21, 34)
 LARGEST_STUDY = 4_000
 """Priors of larger studies are hardly better."""
 
-MEASURES_OF: dict[Goal, Measure] = {
-    Goal.DISTRIBUTION: BayesDivergence(),
-    Goal.CALIBRATION: BayesDivergence(),
+MEASURES_OF: dict[Goal, ErrorMeasure] = {
+    Goal.DISTRIBUTION: DivergenceError(),
+    Goal.CALIBRATION: DivergenceError(),
     Goal.CLASS: WrongClass(),
-    Goal.GEOMETRY: SquaredDistance(),
+    Goal.GEOMETRY: SquaredError(),
 }
 
 
@@ -50,11 +50,11 @@ class VoteCurve:
     def __post_init__(self) -> None:
         freeze(self, "votes", "value", "resampled")
 
-    def at(self, votes: float) -> Reading:
+    def at(self, votes: float) -> ExpectedError:
         """What is to be expected of so many votes an item, which need not be whole."""
         rows = np.concatenate([self.value[None], self.resampled])
         found = np.exp(_line(np.log(votes), np.log(self.votes), np.log(np.maximum(rows, LEAST))))
-        return Reading(float(found[0]), np.asarray(found[1:]))
+        return ExpectedError(float(found[0]), np.asarray(found[1:]))
 
     def falling(self) -> VoteCurve:
         """The curve without the rises that chance put into it: more votes do no harm."""
@@ -66,7 +66,7 @@ class VoteCurve:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class ExpectedError:
     """An error to expect, and what it would be by other pilots like this one."""
 
     value: float
@@ -85,13 +85,13 @@ class Reading:
         found = self.resampled if len(self.resampled) else np.array([self.value])
         return float((found <= target * (1 + 1e-9)).mean())
 
-    def times(self, ratio: float, spread: float = 0.0) -> Reading:
+    def times(self, ratio: float, spread: float = 0.0) -> ExpectedError:
         """The error multiplied by a ratio that is itself known only to within `spread`."""
         n = len(self.resampled)
         # The ratio's own normal quantiles, dealt to the resamples in a fixed order that has nothing to do with theirs.
         normal = ndtri((np.arange(n) + 0.5) / max(n, 1))[np.random.default_rng(n).permutation(n)]
         moved = ratio + spread * normal
-        return Reading(self.value * ratio, self.resampled * np.maximum(moved, 0.0))
+        return ExpectedError(self.value * ratio, self.resampled * np.maximum(moved, 0.0))
 
     def _bound(self, level: float) -> float | None:
         if not len(self.resampled):
@@ -118,7 +118,7 @@ class Criterion:
             )
 
     @property
-    def measure(self) -> Measure:
+    def measure(self) -> ErrorMeasure:
         return MEASURES_OF[self.goal]
 
     @property
@@ -132,9 +132,9 @@ class Criterion:
         return f"share of items off by a {self.measure.title} of more than {self.beyond:g}"
 
     @property
-    def index(self) -> Index | None:
+    def index(self) -> AcquisitionIndex | None:
         """What chooses the next item where answers are allotted one by one; None where nothing was shown to help."""
-        return KL() if self.measure.uses_prior else None
+        return KLIndex() if self.measure.uses_prior else None
 
     def curve(
         self,
@@ -151,7 +151,7 @@ class Criterion:
         `how_many` takes the prior over items for known. A study must fit it to its own answers, and with few items
         loses by that: labels that rest on a prior are simulated both ways, and the curve is raised by the ratio.
         """
-        enough = None if self.beyond is None else Enough(self.beyond, share=0.5)
+        enough = None if self.beyond is None else ErrorThreshold(self.beyond, share=0.5)
         found = how_many(
             source, measure=self.measure, enough=enough, most=most, resamples=resamples, rng=rng, progress=progress
         )
@@ -187,7 +187,7 @@ class Criterion:
                 counts = rng.multinomial(m, probs / probs.sum(axis=1, keepdims=True)).astype(np.float64)
                 rows, place = np.unique(counts, axis=0, return_inverse=True)
                 for k, prior in enumerate((items.prior, fit_prior(counts))):
-                    errors[k, i] += self.of_labels(probs, Known(rows, prior).mean[place.ravel()]).mean()
+                    errors[k, i] += self.of_labels(probs, ItemPosteriors(rows, prior).mean[place.ravel()]).mean()
         ratio = np.maximum(errors[1], LEAST) / np.maximum(errors[0], LEAST)
         # A prior that is fitted can be better than the true one only by chance.
         return np.asarray(np.interp(np.log(np.arange(1, most + 1)), np.log(looked_at), np.maximum(ratio, 1.0)))

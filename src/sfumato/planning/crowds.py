@@ -12,8 +12,8 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.elicitation.kinds import kind_named
-from sfumato.elicitation.simulated_annotator import Annotator, Asked, Truth
-from sfumato.labeling.labelled import labelled
+from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Truth
+from sfumato.labeling.labelled import label_by_default
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study
 from sfumato.tables.annotations import Annotations
@@ -24,7 +24,7 @@ JUDGES = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
+class SimulatedAnswers:
     """Answers of one person, as shares of a vote, and the seconds that each took."""
 
     votes: Float[np.ndarray, "asked classes"]
@@ -32,13 +32,15 @@ class Given:
 
 
 @runtime_checkable
-class Crowd(Protocol):
+class CrowdSource(Protocol):
     """Who answers. Items are numbers, in the order of the plan's."""
 
     @property
     def n_people(self) -> int: ...
 
-    def answer(self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator) -> Given:
+    def answer(
+        self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
+    ) -> SimulatedAnswers:
         """What a person answers about each of these items, asked in this form."""
         ...
 
@@ -58,7 +60,13 @@ class DrawnCrowd:
     n_people: int
     seconds: float
 
-    def answer(self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator) -> Given:  # noqa: ARG002
+    def answer(
+        self,
+        person: int,  # noqa: ARG002
+        items: Int[np.ndarray, "asked"],
+        kind: str,
+        rng: np.random.Generator,
+    ) -> SimulatedAnswers:
         if kind != "choice":
             raise BadSetting(
                 f"found answers of kind {kind} to rehearse with people who only choose",
@@ -69,9 +77,9 @@ class DrawnCrowd:
         edges = np.cumsum(self.probs[items], axis=1)
         edges[:, -1] = np.inf
         chosen = (rng.random(len(items))[:, None] >= edges).sum(axis=1)
-        return Given(np.eye(self.probs.shape[1])[chosen], np.full(len(items), self.seconds))
+        return SimulatedAnswers(np.eye(self.probs.shape[1])[chosen], np.full(len(items), self.seconds))
 
-    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:  # noqa: ARG002
+    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
         return np.asarray(self.probs[items])
 
 
@@ -93,7 +101,9 @@ class SimulatedCrowd:
     def n_people(self) -> int:
         return len(self.people)
 
-    def answer(self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator) -> Given:
+    def answer(
+        self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
+    ) -> SimulatedAnswers:
         return self._answers([self.people[person]] * len(items), items, kind, rng)
 
     def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
@@ -104,7 +114,7 @@ class SimulatedCrowd:
 
     def _answers(
         self, people: Sequence[Annotator], items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
-    ) -> Given:
+    ) -> SimulatedAnswers:
         own = kind == self.study.question.kind
         question = self.study.question if own else Question(kind, self.study.question.framing)
         study = replace(self.study, question=question)
@@ -112,10 +122,10 @@ class SimulatedCrowd:
         raw, seconds = [], []
         for person, i in zip(people, items, strict=True):
             stimulus = Stimulus(self.items[i])
-            given = person.answer(self.truth.shown(stimulus), Asked(form, stimulus, study), rng)
+            given = person.answer(self.truth.shown(stimulus), PresentedQuestion(form, stimulus, study), rng)
             raw.append(given.raw)
             seconds.append(given.seconds)
-        return Given(_votes(raw, f"{kind}/{form.version}", study.class_names), np.array(seconds))
+        return SimulatedAnswers(_votes(raw, f"{kind}/{form.version}", study.class_names), np.array(seconds))
 
 
 def _votes(raw: Sequence[dict[str, object]], kind: str, classes: Sequence[str]) -> Float[np.ndarray, "asked classes"]:
@@ -131,7 +141,7 @@ def _votes(raw: Sequence[dict[str, object]], kind: str, classes: Sequence[str]) 
             "payload": [json.dumps(answer, ensure_ascii=False) for answer in raw],
         }
     )
-    beliefs = labelled(Annotations.from_arrow(table, classes), classes)
+    beliefs = label_by_default(Annotations.from_arrow(table, classes), classes)
     coded = beliefs.coded()
     # Answers that no labeler can use leave nothing behind.
     votes = np.zeros((len(raw), len(classes)))

@@ -13,7 +13,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.adaptive_value import adapted_by_index, adapted_by_lead
 from sfumato.planning.alternatives import would_change
-from sfumato.planning.answers_per_item import Enough
+from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.choosing import best_for, cheapest_for, error_allowed
 from sfumato.planning.costs import CostModel
 from sfumato.planning.criterion import Criterion, population
@@ -21,9 +21,9 @@ from sfumato.planning.exchange import ExchangeRates
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot
 from sfumato.planning.plan_file import Plan
-from sfumato.planning.plan_parts import Budget, Deeper, Made
+from sfumato.planning.plan_parts import Budget, Made, PlanDeeper
 from sfumato.planning.stating import as_plan
-from sfumato.planning.ways import ANSWERS, Terms
+from sfumato.planning.ways import ANSWERS, PlanTerms
 from sfumato.planning.worth import PLAIN, worth_of, worths_of
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import at_least
@@ -43,7 +43,7 @@ FEWEST, AUDIT = 2, 0.05
 
 
 @dataclass(frozen=True)
-class Deepened:
+class DeeperItems:
     """Items that are asked about with a richer form first, once each."""
 
     kind: str
@@ -59,12 +59,12 @@ def decide(
     n_items: int,
     items: Sequence[str] | None = None,
     budget: Budget | None = None,
-    enough: Enough | None = None,
+    enough: ErrorThreshold | None = None,
     kinds: Sequence[str] | None = None,
     votes: Mapping[str, float] | None = None,
     measured: Mapping[str, ExchangeRates] | None = None,
     adaptive: bool = True,
-    deepened: Deepened | None = None,
+    deepened: DeeperItems | None = None,
     most: int = 100,
     made: Made | None = None,
     progress: Progress = quiet,
@@ -98,7 +98,7 @@ def decide(
         rng=rng,
         progress=progress,
     )
-    terms = Terms(criterion, curve, costs, worths, n_items, most, FEWEST, AUDIT)
+    terms = PlanTerms(criterion, curve, costs, worths, n_items, most, FEWEST, AUDIT)
     if adaptive:
         terms = _with_adaptive(terms, source, left, enough, rng)
     chosen = cheapest_for(terms, enough, left) if enough is not None else best_for(terms, left)  # type: ignore[arg-type]
@@ -123,12 +123,12 @@ def made_now(command: str = "", seed: int | None = None) -> Made:
 
 
 def _with_adaptive(
-    terms: Terms,
+    terms: PlanTerms,
     source: Pilot | DirichletMixture,
     budget: Budget | None,
-    enough: Enough | None,
+    enough: ErrorThreshold | None,
     rng: np.random.Generator,
-) -> Terms:
+) -> PlanTerms:
     """The terms with what asking adaptively is worth, where that can be simulated and may matter."""
     if PLAIN not in [worth.kind for worth in terms.worths]:
         return terms
@@ -155,7 +155,7 @@ def _with_adaptive(
     return replace(terms, adapted=adapted)
 
 
-def _most_of_interest(terms: Terms, budget: Budget | None, enough: Enough | None) -> float:
+def _most_of_interest(terms: PlanTerms, budget: Budget | None, enough: ErrorThreshold | None) -> float:
     """Plain votes an item up to which asking adaptively need be looked at: what money buys, or what is enough."""
     most = float(min(terms.most, MOST_ADAPTIVE))
     if budget is not None and enough is None:
@@ -168,19 +168,19 @@ def _most_of_interest(terms: Terms, budget: Budget | None, enough: Enough | None
 
 
 def _deeper(
-    deepened: Deepened | None,
+    deepened: DeeperItems | None,
     goal: Goal,
     costs: CostModel,
     votes: Mapping[str, float] | None,
     measured: Mapping[str, ExchangeRates] | None,
-) -> Deeper | None:
+) -> PlanDeeper | None:
     if deepened is None:
         return None
     worth = worth_of(deepened.kind, goal, costs, given=votes, measured=measured)
-    return Deeper(kind=deepened.kind, votes=worth.rate.votes, seconds=costs.seconds(deepened.kind))
+    return PlanDeeper(kind=deepened.kind, votes=worth.rate.votes, seconds=costs.seconds(deepened.kind))
 
 
-def _what_is_left(budget: Budget | None, deepened: Deepened | None, costs: CostModel) -> Budget | None:
+def _what_is_left(budget: Budget | None, deepened: DeeperItems | None, costs: CostModel) -> Budget | None:
     """The budget once the deeper answers are paid for."""
     if budget is None or deepened is None or not deepened.items:
         return budget
@@ -197,7 +197,7 @@ def _what_is_left(budget: Budget | None, deepened: Deepened | None, costs: CostM
 
 
 def _kept(
-    items: Sequence[str] | None, deepened: Deepened | None, n_items: int, rng: np.random.Generator
+    items: Sequence[str] | None, deepened: DeeperItems | None, n_items: int, rng: np.random.Generator
 ) -> tuple[str, ...] | None:
     """The items that the plan is for, drawn evenly where there are more of them than can be asked about; None: all."""
     if items is None or len(items) == n_items:

@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.labeling.labelled import labelled
+from sfumato.labeling.labelled import label_by_default
 from sfumato.planning.inclusion import difference, effective_number, hajek, horvitz_thompson
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.records import columns_of
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table
@@ -32,7 +32,7 @@ FIRST = "choice"
 
 
 @dataclass(frozen=True)
-class Estimate:
+class DeeperEstimate:
     """A mean over all answers of what the deeper form would say: the plain mean of where it opened, and weighed; the
     interval is of the Hajek estimate, for other items and the same policy."""
 
@@ -50,19 +50,19 @@ class Estimate:
 class Estimates(Table):
     """One row a quantity: the share of every class, and the doubt within people."""
 
-    rows: tuple[Estimate, ...]
+    rows: tuple[DeeperEstimate, ...]
 
     classes = ()
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.rows[start:stop], Estimate)
+        return columns_of(self.rows[start:stop], DeeperEstimate)
 
     def __len__(self) -> int:
         return len(self.rows)
 
 
 @dataclass(frozen=True, eq=False)
-class Deepened:
+class DeeperFormEstimates:
     """What the deeper form says of the whole study and of each item.
 
     By item, NaN where it never opened: `naive`, `horvitz_thompson`, `hajek`; and `assisted`, which has every item: the
@@ -98,7 +98,7 @@ def deepened(
     rng: np.random.Generator,
     level: float = 0.95,
     resamples: int = 1000,
-) -> Deepened:
+) -> DeeperFormEstimates:
     """What the deeper form would have said, from an export and its records (`sfumato export --records`)."""
     asked = _asked(annotations, records)
     n_items, rich = len(asked.items), asked.is_deeper
@@ -106,7 +106,7 @@ def deepened(
     n_answers = np.bincount(asked.item, minlength=n_items)
     n_deeper = np.bincount(group, minlength=n_items)
     never = np.where(n_deeper > 0, 1.0, np.nan)[:, None]
-    return Deepened(
+    return DeeperFormEstimates(
         asked.items,
         asked.classes,
         n_answers,
@@ -192,7 +192,7 @@ def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
 
 def _beliefs(rich: Annotations) -> dict[tuple[str, str], np.ndarray]:
     """What each answer in the deeper form says of the study's classes, by item and annotator."""
-    beliefs = labelled(rich, rich.classes)
+    beliefs = label_by_default(rich, rich.classes)
     within = beliefs.probs[:, : len(rich.classes)]
     items, people = beliefs.item.names.to_pylist(), beliefs.annotator.names.to_pylist()
     return {
@@ -204,7 +204,7 @@ def _beliefs(rich: Annotations) -> dict[tuple[str, str], np.ndarray]:
 
 def _estimates(
     asked: _Asked, n_answers: Int[np.ndarray, "items"], rng: np.random.Generator, level: float, resamples: int
-) -> tuple[Estimate, ...]:
+) -> tuple[DeeperEstimate, ...]:
     rich = asked.is_deeper
     probs, group = asked.probs[rich], asked.item[rich]
     weights = 1 / asked.probability[rich]
@@ -220,7 +220,7 @@ def _estimates(
     plain, weighed = values.mean(axis=0), sums.sum(axis=0) / mass.sum()
     total = sums.sum(axis=0) / n_answers.sum()
     return tuple(
-        Estimate(
+        DeeperEstimate(
             name, int(n_answers.sum()), len(values), float(plain[q]), float(total[q]), float(weighed[q]), float(low[q]),
             float(high[q]),
         )
@@ -234,5 +234,5 @@ def _cannot(annotations: Annotations, found: str, fix: str) -> BadTable:
         expected="answers of a study with [deeper], and the probability with which it opened for each",
         fix=fix,
         code="no-probabilities",
-        where=Where(str(annotations.path) if annotations.path else None),
+        where=ErrorLocation(str(annotations.path) if annotations.path else None),
     )

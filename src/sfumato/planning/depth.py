@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.planning.indices import KL, L2, Index, Known
+from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0
 
-RISKS = {L2.name: "l2_risk", KL.name: "kl_risk"}
-"""The error that an index takes down, as `Known` calls it; other indices have none."""
+RISKS = {L2Index.name: "l2_risk", KLIndex.name: "kl_risk"}
+"""The error that an index takes down, as `ItemPosteriors` calls it; other indices have none."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Form:
         above_0("seconds", self.seconds)
 
 
-def worth_of_votes(index: Index, known: Known, votes: float) -> Float[np.ndarray, "items"]:
+def worth_of_votes(index: AcquisitionIndex, known: ItemPosteriors, votes: float) -> Float[np.ndarray, "items"]:
     """What an answer worth `votes` plain ones takes off the error that `index` takes down.
 
     `R v / (A + v)`, where `R` is the error left and `A = R / r - 1` follows from what one vote takes off, `r`. Exact

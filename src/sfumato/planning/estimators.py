@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import xlogy
 
-from sfumato.planning.indices import Known
+from sfumato.planning.indices import ItemPosteriors
 from sfumato.planning.prior import fit_prior
 
 CONSTANTS = np.geomspace(1e-3, 2, 34)
@@ -53,7 +53,7 @@ def add_constant(
 def bayes(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
     """The posterior mean under a Dirichlet mixture fitted on these very counts: it never sees the truth."""
     rows, place = np.unique(counts, axis=0, return_inverse=True)
-    return np.asarray(Known(rows, fit_prior(counts)).mean[place.ravel()])
+    return np.asarray(ItemPosteriors(rows, fit_prior(counts)).mean[place.ravel()])
 
 
 def _truth_at(counts: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,13 +10,13 @@ from jaxtyping import Float, Int
 from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates, in_words
 from sfumato.planning.geometry import GeometryQuality
 from sfumato.planning.goals import Goal
-from sfumato.planning.matched_answers import Matched
+from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.planning.published_rates import PUBLISHED_RATES
-from sfumato.planning.quality import ClassQuality, DistributionQuality, Quality, Split
+from sfumato.planning.quality import ClassQuality, DistributionQuality, LabelQuality, QualitySplit
 from sfumato.planning.similarities import Similarities
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import at_least
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -34,8 +34,8 @@ ENOUGH_HELD_OUT = 10
 
 
 def qualities(
-    matched: Matched, *, similarities: Similarities | None = None, truth: SoftLabels | None = None
-) -> tuple[Quality, ...]:
+    matched: MatchedAnswers, *, similarities: Similarities | None = None, truth: SoftLabels | None = None
+) -> tuple[LabelQuality, ...]:
     """What answers are judged by, the first of each goal being the one that counts."""
     known = None if truth is None else truth.probs[truth.rows_of(matched.items)]
     losses = ("tv", "log-loss") if matched.most_votes >= ENOUGH_HELD_OUT else ("squared", "log-loss")
@@ -62,12 +62,12 @@ def exchange_rates(
     a `truth` where there are any. Without `votes` a person's answer is compared with the class it leads with, and other
     people's leading classes judge: that says what the form adds, not what other people would.
     """
-    matched = Matched.of(rich, votes)
+    matched = MatchedAnswers.of(rich, votes)
     size = matched.n_items * len(matched.classes) * (matched.most_votes + matched.most_rich + 2)
     n_splits = max(1, min(at_least("splits", splits, 1), MOST_NUMBERS // size))
     halves = [matched.halved(rng) for _ in range(n_splits)]
     weights = np.ones((1, matched.n_items))
-    drawn = Resampling.of(matched.n_items, level=LEVEL, draws=resamples, rng=rng).times_drawn.astype(np.float64)
+    drawn = Bootstrap.of(matched.n_items, level=LEVEL, draws=resamples, rng=rng).times_drawn.astype(np.float64)
     steps = STEPS[: np.searchsorted(STEPS, matched.most_votes, side="right")]
     source = "measured against the leading classes of the same answers" if matched.same_people else "measured"
     rates = []
@@ -76,8 +76,8 @@ def exchange_rates(
             continue
         shown = steps[(steps % 2 == 1) | (steps == 0)] if quality.odd_alone else steps
         some = halves[: quality.most_splits]
-        of_votes = quality.judged((Split(half.votes[:, shown], half.reference) for half in some), matched.items)
-        of_rich = quality.judged((Split(half.rich, half.reference) for half in some), matched.items)
+        of_votes = quality.judged((QualitySplit(half.votes[:, shown], half.reference) for half in some), matched.items)
+        of_rich = quality.judged((QualitySplit(half.rich, half.reference) for half in some), matched.items)
         value = votes_worth(shown, of_votes.values(weights), of_rich.values(weights))[0]
         spread = votes_worth(shown, of_votes.values(drawn), of_rich.values(drawn))
         low = np.quantile(spread, (1 - LEVEL) / 2, axis=0, method="lower")

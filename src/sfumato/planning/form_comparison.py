@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.labeling.labelled import labelled
+from sfumato.labeling.labelled import label_by_default
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.records import columns_of
 from sfumato.tables.table import Table
 
@@ -94,7 +94,7 @@ def compare_forms(
             expected="several forms, asked about the same items, each by two people or more",
             fix="wait for more answers, or compare a study with [[arms]]",
             code="nothing-to-compare",
-            where=Where(str(annotations.path) if annotations.path else None),
+            where=ErrorLocation(str(annotations.path) if annotations.path else None),
         )
     most = min(MOST, *(len(form.rows[item]) - 1 for form in forms for item in common))
     means = np.array([[form.probs[form.rows[item]].mean(axis=0) for item in common] for form in forms])
@@ -136,7 +136,7 @@ def _forms(annotations: Annotations, arms: Mapping[str, str] | None) -> list[_Fo
 
 
 def _form(name: str, own: Annotations) -> _Form:
-    beliefs = labelled(own, own.classes)
+    beliefs = label_by_default(own, own.classes)
     # Where answers say nothing the labeler leaves them out: seconds are those of the answers that are left.
     answered = zip(_texts(own.item), _texts(own.annotator), strict=True)
     key = dict(zip(answered, own.seconds.tolist(), strict=True))

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 
 from sfumato.planning.goals import Goal
 from sfumato.planning.informativeness.embedding import DIGITS
-from sfumato.planning.quality import Split
+from sfumato.planning.quality import QualitySplit
 from sfumato.planning.similarities import Similarities
 
 MOST_PLACED = 300
@@ -21,7 +21,7 @@ MOST_PLACED = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Ranks:
+class PairRanks:
     """Ranks of all pairs of items by label and by reference; Spearman's rho for any weighing of the items.
 
     A pair weighs by both its items, so that a bootstrap over items is one over the pairs they bring; ranks are those
@@ -71,7 +71,7 @@ class GeometryQuality:
         by = "similarities of held-out labels" if self.similarities is None else "similarity judgments"
         return f"rank correlation with {by}"
 
-    def judged(self, splits: Iterable[Split], items: pa.StringArray) -> Ranks:
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> PairRanks:
         judged = None if self.similarities is None else self.similarities.of_items(items)
         rated = np.arange(len(items)) if judged is None else np.flatnonzero(~np.isnan(judged).all(axis=1))
         places = rated[np.unique(np.linspace(0, len(rated) - 1, min(len(rated), MOST_PLACED)).astype(np.int64))]
@@ -85,7 +85,7 @@ class GeometryQuality:
             found.append(tuple(_ranks(step @ step.T, known) for step in labels.transpose(1, 0, 2)))
             by = reference @ reference.T if judged is None else judged[np.ix_(places, places)]
             true.append(_ranks(by, known))
-        return Ranks(tuple(found), tuple(true), known.astype(np.float64), places)
+        return PairRanks(tuple(found), tuple(true), known.astype(np.float64), places)
 
 
 def _ranks(similarities: Float[np.ndarray, "placed placed"], known: np.ndarray) -> Float[np.ndarray, "placed placed"]:

@@ -12,10 +12,10 @@ from jaxtyping import Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.evaluation.cartography import DataMap
-from sfumato.evaluation.item_selection import Selection, select
-from sfumato.evaluation.regions import REGIONS, Region
+from sfumato.evaluation.item_selection import ItemSelection, select
+from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.planning.depth import RISKS, Form, worth_of_votes
-from sfumato.planning.indices import KL, Index, Known
+from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex
 from sfumato.planning.prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.growable_array import freeze
@@ -23,12 +23,12 @@ from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table
 
 AT_ONCE = 2**12
-DOUBTFUL = (Region.AMBIGUOUS, Region.HARD)
+DOUBTFUL = (MapRegion.AMBIGUOUS, MapRegion.HARD)
 """Where a model wavers or errs, people are asked how far they doubt; where it does not, which class it is."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Deserving(Table):
+class ItemPriority(Table):
     """One row an item: the error left, what an answer of each form takes off it a second, the form that is worth most,
     and the item's rank by that (1: ask about it first)."""
 
@@ -68,7 +68,7 @@ class Deserving(Table):
         order = np.argsort(self.rank)
         return tuple(self.items[i] for i in order if self.forms[self.form[i]] == form)
 
-    def deepened(self, n: int) -> Deserving:
+    def deepened(self, n: int) -> ItemPriority:
         """The same, with the last form for the `n` items where it is worth most, and the first for all others.
 
         For a richer form that is wanted for what votes cannot say, though a second of it takes less off the error.
@@ -82,7 +82,7 @@ class Deserving(Table):
             )
         form = np.zeros(len(self), np.int64)
         form[np.argsort(-self.worth[:, -1], kind="stable")[:n]] = len(self.forms) - 1
-        return Deserving(self.items, self.forms, self.risk, self.worth, form)
+        return ItemPriority(self.items, self.forms, self.risk, self.worth, form)
 
 
 def deserving(
@@ -90,9 +90,9 @@ def deserving(
     counts: Float[np.ndarray, "items classes"],
     forms: Mapping[str, Form],
     *,
-    index: Index | None = None,
+    index: AcquisitionIndex | None = None,
     prior: DirichletMixture | None = None,
-) -> Deserving:
+) -> ItemPriority:
     """Items ranked by the error that the next answer is expected to take away, a second of paid time.
 
     The error is that of the posterior mean under a mixture of Dirichlets, fitted to the answers unless a `prior` is
@@ -111,25 +111,25 @@ def deserving(
             fix="give both in the same order",
             code="wrong-shape",
         )
-    by = index or KL()
+    by = index or KLIndex()
     fitted = prior or fit_prior(counts)
     rows, place = np.unique(counts, axis=0, return_inverse=True)
     risk, worth = np.empty(len(rows)), np.empty((len(rows), len(forms)))
     for first in range(0, len(rows), AT_ONCE):
         part = slice(first, first + AT_ONCE)
-        known = Known(rows[part], fitted)
+        known = ItemPosteriors(rows[part], fitted)
         for k, form in enumerate(forms.values()):
             worth[part, k] = worth_of_votes(by, known, form.votes) / form.seconds
         risk[part] = getattr(known, RISKS[by.name])
     worth = worth[place.ravel()]
-    return Deserving(tuple(items), tuple(forms), risk[place.ravel()], worth, worth.argmax(axis=1).astype(np.int64))
+    return ItemPriority(tuple(items), tuple(forms), risk[place.ravel()], worth, worth.argmax(axis=1).astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mapped(Table):
+class MapPriority(Table):
     """Items chosen from a data map, one row each: class, region, how the model wavered, the form advised, the rank."""
 
-    selection: Selection
+    selection: ItemSelection
     variability: Float[np.ndarray, "items"]
     form: tuple[str, ...]
 
@@ -153,13 +153,13 @@ class Mapped(Table):
 def deserving_of_map(
     drawn: DataMap,
     labels: Mapping[str, str],
-    quota: Mapping[Region, int | None],
+    quota: Mapping[MapRegion, int | None],
     *,
     plain: str,
     richer: str,
     fill: bool = False,
     rng: np.random.Generator,
-) -> Mapped:
+) -> MapPriority:
     """Items by how a model learnt them, so many of each class from each region: `evaluate.selecting.select`.
 
     Ambiguous and hard ones are asked about with the richer form, the others with the plain one, as soft-digits was
@@ -177,4 +177,4 @@ def deserving_of_map(
         )
     row = {item: i for i, item in enumerate(drawn.items.to_pylist())}
     variability = drawn.variability[[row[item] for item in chosen.items]]
-    return Mapped(chosen, variability, tuple(richer if region in DOUBTFUL else plain for region in chosen.regions))
+    return MapPriority(chosen, variability, tuple(richer if region in DOUBTFUL else plain for region in chosen.regions))

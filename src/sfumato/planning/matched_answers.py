@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.labeling.labelled import labelled
+from sfumato.labeling.labelled import label_by_default
 from sfumato.planning.pilot import Pilot
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -27,7 +27,7 @@ compared on the same items."""
 
 
 @dataclass(frozen=True, eq=False)
-class Halved:
+class SplitAnswers:
     """Sums of the first 0, 1, ... answers about each item, in random order, and the shares of the votes held out."""
 
     rich: Float[np.ndarray, "items rich_steps classes"]
@@ -36,7 +36,7 @@ class Halved:
 
 
 @dataclass(frozen=True, eq=False)
-class Matched:
+class MatchedAnswers:
     """Rich answers (`rich`, distributions) and votes (`voted`, classes) about the same items.
 
     `same_people` says that the votes are the leading classes of the rich answers themselves: then a person's rich
@@ -57,11 +57,11 @@ class Matched:
         freeze(self, "rich_item", "rich", "vote_item", "voted")
 
     @classmethod
-    def of(cls, rich: Beliefs | Annotations, votes: Beliefs | Annotations | SoftLabels | None = None) -> Matched:
+    def of(cls, rich: Beliefs | Annotations, votes: Beliefs | Annotations | SoftLabels | None = None) -> MatchedAnswers:
         """Both matched by item and class name; items with too few answers are left out, and of very many items some
         2,000, evenly spread, are kept. Without `votes`, the leading class of each rich answer is its vote."""
         if isinstance(rich, Annotations):
-            rich = labelled(rich.for_purposes("label"))
+            rich = label_by_default(rich.for_purposes("label"))
         coded = rich.coded()
         probs, rich_item, items = coded.probs(), coded.item.astype(np.int64), rich.item.names
         if votes is None:
@@ -120,7 +120,7 @@ class Matched:
     def n_items(self) -> int:
         return len(self.items)
 
-    def halved(self, rng: np.random.Generator) -> Halved:
+    def halved(self, rng: np.random.Generator) -> SplitAnswers:
         """A random half of every item's votes to be given (the larger, if they are odd), the others to judge by."""
         place = _places(self.vote_item, self.n_items, rng)
         n_votes = np.bincount(self.vote_item, minlength=self.n_items)
@@ -129,7 +129,7 @@ class Matched:
         cell = self.vote_item[~is_given] * len(self.classes) + self.voted[~is_given]
         held_out = np.bincount(cell, minlength=self.n_items * len(self.classes)).reshape(self.n_items, -1)
         rich_place = place if self.same_people else _places(self.rich_item, self.n_items, rng)
-        return Halved(
+        return SplitAnswers(
             _sums(self.rich_item, rich_place, self.rich, self.n_items, self.most_rich),
             _sums(self.vote_item, place, one_hot, self.n_items, self.most_votes),
             held_out / held_out.sum(axis=1, keepdims=True),
@@ -141,7 +141,7 @@ def _votes(
 ) -> tuple[pa.StringArray, Int[np.ndarray, "votes"], Int[np.ndarray, "votes"]]:
     """The items, and of every vote its item and class, classes numbered as in `classes`."""
     if isinstance(votes, Annotations):
-        votes = labelled(votes.for_purposes("label"))
+        votes = label_by_default(votes.for_purposes("label"))
     # A form may offer more than the votes did: "none of these".
     if strange := [name for name in votes.classes if name not in classes]:
         raise BadTable(

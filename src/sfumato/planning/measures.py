@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.special import betainc
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.asking import Asked, asked
+from sfumato.planning.asking import SimulatedPosterior, asked
 from sfumato.planning.population import Population
 from sfumato.planning.precision import expected_l2, expected_tv
 from sfumato.tables.errors import unknown
@@ -20,7 +20,7 @@ DRAWS = 4000
 
 
 @runtime_checkable
-class Measure(Protocol):
+class ErrorMeasure(Protocol):
     """How far a label is off: to be expected of items that are given, of items from a prior, and of each that was asked
     about."""
 
@@ -37,13 +37,13 @@ class Measure(Protocol):
         """The error to expect after 1, 2, ... `most` answers about an item from this prior."""
         ...
 
-    def of_answers(self, known: Asked) -> Float[np.ndarray, "draws"]:
+    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         """How far the label of each item really is off after the answers it got in a simulation."""
         ...
 
 
 @dataclass(frozen=True)
-class TotalVariation:
+class TotalVariationError:
     """The mass by which the shares of the answers differ from the item's distribution; the default.
 
     Of given items the closed form `expected_tv`. Of a prior its expectation under the Beta marginals of each component,
@@ -83,12 +83,12 @@ class TotalVariation:
             result += (prior.weights * a * b / (mass * (mass + 1))) @ within @ smooth
         return result
 
-    def of_answers(self, known: Asked) -> Float[np.ndarray, "draws"]:
+    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         return np.asarray(np.abs(known.counts / known.n_answers - known.probs).sum(axis=1) / 2)
 
 
 @dataclass(frozen=True)
-class SquaredDistance:
+class SquaredError:
     """The squared distance between the shares of the answers and the item's distribution: `(1 - E |p|^2) / M`, exact.
 
     Prefer it where the label feeds a squared loss (the Brier score of a model against it is too high by just this).
@@ -114,12 +114,12 @@ class SquaredDistance:
     ) -> Float[np.ndarray, "answers"]:
         return np.asarray((1 - prior.weights @ expected_squares(prior)) / np.arange(1, most + 1))
 
-    def of_answers(self, known: Asked) -> Float[np.ndarray, "draws"]:
+    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         return np.asarray(((known.counts / known.n_answers - known.probs) ** 2).sum(axis=1))
 
 
 @dataclass(frozen=True)
-class BayesDivergence:
+class DivergenceError:
     """The KL divergence of the item's distribution from the posterior mean under the prior, in nats.
 
     What `bayes` is expected to lose where the prior is right (it is fitted on all answers, so this comes true with many
@@ -144,16 +144,16 @@ class BayesDivergence:
         lost = [known.expected_kl for known in asked(items.probs, most, rng, prior)]
         return np.array([each.mean() for each in lost if each is not None])
 
-    def of_answers(self, known: Asked) -> Float[np.ndarray, "draws"]:
+    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         assert known.mean is not None
         p, q = known.probs, np.maximum(known.mean, 1e-300)
         return np.asarray((p * np.log(np.maximum(p, 1e-300) / q)).sum(axis=1))
 
 
-MEASURES: tuple[Measure, ...] = (TotalVariation(), SquaredDistance(), BayesDivergence())
+MEASURES: tuple[ErrorMeasure, ...] = (TotalVariationError(), SquaredError(), DivergenceError())
 
 
-def measure_named(name: str) -> Measure:
+def measure_named(name: str) -> ErrorMeasure:
     """The measure called `name`; the one place where a name becomes an object."""
     for measure in MEASURES:
         if measure.name == name:

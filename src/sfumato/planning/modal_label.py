@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.planning.recorded import Recorded
+from sfumato.planning.recorded import RecordedAnswers
 from sfumato.tables.settings import at_least
 
 
@@ -28,7 +28,7 @@ class ModalStop:
         return self.recorded_per_item / self.answers_per_item
 
 
-def stop_at_lead(recorded: Recorded, lead: int, rng: np.random.Generator) -> ModalStop:
+def stop_at_lead(recorded: RecordedAnswers, lead: int, rng: np.random.Generator) -> ModalStop:
     """Every item's answers in random order until one class is `lead` ahead of the second, or there are no more.
 
     Says only who leads: the shares themselves are left as rough as so few answers make them (`replay` judges those).

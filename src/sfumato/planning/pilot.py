@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.aggregation.answer_matrix import Answers, Beside
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.bayes import vote_counts
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
 from sfumato.labeling.labelled import as_votes
@@ -19,7 +19,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, show
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 MOST_COMPONENTS = 40
 ITEMS_A_COMPONENT = 5
@@ -49,7 +49,7 @@ class Pilot:
             table = as_votes(table)
         if isinstance(table, SoftLabels):
             return cls(_counts_of_labels(table))
-        return cls(vote_counts(Answers.of(table, Beside(average_repeats=True))))
+        return cls(vote_counts(AnswerMatrix.of(table, AggregationInputs(average_repeats=True))))
 
     @property
     def n_items(self) -> int:
@@ -110,10 +110,10 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
             fix="give the beliefs the labels were made from, or a column n_annotators",
             code="no-counts",
         )
-    if labels.target is Target.TRUTH:
+    if labels.target is Estimand.TRUTH:
         raise BadTable(
             f"found labels that say {labels.target.value}",
-            expected=f"labels that say {Target.PEOPLE.value}",
+            expected=f"labels that say {Estimand.PEOPLE.value}",
             fix="give the beliefs themselves, or labels by `mean`",
             code="mixed-targets",
         )

@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sfumato.labeling.labelled import USUAL_LABELERS, kinds_in, labelled
+from sfumato.labeling.labelled import USUAL_LABELERS, kinds_in, label_by_default
 from sfumato.planning.answer_times import KindTime, measured_times, seconds_of
 from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.planning.exchange import exchange_rates
 from sfumato.planning.exchange_rates import ExchangeRates
 from sfumato.planning.informativeness.triplet_errors import TripletError, triplet_errors
-from sfumato.planning.matched_answers import Matched
+from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.planning.similarities import Similarities
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.soft_labels import SoftLabels
 
 Votes = Beliefs | Annotations | SoftLabels
@@ -26,7 +26,7 @@ HARD = "choice"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PilotEvidence:
     """What was measured, by kind; `notes` say of what, in sentences. Empty where there was no pilot."""
 
     times: Mapping[str, KindTime] = field(default_factory=dict)
@@ -46,7 +46,7 @@ def evidence_of(
     truth: SoftLabels | None = None,
     timed: Sequence[str] = (),
     rng: np.random.Generator,
-) -> Evidence:
+) -> PilotEvidence:
     """What pilots say. Hard votes are those given, or the pilots' own answers of kind `choice`; similarity judgments
     those given, or the pilots' own.
 
@@ -73,17 +73,17 @@ def evidence_of(
     for kind, table in by_kind.items():
         if kind not in labelling:
             continue
-        beliefs = labelled(table)
+        beliefs = label_by_default(table)
         n_classes = max(n_classes, len(beliefs.classes))
         if kind == HARD:
             continue
         rates[kind] = exchange_rates(beliefs, votes, kind=kind, similarities=similarities, truth=truth, rng=rng)
-        matched = Matched.of(beliefs, votes)
+        matched = MatchedAnswers.of(beliefs, votes)
         counted = triplet_errors(matched, kind=kind, similarities=similarities, rng=rng)
         errors |= {error.kind: error for error in counted.errors}
         if votes is None:
             notes.append(f"{kind}: no votes to compare with; each answer is compared with the class it leads with")
-    return Evidence(
+    return PilotEvidence(
         times, rates, errors, tuple(by_kind), max((len(table.item.names) for table in by_kind.values()), default=0),
         n_classes, tuple(notes),
     )  # fmt: skip
@@ -100,7 +100,7 @@ def _joined(tables: Sequence[Annotations]) -> Annotations:
                 expected=f"those of the first pilot of this kind: {listing(list(tables[0].classes)) or 'none'}",
                 fix="compare studies with different classes one by one",
                 code="different-classes",
-                where=Where(str(table.path) if table.path else None),
+                where=ErrorLocation(str(table.path) if table.path else None),
             )
     whole = pa.concat_tables([table.to_arrow().replace_schema_metadata(None) for table in tables])
     return Annotations.from_arrow(whole, tables[0].classes)
@@ -115,7 +115,7 @@ def _time(kind: str, table: Annotations) -> KindTime:
         expected="times, to know what an answer costs",
         fix=f"give its mean time: --seconds {kind}={usual:.1f} is what is usual, or record times",
         code="no-times",
-        where=Where(str(table.path) if table.path else None, column="seconds"),
+        where=ErrorLocation(str(table.path) if table.path else None, column="seconds"),
     )
 
 
@@ -125,5 +125,5 @@ def _empty(pilot: Annotations) -> BadTable:
         expected="a pilot with at least one answer",
         fix="ask some people about some items first, or leave the pilot out: published figures are used then",
         code="no-rows",
-        where=Where(str(pilot.path) if pilot.path else None),
+        where=ErrorLocation(str(pilot.path) if pilot.path else None),
     )

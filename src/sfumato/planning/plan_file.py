@@ -16,7 +16,6 @@ import msgspec
 from sfumato.planning.goals import Goal
 from sfumato.planning.indices import INDICES
 from sfumato.planning.plan_parts import (
-    Adaptive,
     Alternative,
     Assumption,
     Budget,
@@ -25,21 +24,22 @@ from sfumato.planning.plan_parts import (
     Expected,
     Fewest,
     Made,
-    Part,
+    PlanAdaptive,
+    PlanPart,
+    PlanQuestion,
     Point,
-    Question,
 )
-from sfumato.tables.errors import BadFile, UnknownName, Where, listing, show, unknown
+from sfumato.tables.errors import BadFile, ErrorLocation, UnknownName, listing, show, unknown
 from sfumato.tables.files import JSON, kind_of, read_document
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.tables.payloads import PAYLOAD_KINDS
 
 VERSION = 1
 
-__all__ = ["VERSION", "Adaptive", "Fewest", "Plan"]
+__all__ = ["VERSION", "Fewest", "Plan", "PlanAdaptive"]
 
 
-class Plan(Part, frozen=True, kw_only=True):
+class Plan(PlanPart, frozen=True, kw_only=True):
     """What to ask, of how many, about which items, and what is to be expected of it.
 
     `items` is `"all"`, or the ids of those the plan is for; `deeper_items` are asked about with the deeper form first.
@@ -49,11 +49,11 @@ class Plan(Part, frozen=True, kw_only=True):
     sfumato_plan: Literal[1] = 1
     goal: Goal
     classes: Annotated[tuple[str, ...], msgspec.Meta(min_length=2)]
-    question: Question
+    question: PlanQuestion
     items: Literal["all"] | tuple[str, ...]
     n_items: Count
     deeper_items: tuple[str, ...]
-    answers: Fewest | Adaptive
+    answers: Fewest | PlanAdaptive
     expected: Expected
     cost: Cost
     budget: Budget | None
@@ -96,7 +96,7 @@ class Plan(Part, frozen=True, kw_only=True):
                 raise _bad(f"found {listing(others, 3)}, which are not among the items", "deeper_items", file)
         if self.deeper_items and self.question.deeper is None:
             raise _bad(f"found {len(self.deeper_items):,} deeper items and no deeper form", "question.deeper", file)
-        if isinstance(self.answers, Adaptive):
+        if isinstance(self.answers, PlanAdaptive):
             _check_adaptive(self.answers, file)
         if not (self.expected.low or 0) <= self.expected.value <= _or_more(self.expected.high):
             raise _bad("found a value outside its own interval", "expected.value", file)
@@ -108,7 +108,7 @@ class Plan(Part, frozen=True, kw_only=True):
         # What is written must be readable: the same checks, on the very text.
         text = msgspec.json.format(msgspec.json.encode(self), indent=2)
         Plan.of(msgspec.json.decode(text))
-        with replacing(place) as part:
+        with atomic_write(place) as part:
             part.write_bytes(gzip.compress(text, mtime=0) if place.name.lower().endswith(".gz") else text + b"\n")
 
 
@@ -125,7 +125,7 @@ def _check_version(document: Any, file: str | None) -> None:
         expected=f'an object with "sfumato_plan": {VERSION}',
         fix=fix,
         code="wrong-version" if found is not None else "no-plan",
-        where=Where(file, column="sfumato_plan"),
+        where=ErrorLocation(file, column="sfumato_plan"),
     )
 
 
@@ -135,7 +135,7 @@ def _check_kind(name: str, field: str, file: str | None) -> None:
         raise _unknown("kind", name, known, field, file)
 
 
-def _check_adaptive(answers: Adaptive, file: str | None) -> None:
+def _check_adaptive(answers: PlanAdaptive, file: str | None) -> None:
     known = [index.name for index in INDICES]
     if answers.index not in known:
         raise _unknown("index", answers.index, known, "answers.index", file)
@@ -161,7 +161,9 @@ def _or_more(high: float | None) -> float:
 
 
 def _unknown(what: str, name: str, known: list[str], field: str, file: str | None) -> UnknownName:
-    return unknown(what, name, known, where=Where(file, column=field), fix="make the plan anew, or mend the field")
+    return unknown(
+        what, name, known, where=ErrorLocation(file, column=field), fix="make the plan anew, or mend the field"
+    )
 
 
 def _not_as_typed(message: str, file: str | None) -> BadFile:
@@ -182,5 +184,5 @@ def _bad(found: str, field: str, file: str | None, expected: str = "") -> BadFil
         expected=expected or f"a plan file, version {VERSION}, as docs/plan.md describes it",
         fix="make the plan anew, or mend the field",
         code="bad-plan",
-        where=Where(file, column=field or None),
+        where=ErrorLocation(file, column=field or None),
     )

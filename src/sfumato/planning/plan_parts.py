@@ -14,11 +14,11 @@ Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PlanPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a plan: frozen, and read strictly."""
 
 
-class Deeper(Part, frozen=True, kw_only=True):
+class PlanDeeper(PlanPart, frozen=True, kw_only=True):
     """The richer form that some items are asked about with: an answer is worth `votes`, and takes paid `seconds`."""
 
     kind: Text
@@ -26,15 +26,15 @@ class Deeper(Part, frozen=True, kw_only=True):
     seconds: NotNegative
 
 
-class Question(Part, frozen=True, kw_only=True):
+class PlanQuestion(PlanPart, frozen=True, kw_only=True):
     """What is asked: the kind of question, and the paid seconds an answer takes, the whole session shared out."""
 
     kind: Text
-    deeper: Deeper | None
+    deeper: PlanDeeper | None
     seconds: NotNegative
 
 
-class Fewest(Part, frozen=True, kw_only=True, tag_field="assignment", tag="fewest"):
+class Fewest(PlanPart, frozen=True, kw_only=True, tag_field="assignment", tag="fewest"):
     """As many answers for every item: the items with the fewest are asked about next, until all have `each`."""
 
     each: Count
@@ -49,7 +49,7 @@ class Fewest(Part, frozen=True, kw_only=True, tag_field="assignment", tag="fewes
         return float(self.each)
 
 
-class Adaptive(Part, frozen=True, kw_only=True, tag_field="assignment", tag="adaptive"):
+class PlanAdaptive(PlanPart, frozen=True, kw_only=True, tag_field="assignment", tag="adaptive"):
     """The next answer goes where `index` says it is worth most, between `fewest` and `most` answers an item.
 
     An item is finished once the risk that is left of it is `target`, or one class is `lead` answers ahead, whichever of
@@ -70,7 +70,7 @@ class Adaptive(Part, frozen=True, kw_only=True, tag_field="assignment", tag="ada
         return "adaptive"
 
 
-class Expected(Part, frozen=True, kw_only=True):
+class Expected(PlanPart, frozen=True, kw_only=True):
     """The error to expect, by `measure`, on average over the items, and its 95% interval; None where it is assumed."""
 
     measure: Text
@@ -80,7 +80,7 @@ class Expected(Part, frozen=True, kw_only=True):
     source: Text = msgspec.field(name="from")
 
 
-class Cost(Part, frozen=True, kw_only=True):
+class Cost(PlanPart, frozen=True, kw_only=True):
     """What it takes: money, answers, paid hours, people, and the money of one answer."""
 
     money: NotNegative
@@ -91,14 +91,14 @@ class Cost(Part, frozen=True, kw_only=True):
     an_answer: NotNegative
 
 
-class Budget(Part, frozen=True, kw_only=True):
+class Budget(PlanPart, frozen=True, kw_only=True):
     """What there was to spend: money, or with the unit `answers` answers."""
 
     amount: Positive
     unit: Text
 
 
-class Point(Part, frozen=True, kw_only=True):
+class Point(PlanPart, frozen=True, kw_only=True):
     """One point of the curve that was read: answers an item, the error to expect of them, and what all would cost."""
 
     answers: Positive
@@ -108,7 +108,7 @@ class Point(Part, frozen=True, kw_only=True):
     money: NotNegative
 
 
-class Alternative(Part, frozen=True, kw_only=True):
+class Alternative(PlanPart, frozen=True, kw_only=True):
     """Another plan that came close, and why it was not chosen."""
 
     what: Text
@@ -123,7 +123,7 @@ class Alternative(Part, frozen=True, kw_only=True):
     why_not: Text
 
 
-class Assumption(Part, frozen=True, kw_only=True):
+class Assumption(PlanPart, frozen=True, kw_only=True):
     """A figure that the plan rests on, and where it comes from."""
 
     what: Text
@@ -131,14 +131,14 @@ class Assumption(Part, frozen=True, kw_only=True):
     source: Text
 
 
-class PilotFile(Part, frozen=True, kw_only=True):
+class PilotFile(PlanPart, frozen=True, kw_only=True):
     """The file that the plan was made from."""
 
     file: Text
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Made(Part, frozen=True, kw_only=True):
+class Made(PlanPart, frozen=True, kw_only=True):
     """How the plan came about: the version of sfumato, when, by which command, with which seed, from which pilot."""
 
     version: Text

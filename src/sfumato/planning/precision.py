@@ -61,7 +61,7 @@ def expected_kl(
     Exact: the mean `(alpha_j + x_j) / (A + M)` needs only the binomial law of each count, so
     `E KL = sum_j p_j (log p_j - E log(alpha_j + x_j)) + log(A + M)`. Shares themselves have no finite KL divergence:
     a class that nobody named would have to be impossible. Under a mixture of Dirichlets the mean hangs on all counts
-    together: `BayesDivergence` takes that one by simulation.
+    together: `DivergenceError` takes that one by simulation.
     """
     many = _checked(probs, n_answers)
     if alpha.shape != probs.shape[1:] or not (alpha > 0).all() or not np.isfinite(alpha).all():

@@ -21,7 +21,7 @@ LOSSES = {"tv": "total variation", "squared": "squared distance", "log-loss": "l
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class QualitySplit:
     """Sums of the first 0, 1, ... answers about each item, and the distributions that judge their labels."""
 
     sums: Float[np.ndarray, "items steps classes"]
@@ -29,14 +29,14 @@ class Split:
 
 
 @runtime_checkable
-class Judged(Protocol):
+class QualityCurve(Protocol):
     """How good labels of 0, 1, ... answers are, for any weighing of the items; more is better."""
 
     def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]: ...
 
 
 @runtime_checkable
-class Quality(Protocol):
+class LabelQuality(Protocol):
     """What makes labels good for a goal; `measure` says it in words."""
 
     goal: ClassVar[Goal]
@@ -48,7 +48,7 @@ class Quality(Protocol):
     @property
     def measure(self) -> str: ...
 
-    def judged(self, splits: Iterable[Split], items: pa.StringArray) -> Judged:
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> QualityCurve:
         """Labels from the first answers of each split, judged by what it holds out."""
 
 
@@ -93,14 +93,14 @@ class DistributionQuality:
     def measure(self) -> str:
         return LOSSES[self.loss]
 
-    def judged(self, splits: Iterable[Split], items: pa.StringArray) -> Losses:  # noqa: ARG002
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
         found = [
             np.stack([self._lost(split, constant) for constant in CONSTANTS], axis=1)  # steps x smoothings x items
             for split in splits
         ]
         return Losses(np.mean(found, axis=0).transpose(1, 0, 2))
 
-    def _lost(self, split: Split, constant: float) -> Float[np.ndarray, "steps items"]:
+    def _lost(self, split: QualitySplit, constant: float) -> Float[np.ndarray, "steps items"]:
         """What each item loses, by number of answers, under one smoothing."""
         sums = split.sums.transpose(1, 0, 2)
         label = (sums + constant) / (sums.sum(axis=2, keepdims=True) + constant * sums.shape[2])
@@ -128,7 +128,7 @@ class ClassQuality:
     most_splits: ClassVar[int] = 100
     measure: ClassVar[str] = "accuracy"
 
-    def judged(self, splits: Iterable[Split], items: pa.StringArray) -> Losses:  # noqa: ARG002
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
         missed = []
         for split in splits:
             right = _leading(self.truth if self.truth is not None else split.reference)

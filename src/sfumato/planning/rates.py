@@ -19,7 +19,7 @@ BY_DISTRIBUTION = "answers alone cannot tell; as for the distribution"
 
 
 @dataclass(frozen=True)
-class Rate:
+class VoteRate:
     """One answer is worth `votes` hard votes, between `low` and `high`; `m` of them `m ** power` times as much.
 
     The power is below 1 where people who say more say the same things. NaN votes: the kind does not speak to the goal.
@@ -37,13 +37,13 @@ class Rate:
         if not np.isnan(self.votes):
             not_negative("votes", self.votes)
 
-    def at(self, n_answers: float) -> Rate:
+    def at(self, n_answers: float) -> VoteRate:
         """The votes that so many answers an item are worth; below one answer an item, that share of the items."""
         times = n_answers if n_answers < 1 else n_answers**self.power
         return replace(self, votes=self.votes * times, low=self.low * times, high=self.high * times)
 
 
-def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> Rate:
+def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> VoteRate:
     """The rate behind exchange rates of one kind, goal and measure, that of one answer first.
 
     The power is fitted to all numbers of answers that could be compared, from 0 to 1: whatever people said further is
@@ -60,10 +60,10 @@ def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> Rate:
     source = f"{first.source}, {first.n_items:,} items, by {first.measure}" if first.n_items else first.source
     low, high = min(first.low, float(first.most)), first.high
     each = first.n_answers**power
-    return Rate(votes[0] / each, low / each, high / each, power, source + beyond, measured)
+    return VoteRate(votes[0] / each, low / each, high / each, power, source + beyond, measured)
 
 
-def rate_for(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates] | None = None) -> Rate:
+def rate_for(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates] | None = None) -> VoteRate:
     """The rate of a kind for a goal: measured where a pilot or runs say, else published.
 
     Calibration is a matter of models: unless runs say, it is taken as for the distribution, and the source says so.
@@ -78,4 +78,4 @@ def rate_for(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates] | None
             else replace(rate, source=f"{BY_DISTRIBUTION}: {rate.source}")
         )
     found = [rate for rate in PUBLISHED_RATES if rate.kind == kind and rate.goal == goal]
-    return rate_of(found, measured=False) if found else Rate(np.nan, np.nan, np.nan, 1.0, NOT_IN_VOTES)
+    return rate_of(found, measured=False) if found else VoteRate(np.nan, np.nan, np.nan, 1.0, NOT_IN_VOTES)

@@ -12,7 +12,7 @@ from sfumato.labeling import OneHot
 from sfumato.planning.prior import check_counts
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.files import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -21,10 +21,10 @@ FEWEST = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class RecordedSplit:
     """Answers to be asked for, and the distributions that estimates are judged by."""
 
-    recorded: Recorded
+    recorded: RecordedAnswers
     pool: Int[np.ndarray, "items most"]
     """The answers of each item in the order in which they will be given, by their row; -1 where there are no more."""
     truth: Float[np.ndarray, "items classes"]
@@ -36,7 +36,7 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class Recorded:
+class RecordedAnswers:
     """Answers sorted by item, each a class (`hard`) or a distribution (`soft`), items with fewer than two left out."""
 
     item: Int[np.ndarray, "rows"]
@@ -47,7 +47,7 @@ class Recorded:
     n_left_out: int = 0
 
     @classmethod
-    def of(cls, answers: Annotations | Beliefs | SoftLabels) -> Recorded:
+    def of(cls, answers: Annotations | Beliefs | SoftLabels) -> RecordedAnswers:
         """Recorded answers of a table: answers of kind `choice`, beliefs, or labels that counts stand behind."""
         if isinstance(answers, Annotations):
             answers = _votes(answers.for_purposes("label"))
@@ -57,14 +57,14 @@ class Recorded:
         return cls._sorted(coded.item, coded.hard, coded.soft, coded.n_items, coded.n_classes)
 
     @classmethod
-    def of_counts(cls, counts: np.ndarray) -> Recorded:
+    def of_counts(cls, counts: np.ndarray) -> RecordedAnswers:
         """Answers of which only the counts are known: any order of an item's votes is as good as another."""
         whole = check_counts(counts).astype(np.int64)
         item, chosen = (np.repeat(axis, whole.ravel()) for axis in np.indices(whole.shape).reshape(2, -1))
         return cls._sorted(item, chosen, None, *whole.shape)
 
     @classmethod
-    def read(cls, path: str | Path) -> Recorded:
+    def read(cls, path: str | Path) -> RecordedAnswers:
         """Recorded answers of a file; its columns say which table it is."""
         names = read_rows(path).schema.names
         kind = Annotations if "payload" in names else Beliefs if "annotator" in names else SoftLabels
@@ -73,7 +73,7 @@ class Recorded:
     @classmethod
     def _sorted(
         cls, item: np.ndarray, hard: np.ndarray | None, soft: np.ndarray | None, n_items: int, n_classes: int
-    ) -> Recorded:
+    ) -> RecordedAnswers:
         check_counts(np.zeros((1, n_classes)))
         n_answers = np.bincount(item, minlength=n_items)
         kept = n_answers >= FEWEST
@@ -107,7 +107,7 @@ class Recorded:
         assert self.hard is not None
         return np.asarray(np.eye(self.n_classes)[self.hard[rows]])
 
-    def halves(self, rng: np.random.Generator, *, keep_order: bool = False) -> Split:
+    def halves(self, rng: np.random.Generator, *, keep_order: bool = False) -> RecordedSplit:
         """A random half of every item's answers to be given (the larger, if they are odd); the others are the truth.
 
         Given in random order, or with `keep_order` as they were recorded.
@@ -116,12 +116,12 @@ class Recorded:
         is_given = rank < (n_answers[self.item] + 1) // 2
         truth = np.zeros((self.n_items, self.n_classes))
         np.add.at(truth, self.item[~is_given], self.votes(np.flatnonzero(~is_given)))
-        return Split(self, self._pool(is_given, rank, keep_order), truth / truth.sum(axis=1, keepdims=True))
+        return RecordedSplit(self, self._pool(is_given, rank, keep_order), truth / truth.sum(axis=1, keepdims=True))
 
-    def against(self, truth: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> Split:
+    def against(self, truth: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> RecordedSplit:
         """All answers to be given, in random order, judged by distributions that are known."""
         assert truth.shape == (self.n_items, self.n_classes)
-        return Split(self, self._pool(np.ones(len(self.item), bool), self._shuffled(rng)[0], False), truth)
+        return RecordedSplit(self, self._pool(np.ones(len(self.item), bool), self._shuffled(rng)[0], False), truth)
 
     def _shuffled(self, rng: np.random.Generator) -> tuple[Int[np.ndarray, "rows"], Int[np.ndarray, "items"]]:
         """The place of every answer in a random order of its item's, and how many answers each item has."""
@@ -150,14 +150,14 @@ def _votes(annotations: Annotations) -> Beliefs:
             expected="answers of kind choice, or beliefs",
             fix="turn them into beliefs first: sfumato label ANNOTATIONS -o beliefs.parquet",
             code="wrong-kind",
-            where=Where(str(annotations.path) if annotations.path else None, column="kind"),
+            where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
         )
     return OneHot().label(annotations, ())
 
 
 def _counts_behind(labels: SoftLabels) -> Int[np.ndarray, "items classes"]:
     """The votes that shares came from."""
-    place = Where(str(labels.path) if labels.path else None)
+    place = ErrorLocation(str(labels.path) if labels.path else None)
     if labels.n_annotators is None or not labels.n_annotators.any():
         raise BadTable(
             "found labels without the number of people behind them",

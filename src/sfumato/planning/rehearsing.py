@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.crowds import JUDGES, Crowd, SimulatedCrowd
+from sfumato.planning.crowds import JUDGES, CrowdSource, SimulatedCrowd
 from sfumato.planning.estimators import bayes
-from sfumato.planning.indices import Index, Known, Uniform, index_named
-from sfumato.planning.plan_file import Adaptive, Plan
+from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, UniformIndex, index_named
+from sfumato.planning.plan_file import Plan, PlanAdaptive
 from sfumato.planning.stopping import Stopping
 from sfumato.planning.wrong_class import wrong_class
 from sfumato.tables.errors import BadSetting
@@ -68,7 +68,9 @@ class Rehearsal:
         return said
 
 
-def rehearse(plan: Plan, crowd: Crowd, *, n_items: int, batch_size: int = 25, rng: np.random.Generator) -> Rehearsal:
+def rehearse(
+    plan: Plan, crowd: CrowdSource, *, n_items: int, batch_size: int = 25, rng: np.random.Generator
+) -> Rehearsal:
     """People come one after the other and answer a batch each, about items as the plan assigns them, until it stops.
 
     Deeper items are asked about with the deeper form first, which counts for as many of their answers as it has votes.
@@ -108,7 +110,7 @@ def rehearse(plan: Plan, crowd: Crowd, *, n_items: int, batch_size: int = 25, rn
 class _Asking:
     """The study as it goes: who has come, and what was answered."""
 
-    def __init__(self, plan: Plan, crowd: Crowd, batch_size: int, rng: np.random.Generator) -> None:
+    def __init__(self, plan: Plan, crowd: CrowdSource, batch_size: int, rng: np.random.Generator) -> None:
         self.plan, self.crowd, self.batch_size, self.rng = plan, crowd, batch_size, rng
         self.counts = np.zeros((plan.n_items, len(plan.classes)))
         self.n_came = self.n_usual = self.n_deeper = 0
@@ -136,11 +138,11 @@ class _Asking:
     def usual(self) -> None:
         """Batch after batch, until the plan says that it is enough."""
         answers = self.plan.answers
-        if not isinstance(answers, Adaptive):
-            self._ask(Uniform(), answers.each * self.plan.n_items, answers.each)
+        if not isinstance(answers, PlanAdaptive):
+            self._ask(UniformIndex(), answers.each * self.plan.n_items, answers.each)
             self.finished = float((self.counts.sum(axis=1) >= answers.each - 1e-9).mean())
             return
-        self._ask(Uniform(), answers.fewest * self.plan.n_items, answers.fewest)
+        self._ask(UniformIndex(), answers.fewest * self.plan.n_items, answers.fewest)
         index = index_named(answers.index, {"lead": answers.lead} if answers.index == "lead" else None)
         # A lead or a target says itself when it is enough; without either the answers planned for are what there is.
         by_rule = answers.lead is not None or answers.target is not None
@@ -150,10 +152,10 @@ class _Asking:
             self.finished = float((self.counts.sum(axis=1) >= answers.fewest - 1e-9).mean())
             return
         rule = _stopping(index, answers.target, answers.lead)
-        self.finished = float(rule.reached(Known(state.counts, state.prior)).mean())
+        self.finished = float(rule.reached(ItemPosteriors(state.counts, state.prior)).mean())
 
     def _ask(
-        self, index: Index, n_answers: int, most: int, target: float | None = None, lead: int | None = None
+        self, index: AcquisitionIndex, n_answers: int, most: int, target: float | None = None, lead: int | None = None
     ) -> Allocation:
         stopping = _stopping(index, target, lead, most)
         state = Allocation.of(self.counts, index, stopping=stopping)
@@ -180,13 +182,17 @@ class _Asking:
         return given.votes
 
 
-def _stopping(index: Index, target: float | None, lead: int | None, most: int | None = None) -> Stopping:
+def _stopping(index: AcquisitionIndex, target: float | None, lead: int | None, most: int | None = None) -> Stopping:
     by_l2 = index.name == "l2"
     return Stopping(l2_risk=target if by_l2 else None, kl_risk=None if by_l2 else target, lead=lead, most=most)
 
 
 def _lost(
-    plan: Plan, counts: Float[np.ndarray, "items classes"], judged: np.ndarray, crowd: Crowd, rng: np.random.Generator
+    plan: Plan,
+    counts: Float[np.ndarray, "items classes"],
+    judged: np.ndarray,
+    crowd: CrowdSource,
+    rng: np.random.Generator,
 ) -> Float[np.ndarray, "judged"]:
     """The error of each item judged, by the measure that the plan is about."""
     said = crowd.says(judged, rng)

@@ -10,9 +10,9 @@ from jaxtyping import Float
 
 from sfumato.planning.allocation import NEVER, Allocation
 from sfumato.planning.estimators import ADD_CONSTANT, BAYES, Loss, add_constant, bayes, loss_of
-from sfumato.planning.indices import Index
-from sfumato.planning.recorded import Recorded, Split
-from sfumato.planning.replay_curves import Curve, Replay
+from sfumato.planning.indices import AcquisitionIndex
+from sfumato.planning.recorded import RecordedAnswers, RecordedSplit
+from sfumato.planning.replay_curves import Replay, ReplayCurve
 from sfumato.planning.stopping import Stopping
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0, at_least
@@ -27,8 +27,8 @@ Told = Callable[[float, str], None]
 
 
 def replay(
-    recorded: Recorded,
-    policies: Sequence[Index],
+    recorded: RecordedAnswers,
+    policies: Sequence[AcquisitionIndex],
     *,
     budget: int,
     splits: int = 3,
@@ -48,7 +48,7 @@ def replay(
     check_budget(halves[0], budget)
     seeds = rng.integers(2**62, size=splits)
     budgets = budgets_to(budget)
-    curves: list[Curve] = []
+    curves: list[ReplayCurve] = []
     for p, policy in enumerate(policies):
         runs = []
         for s, split in enumerate(halves):
@@ -60,7 +60,7 @@ def replay(
 
 
 @dataclass(frozen=True)
-class Run:
+class ReplayRun:
     """One policy on one split: answers an item and losses by estimator at every budget."""
 
     answers: tuple[float, ...]
@@ -68,14 +68,14 @@ class Run:
 
 
 def replayed(
-    split: Split,
-    policy: Index,
+    split: RecordedSplit,
+    policy: AcquisitionIndex,
     budgets: Sequence[float],
     *,
     stopping: Stopping = NEVER,
     batch: float = BATCH,
     rng: np.random.Generator,
-) -> Run:
+) -> ReplayRun:
     """One policy on one split, its prior fitted anew now and then, as a study would."""
     n_items, n_classes = split.truth.shape
     above_0("batch", batch)
@@ -99,14 +99,14 @@ def replayed(
         answers.append(float(n_asked.mean()))
         losses[ADD_CONSTANT].append(loss_of(add_constant(state.counts, split.truth), split.truth))
         losses[BAYES].append(loss_of(bayes(state.counts), split.truth))
-    return Run(tuple(answers), losses)
+    return ReplayRun(tuple(answers), losses)
 
 
-def joined(policy: str, runs: Sequence[Run]) -> list[Curve]:
+def joined(policy: str, runs: Sequence[ReplayRun]) -> list[ReplayCurve]:
     """The runs of one policy as a curve an estimator."""
     answers = np.array([run.answers for run in runs])
     return [
-        Curve(policy, name, answers, *(_stacked(runs, name, metric) for metric in METRICS))
+        ReplayCurve(policy, name, answers, *(_stacked(runs, name, metric) for metric in METRICS))
         for name in (ADD_CONSTANT, BAYES)
     ]
 
@@ -117,7 +117,7 @@ def budgets_to(most: int) -> tuple[int, ...]:
     return (*(step for step in steps if step < most), most)
 
 
-def check_budget(split: Split, budget: int) -> None:
+def check_budget(split: RecordedSplit, budget: int) -> None:
     """An error unless the recorded answers suffice for `budget` an item."""
     possible = float(split.n_given.mean())
     if budget > possible:
@@ -129,5 +129,5 @@ def check_budget(split: Split, budget: int) -> None:
         )
 
 
-def _stacked(runs: Sequence[Run], estimator: str, metric: str) -> Float[np.ndarray, "splits budgets"]:
+def _stacked(runs: Sequence[ReplayRun], estimator: str, metric: str) -> Float[np.ndarray, "splits budgets"]:
     return np.array([[getattr(loss, metric) for loss in run.losses[estimator]] for run in runs])

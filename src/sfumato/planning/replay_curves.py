@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.stats import t as student
 
 from sfumato.planning.estimators import ADD_CONSTANT
-from sfumato.planning.indices import Uniform
+from sfumato.planning.indices import UniformIndex
 from sfumato.tables.records import columns_of
 from sfumato.tables.table import Table
 
@@ -18,7 +18,7 @@ LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class ReplayCurve:
     """How far a policy's estimates are from the truth as answers come in; one row a split, one column a budget."""
 
     policy: str
@@ -49,7 +49,7 @@ class ReplayRow:
 
 
 @dataclass(frozen=True)
-class Needed:
+class AnswersNeeded:
     """Answers an item with which a policy matches a reference, and how many times fewer; NaN where it never does."""
 
     policy: str
@@ -68,7 +68,7 @@ class Replay(Table):
     people. None with a single split.
     """
 
-    curves: tuple[Curve, ...]
+    curves: tuple[ReplayCurve, ...]
     n_items: int
 
     classes = ()
@@ -98,11 +98,13 @@ class Replay(Table):
     def __len__(self) -> int:
         return sum(curve.answers.shape[1] for curve in self.curves)
 
-    def curve(self, policy: str, estimator: str) -> Curve:
+    def curve(self, policy: str, estimator: str) -> ReplayCurve:
         """The curve of a policy and an estimator."""
         return next(each for each in self.curves if (each.policy, each.estimator) == (policy, estimator))
 
-    def needed(self, policy: str = Uniform.name, estimator: str = ADD_CONSTANT, by: str = "log_loss") -> list[Needed]:
+    def needed(
+        self, policy: str = UniformIndex.name, estimator: str = ADD_CONSTANT, by: str = "log_loss"
+    ) -> list[AnswersNeeded]:
         """For every curve, the answers an item that match the loss of a reference at the largest budget.
 
         `by` names the loss. Between two budgets it is taken to fall in a straight line, which is a little pessimistic.
@@ -118,7 +120,7 @@ class Replay(Table):
             )
             low, high = _interval(each)
             fewer = float((reference.answers[:, -1] / each).mean())
-            found.append(Needed(curve.policy, curve.estimator, float(each.mean()), low, high, fewer))
+            found.append(AnswersNeeded(curve.policy, curve.estimator, float(each.mean()), low, high, fewer))
         return found
 
 

@@ -7,13 +7,23 @@ from collections.abc import Sequence
 import msgspec
 
 from sfumato.planning.alternatives import alternatives
-from sfumato.planning.answers_per_item import Enough
-from sfumato.planning.choosing import Chosen
+from sfumato.planning.answers_per_item import ErrorThreshold
+from sfumato.planning.choosing import Selected
 from sfumato.planning.costs import FEE, OVERHEAD, WAGE
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Plan
-from sfumato.planning.plan_parts import Adaptive, Assumption, Budget, Cost, Deeper, Expected, Made, Point, Question
-from sfumato.planning.ways import Terms, Way
+from sfumato.planning.plan_parts import (
+    Assumption,
+    Budget,
+    Cost,
+    Expected,
+    Made,
+    PlanAdaptive,
+    PlanDeeper,
+    PlanQuestion,
+    Point,
+)
+from sfumato.planning.ways import Candidate, PlanTerms
 
 POINTS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 RESTS_ON = {
@@ -26,15 +36,15 @@ RESTS_ON = {
 
 
 def as_plan(
-    chosen: Chosen,
+    chosen: Selected,
     *,
     classes: Sequence[str],
     items: tuple[str, ...] | None,
-    deeper: Deeper | None,
+    deeper: PlanDeeper | None,
     deeper_items: tuple[str, ...],
     source: str,
     budget: Budget | None,
-    enough: Enough | None,
+    enough: ErrorThreshold | None,
     changes: tuple[str, ...],
     made: Made,
 ) -> Plan:
@@ -44,7 +54,7 @@ def as_plan(
     plan = Plan(
         goal=terms.criterion.goal,
         classes=tuple(classes),
-        question=Question(kind=way.kind, deeper=deeper, seconds=terms.costs.seconds(way.kind)),
+        question=PlanQuestion(kind=way.kind, deeper=deeper, seconds=terms.costs.seconds(way.kind)),
         items="all" if items is None else items,
         n_items=way.n_items,
         deeper_items=deeper_items if items is None else tuple(item for item in deeper_items if item in set(items)),
@@ -64,7 +74,7 @@ def as_plan(
     return plan
 
 
-def _with_deeper(cost: Cost, terms: Terms, deeper: Deeper | None, n_deeper: int) -> Cost:
+def _with_deeper(cost: Cost, terms: PlanTerms, deeper: PlanDeeper | None, n_deeper: int) -> Cost:
     """The cost with that of the deeper answers."""
     if deeper is None:
         return cost
@@ -76,9 +86,9 @@ def _with_deeper(cost: Cost, terms: Terms, deeper: Deeper | None, n_deeper: int)
     )
 
 
-def _curve(terms: Terms, way: Way) -> tuple[Point, ...]:
+def _curve(terms: PlanTerms, way: Candidate) -> tuple[Point, ...]:
     """What fewer and more answers would give, assigned as the plan assigns them."""
-    if isinstance(way.answers, Adaptive):
+    if isinstance(way.answers, PlanAdaptive):
         averages = terms.adaptive_averages(float(terms.most))
         if way.answers.lead is None:
             assert terms.adapted is not None
@@ -99,7 +109,7 @@ def _curve(terms: Terms, way: Way) -> tuple[Point, ...]:
     )
 
 
-def _assumptions(chosen: Chosen, source: str, deeper: Deeper | None) -> tuple[Assumption, ...]:
+def _assumptions(chosen: Selected, source: str, deeper: PlanDeeper | None) -> tuple[Assumption, ...]:
     terms, costs = chosen.terms, chosen.terms.costs
     said = [
         Assumption(what="error", value=RESTS_ON[terms.criterion.goal], source="the goal"),

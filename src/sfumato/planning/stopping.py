@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool
 
-from sfumato.planning.indices.known import Known
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.tables.settings import above_0, at_least
 
 
@@ -36,7 +36,7 @@ class Stopping:
                 at_least(name, getattr(self, name), 1)
         at_least("fewest", self.fewest, 0)
 
-    def reached(self, known: Known) -> Bool[np.ndarray, "items"]:
+    def reached(self, known: ItemPosteriors) -> Bool[np.ndarray, "items"]:
         """The items that are finished."""
         done = np.zeros(len(known.counts), dtype=bool)
         if self.l2_risk is not None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sfumato.planning.plan_file import Adaptive as AdaptivePlan
 from sfumato.planning.plan_file import Plan
+from sfumato.planning.plan_file import PlanAdaptive as AdaptivePlan
 from sfumato.study.stimulus import Item
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Assignment, Deeper, Question, Study
 from sfumato.tables.errors import BadSetting, listing
 
 
-def planned(study: Study, plan: Plan) -> Study:
+def study_from_plan(study: Study, plan: Plan) -> Study:
     """The study with the plan's question, assignment and numbers of answers; all else stays as its file has it.
 
     The question keeps the file's wording and settings where the plan asks for the same kind.
@@ -64,7 +64,7 @@ def _in_all(plan: Plan, answers: AdaptivePlan) -> int | None:
     return None if answers.target or answers.lead else plan.cost.answers
 
 
-def planned_items(study: Study, plan: Plan, items: Sequence[Item]) -> list[Item]:
+def plan_items(study: Study, plan: Plan, items: Sequence[Item]) -> list[Item]:
     """The items that the plan is for, and those everybody practises on."""
     if plan.items == "all":
         return list(items)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.planning.costs import CostModel
-from sfumato.planning.informativeness.kinds import Labels
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.kinds import LabelSet
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.signals import MOST_SIMULATED, ratio_of, signal_of, simulated_rho
 from sfumato.tables.records import columns_of
 from sfumato.tables.settings import at_least, bad_setting, not_negative
@@ -82,7 +82,7 @@ def value_map(
     """
     not_negative("noise", noise)
     size = yours or (max(n), min(k))
-    chosen = [kind for kind in kinds if isinstance(signal_of(kind, *size), Labels)]
+    chosen = [kind for kind in kinds if isinstance(signal_of(kind, *size), LabelSet)]
     if not chosen:
         raise bad_setting("kinds", ", ".join(kinds), "one kind or more that labels items")
     prices = {kind: costs.seconds(kind) for kind in chosen}
@@ -123,7 +123,7 @@ def _simulated(
     """The mean recovery of each kind, with one answer and with so many, in the same worlds."""
     rhos: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
     for _ in range(seeds):
-        world = World.drawn(max(min(n, MOST_SIMULATED), k, 3), k, d, rng=rng)
+        world = LatentWorld.drawn(max(min(n, MOST_SIMULATED), k, 3), k, d, rng=rng)
         known: dict[tuple[object, int], float] = {}
         for kind in kinds:
             for m in (1, n_answers[kind]):

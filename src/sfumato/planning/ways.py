@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.planning.adaptive_value import Adapted
+from sfumato.planning.adaptive_value import AdaptiveCurve
 from sfumato.planning.costs import CostModel
-from sfumato.planning.criterion import Criterion, Reading, VoteCurve
-from sfumato.planning.plan_parts import Adaptive, Budget, Cost, Fewest
-from sfumato.planning.worth import PLAIN, KindWorth
+from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
+from sfumato.planning.plan_parts import Budget, Cost, Fewest, PlanAdaptive
+from sfumato.planning.worth import PLAIN, VoteEquivalent
 from sfumato.tables.errors import BadSetting
 
 ANSWERS = "answers"
@@ -20,13 +20,13 @@ SURE = 1.64
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class Candidate:
     """One way to ask about `n_items` items: with which form, allotted how, and the error to expect."""
 
-    worth: KindWorth
-    answers: Fewest | Adaptive
+    worth: VoteEquivalent
+    answers: Fewest | PlanAdaptive
     n_items: int
-    reading: Reading
+    reading: ExpectedError
     spread: float = 0.0
     """How uncertain the simulated gain of an adaptive way is, relative to itself."""
     gain: float = 1.0
@@ -56,24 +56,24 @@ class Way:
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class PlanTerms:
     """What all ways have in common: the error that counts and how it falls, prices, and how many items there are."""
 
     criterion: Criterion
     curve: VoteCurve
     costs: CostModel
-    worths: tuple[KindWorth, ...]
+    worths: tuple[VoteEquivalent, ...]
     n_items: int
     most: int
     fewest: int
     audit: float
-    adapted: Adapted | None = None
+    adapted: AdaptiveCurve | None = None
 
-    def uniform(self, worth: KindWorth, each: int, n_items: int | None = None) -> Way:
+    def uniform(self, worth: VoteEquivalent, each: int, n_items: int | None = None) -> Candidate:
         """As many answers for every item."""
-        return Way(worth, Fewest(each=each), n_items or self.n_items, self.curve.at(worth.votes(float(each))))
+        return Candidate(worth, Fewest(each=each), n_items or self.n_items, self.curve.at(worth.votes(float(each))))
 
-    def adaptive(self, on_average: float) -> Way | None:
+    def adaptive(self, on_average: float) -> Candidate | None:
         """Plain votes allotted by what was answered, so many an item on average; None where that was not simulated."""
         found = self.adapted
         if found is None or not found.on_average[0] <= on_average <= found.on_average[-1] + 1e-9:
@@ -82,7 +82,7 @@ class Terms:
         ratio, spread = float(np.interp(*at, found.ratio)), float(np.interp(*at, found.spread))
         most = int(np.ceil(np.interp(*at, found.most)))
         lead = found.lead[np.argmin(np.abs(found.on_average - on_average))] if found.lead.any() else None
-        answers = Adaptive(
+        answers = PlanAdaptive(
             index="lead" if lead is not None else self.criterion.index.name if self.criterion.index else "uniform",
             fewest=min(self.fewest, int(on_average)),
             most=max(most, int(np.ceil(on_average))),
@@ -94,7 +94,7 @@ class Terms:
         )
         worth = next(worth for worth in self.worths if worth.kind == PLAIN)
         reading = self.curve.at(on_average).times(ratio, spread)
-        return Way(worth, answers, self.n_items, reading, spread, ratio)
+        return Candidate(worth, answers, self.n_items, reading, spread, ratio)
 
     def adaptive_averages(self, up_to: float) -> list[float]:
         """Numbers of answers an item, on average, at which an adaptive way can be had: those of each lead, else any."""
@@ -111,15 +111,15 @@ class Terms:
     def an_answer(self, kind: str) -> float:
         return self.costs.money(kind)
 
-    def money(self, way: Way) -> float:
+    def money(self, way: Candidate) -> float:
         return way.n_answers * self.costs.money(way.kind)
 
-    def hours(self, way: Way) -> float:
+    def hours(self, way: Candidate) -> float:
         return way.n_answers * self.costs.seconds(way.kind) / 3600
 
-    def cost(self, way: Way) -> Cost:
+    def cost(self, way: Candidate) -> Cost:
         """What a way takes; everybody answers one batch, and about an item once."""
-        most = way.answers.most if isinstance(way.answers, Adaptive) else way.answers.each
+        most = way.answers.most if isinstance(way.answers, PlanAdaptive) else way.answers.each
         return Cost(
             money=self.money(way),
             currency=self.costs.currency,
@@ -140,6 +140,6 @@ class Terms:
                 raise
             return 0
 
-    def with_items(self, n_items: int) -> Terms:
+    def with_items(self, n_items: int) -> PlanTerms:
         """The same for fewer items, or more."""
         return replace(self, n_items=n_items)

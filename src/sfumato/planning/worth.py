@@ -10,7 +10,7 @@ import numpy as np
 from sfumato.planning.costs import CostModel
 from sfumato.planning.exchange import ExchangeRates
 from sfumato.planning.goals import Goal
-from sfumato.planning.rates import Rate, rate_for
+from sfumato.planning.rates import VoteRate, rate_for
 from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.payloads import PAYLOAD_KINDS
@@ -23,11 +23,11 @@ GIVEN_POWER = 1.0
 
 
 @dataclass(frozen=True)
-class KindWorth:
+class VoteEquivalent:
     """A kind of question, and what its answers are worth for a goal."""
 
     kind: str
-    rate: Rate
+    rate: VoteRate
 
     def votes(self, each: float) -> float:
         """Plain votes that `each` answers an item are worth."""
@@ -48,7 +48,7 @@ def worths_of(
     *,
     given: Mapping[str, float] | None = None,
     measured: Mapping[str, ExchangeRates] | None = None,
-) -> tuple[KindWorth, ...]:
+) -> tuple[VoteEquivalent, ...]:
     """The kinds to weigh for a goal, each with its worth: as `given` (votes an answer), as measured, or as published.
 
     An error where a kind is unknown, has no price, or does not speak to the goal.
@@ -66,7 +66,7 @@ def worth_of(
     *,
     given: Mapping[str, float] | None = None,
     measured: Mapping[str, ExchangeRates] | None = None,
-) -> KindWorth:
+) -> VoteEquivalent:
     """What answers of a kind are worth for a goal."""
     known = [each.name for each in PAYLOAD_KINDS]
     if kind not in known:
@@ -74,7 +74,7 @@ def worth_of(
     costs.seconds(kind)
     if given and kind in given:
         votes = above_0(f"votes of {kind}", given[kind])
-        return KindWorth(kind, Rate(votes, votes, votes, GIVEN_POWER, "given"))
+        return VoteEquivalent(kind, VoteRate(votes, votes, votes, GIVEN_POWER, "given"))
     rate = rate_for(kind, goal, measured)
     if np.isnan(rate.votes) or rate.votes <= 0:
         raise BadSetting(
@@ -83,4 +83,4 @@ def worth_of(
             fix=f"measure it (sfumato plan compare), or say it: --votes {kind}=1.5",
             code="no-rate",
         )
-    return KindWorth(kind, rate)
+    return VoteEquivalent(kind, rate)

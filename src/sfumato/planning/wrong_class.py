@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.asking import Asked, asked
+from sfumato.planning.asking import SimulatedPosterior, asked
 from sfumato.planning.population import Population
 
 DRAWS = 10_000
@@ -37,7 +37,7 @@ class WrongClass:
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         return np.asarray(self.of_items(Population.of_prior(prior, self.draws, rng), most, rng).mean(axis=0))
 
-    def of_answers(self, known: Asked) -> Float[np.ndarray, "draws"]:
+    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
         return wrong_class(known.counts, known.probs)
 
 

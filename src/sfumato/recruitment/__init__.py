@@ -10,7 +10,7 @@ from sfumato.recruitment.prolific import Prolific
 from sfumato.study.mistakes import Mistakes
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting, UnknownName
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
 PLATFORMS: tuple[Any, ...] = (Prolific, MTurk)
 
@@ -19,7 +19,7 @@ def platform_of(study: Study) -> Platform | None:
     """The platform of a study, with its settings; the one place where a name becomes an object."""
     if study.recruiting is None:
         return None
-    return strategy_named("platform", PLATFORMS, study.recruiting.platform, study.recruiting.settings)  # type: ignore[no-any-return]
+    return strategy_from_name("platform", PLATFORMS, study.recruiting.platform, study.recruiting.settings)  # type: ignore[no-any-return]
 
 
 def check_platform(study: Study, mistakes: Mistakes) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.labeling.labelled import kinds_in, labelled
-from sfumato.recruitment.pay.rule import Compared
+from sfumato.labeling.labelled import kinds_in, label_by_default
+from sfumato.recruitment.pay.rule import PeerAnswers
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class _Said:
 
 def compared(
     annotations: Annotations, classes: Sequence[str], people: Sequence[str], set_aside: Collection[str] = ()
-) -> Compared:
+) -> PeerAnswers:
     """The answers for a label of `people`, to be scored; with those of `set_aside` nobody is compared.
 
     People are compared with those who were asked in the same form: who could only choose one class is not held to the
@@ -47,7 +47,7 @@ def compared(
     codes = np.array(rows, np.int64).reshape(-1, 2)
     aside = set(set_aside)
     is_peer = np.array([name not in aside for name in people], bool)
-    return Compared(codes[:, 0], codes[:, 1], np.concatenate(probs), is_peer)
+    return PeerAnswers(codes[:, 0], codes[:, 1], np.concatenate(probs), is_peer)
 
 
 def failed_checks(annotations: Annotations, study: Study) -> Counter[str]:
@@ -67,7 +67,7 @@ def _said(annotations: Annotations, classes: Sequence[str]) -> Iterator[_Said]:
         own = annotations.of_kind(label)
         if kinds_in(own)[0] not in ABOUT_ONE_ITEM or not len(own):
             continue
-        beliefs = labelled(own, classes)
+        beliefs = label_by_default(own, classes)
         # "None of these" is in none of the classes: what is left of an answer counts.
         within = np.asarray(beliefs.probs[:, : len(classes)], np.float64)
         mass = within.sum(axis=1)
@@ -75,6 +75,6 @@ def _said(annotations: Annotations, classes: Sequence[str]) -> Iterator[_Said]:
         yield _Said(_names(kept.item), _names(kept.annotator), within[mass > 0] / mass[mass > 0, None])
 
 
-def _names(column: Coded) -> list[str]:
+def _names(column: CodedText) -> list[str]:
     names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
     return names

@@ -14,9 +14,9 @@ import hmac
 from dataclasses import dataclass
 
 from sfumato.elicitation.participant_link import token_of
-from sfumato.elicitation.session import Fieldwork, hash_of, no_such_link
+from sfumato.elicitation.session import RunningStudy, hash_of, no_such_link
 from sfumato.recruitment.platform import Arrival, Platform
-from sfumato.recruitment.platform_api import Caller, request_key
+from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.recruitment.returning import arrival_of
 from sfumato.store import researcher_queries
 from sfumato.store.queries import Row
@@ -40,12 +40,12 @@ def entry_key(secret: str, platform: str) -> str:
     return base64.urlsafe_b64encode(said[:N_KEY]).decode()
 
 
-def is_entry(work: Fieldwork, platform: Platform, key: str) -> bool:
+def is_entry(work: RunningStudy, platform: Platform, key: str) -> bool:
     """Whether this is the study's own door for the platform."""
     return hmac.compare_digest(key.encode("utf-8", "replace"), entry_key(work.secret, platform.name).encode())
 
 
-def arrived(work: Fieldwork, platform: Platform, key: str, arrival: Arrival, language: str | None = None) -> str:
+def arrived(work: RunningStudy, platform: Platform, key: str, arrival: Arrival, language: str | None = None) -> str:
     """Let somebody in whom the platform sent, and return their token: the same one each time they come."""
     if not is_entry(work, platform, key):
         raise no_such_link()
@@ -71,7 +71,7 @@ def refs_of(arrival: Arrival) -> dict[str, str]:
     return {"study": arrival.study, "session": arrival.session, "submit_to": arrival.submit_to}
 
 
-def unchecked(work: Fieldwork, platform: Platform, token: str | None = None) -> list[Unchecked]:
+def unchecked(work: RunningStudy, platform: Platform, token: str | None = None) -> list[Unchecked]:
     """Those the platform has not been asked about yet; with `token` that person alone."""
     rows = work.steer(lambda connection, study, _: researcher_queries.platform_ids(connection, study, platform.name))
     return [
@@ -86,12 +86,12 @@ def check_reason(row: Row) -> str:
     return f"check {row['refs'].get('session', '')}"
 
 
-def checked(caller: Caller, asked: Unchecked) -> str:
+def checked(caller: PlatformClient, asked: Unchecked) -> str:
     """What the platform says of somebody: `known` or `unknown`. An error where it cannot be reached: ask again."""
     return "known" if caller.knows(asked.arrival, asked.key) else "unknown"
 
 
-def note_check(work: Fieldwork, asked: Unchecked, said: str) -> None:
+def note_check(work: RunningStudy, asked: Unchecked, said: str) -> None:
     """Keep what the platform said, once: a second word about the same visit changes nothing."""
     work.steer(
         lambda connection, _study, now: researcher_queries.note_check(

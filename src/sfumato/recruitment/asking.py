@@ -13,26 +13,26 @@ from sfumato.recruitment.answers import compared, failed_checks
 from sfumato.recruitment.columns import read_export
 from sfumato.recruitment.pay import rule_of
 from sfumato.recruitment.payment import Payments, payments
-from sfumato.recruitment.platform import Platform, Submission
-from sfumato.recruitment.platform_api import Caller, request_key
+from sfumato.recruitment.platform import Platform, PlatformSubmission
+from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.recruitment.reconciliation import Reconciliation, reconciled
-from sfumato.recruitment.turnout import Participant, Turnout, turnout_of
+from sfumato.recruitment.turnout import ParticipantRecord, Turnout, turnout_of
 from sfumato.store.exporting import export
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.errors import BadSetting, ErrorLocation
 from sfumato.tables.files import read_rows
 
 
 @dataclass(frozen=True)
-class Sources:
+class PaymentSources:
     """Where to look beside the store: the platform's export as a CSV, or its API (`caller_for`); and a screening
     table that says who is set aside."""
 
     submissions: Path | None = None
-    caller: Caller | None = None
+    caller: PlatformClient | None = None
     screening: Path | None = None
 
 
@@ -44,12 +44,12 @@ class _Known:
     reconciliation: Reconciliation
 
 
-def reconcile(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool = False) -> Reconciliation:
+def reconcile(place: StoreLocation, study: Study, sources: PaymentSources, *, with_ids: bool = False) -> Reconciliation:
     """Everybody of a study beside what the platform says of them; the store is only read."""
     return _known(place, study, sources, with_ids=with_ids).reconciliation
 
 
-def pay(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool = False) -> Payments:
+def pay(place: StoreLocation, study: Study, sources: PaymentSources, *, with_ids: bool = False) -> Payments:
     """What everybody of a study is owed; nothing is paid, and the store is only read."""
     known = _known(place, study, sources, with_ids=with_ids)
     people = [person.annotator for person in known.turnout.people]
@@ -58,7 +58,7 @@ def pay(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool = F
     return payments(cases, study, known.turnout.secret, rule_of(study), answers, with_ids=with_ids)
 
 
-def _known(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool) -> _Known:
+def _known(place: StoreLocation, study: Study, sources: PaymentSources, *, with_ids: bool) -> _Known:
     turnout = turnout_of(place, study)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "answers.parquet"
@@ -78,7 +78,7 @@ def _known(place: StorePlace, study: Study, sources: Sources, *, with_ids: bool)
     return _Known(turnout, annotations, aside, found)
 
 
-def caller_for(study: Study, environment: Mapping[str, str]) -> Caller:
+def caller_for(study: Study, environment: Mapping[str, str]) -> PlatformClient:
     """Whom to ask at the study's platform, with the token of the environment; an error where there is none."""
     platform = _needed(study)
     caller = platform.caller(environment)
@@ -92,7 +92,7 @@ def caller_for(study: Study, environment: Mapping[str, str]) -> Caller:
     return caller
 
 
-def _submissions(study: Study, turnout: Turnout, sources: Sources) -> list[Submission] | None:
+def _submissions(study: Study, turnout: Turnout, sources: PaymentSources) -> list[PlatformSubmission] | None:
     if sources.submissions is not None:
         return _needed(study).submissions(read_export(sources.submissions))
     if sources.caller is None:
@@ -113,12 +113,12 @@ def _needed(study: Study) -> Platform:
             expected="the platform people came from",
             fix="add [platform] to the study file, or leave out what the platform says",
             code="no-platform",
-            where=Where(str(study.path) if study.path else None),
+            where=ErrorLocation(str(study.path) if study.path else None),
         )
     return platform
 
 
-def _studies(people: tuple[Participant, ...]) -> set[str]:
+def _studies(people: tuple[ParticipantRecord, ...]) -> set[str]:
     """The platform's ids for the study, as people brought them."""
     return {person.arrival.study for person in people if person.arrival is not None and person.arrival.study}
 

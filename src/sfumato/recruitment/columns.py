@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from sfumato.tables.errors import BadTable, Where, listing, nearest
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, nearest
 
 
 def read_export(path: Path) -> list[dict[str, str]]:
@@ -33,5 +33,5 @@ def column_of(row: Mapping[str, str], name: str, *, needed: bool = True) -> str:
         expected=f"a column {name!r}, as the platform's export has it",
         fix=f"{nearest(name, row)}give the CSV as it was downloaded",
         code="missing-column",
-        where=Where(column=name),
+        where=ErrorLocation(column=name),
     )

@@ -12,11 +12,19 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from sfumato.elicitation.kind import check_flag
-from sfumato.elicitation.participant_state import Back
+from sfumato.elicitation.participant_state import Redirect
 from sfumato.recruitment.columns import column_of
 from sfumato.recruitment.mturk_api import ACCESS, SECRET, mturk_caller
-from sfumato.recruitment.platform import Arrival, Ground, Submission, check_fee, check_ids, given, status_in
-from sfumato.recruitment.platform_api import Caller
+from sfumato.recruitment.platform import (
+    Arrival,
+    PlatformSubmission,
+    RejectionPolicy,
+    check_fee,
+    check_ids,
+    given,
+    status_in,
+)
+from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.tables.errors import NotThere
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -62,12 +70,12 @@ class MTurk:
         session, study, person = (given(query, name) for name in ("assignmentId", "hitId", "workerId"))
         return Arrival(person, study, session, self._submit_to(query.get("turkSubmitTo", "")))
 
-    def back(self, code: str, arrival: Arrival) -> Back:
-        return Back(code, arrival.submit_to + SUBMIT_PATH, {"assignmentId": arrival.session, "code": code})
+    def back(self, code: str, arrival: Arrival) -> Redirect:
+        return Redirect(code, arrival.submit_to + SUBMIT_PATH, {"assignmentId": arrival.session, "code": code})
 
-    def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[Submission]:
+    def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[PlatformSubmission]:
         return [
-            Submission(
+            PlatformSubmission(
                 column_of(row, "WorkerId"),
                 column_of(row, "AssignmentId"),
                 status_in(column_of(row, "AssignmentStatus"), WORDS),
@@ -77,13 +85,15 @@ class MTurk:
             for row in rows
         ]
 
-    def caller(self, environment: Mapping[str, str]) -> Caller | None:
+    def caller(self, environment: Mapping[str, str]) -> PlatformClient | None:
         return mturk_caller(environment, WORDS, sandbox=self.sandbox)
 
-    def may_refuse(self, n_failed: int, minutes: float | None) -> Ground:  # noqa: ARG002
+    def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:  # noqa: ARG002
         """Mechanical Turk leaves it to the requester, and tells people the share of their work that was rejected: a
         rejection costs them more than its pay. We list none as safe."""
-        return Ground(False, f"{n_failed} failed checks: rejecting is left to you there, and harms a person's standing")
+        return RejectionPolicy(
+            False, f"{n_failed} failed checks: rejecting is left to you there, and harms a person's standing"
+        )
 
     def _submit_to(self, address: str) -> str:
         """The origin to post to; an error unless it is Amazon's own."""

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
-from sfumato.recruitment.platform import Arrival, Submission, status_in
-from sfumato.recruitment.platform_api import Caller, Line, Request
+from sfumato.recruitment.platform import Arrival, PlatformSubmission, status_in
+from sfumato.recruitment.platform_api import ApiConnection, ApiRequest, PlatformClient
 from sfumato.tables.errors import Refused
 
 BASES = {
@@ -38,7 +38,7 @@ CODE = re.compile(
 class MTurkCaller:
     """Asks Mechanical Turk with the keys of the environment. An assignment is there once it was handed in."""
 
-    line: Line
+    line: ApiConnection
     words: Mapping[str, str]
 
     def knows(self, arrival: Arrival, key: str) -> bool:
@@ -52,8 +52,8 @@ class MTurkCaller:
         assignment = found.get("Assignment", {}) if isinstance(found, Mapping) else {}
         return (assignment.get("WorkerId"), assignment.get("HITId")) == (arrival.person, arrival.study)
 
-    def submissions(self, study: str, key: str) -> list[Submission]:
-        found: list[Submission] = []
+    def submissions(self, study: str, key: str) -> list[PlatformSubmission]:
+        found: list[PlatformSubmission] = []
         for hit in study.split():
             after: dict[str, str] = {}
             for page in range(1000):
@@ -67,11 +67,11 @@ class MTurkCaller:
 
     def _ask(self, operation: str, body: Mapping[str, Any], key: str) -> Any:
         headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": TARGET + operation}
-        return self.line.ask(Request("/", headers, json.dumps(body).encode()), key) or {}
+        return self.line.ask(ApiRequest("/", headers, json.dumps(body).encode()), key) or {}
 
-    def _submission(self, row: Mapping[str, Any]) -> Submission:
+    def _submission(self, row: Mapping[str, Any]) -> PlatformSubmission:
         code = CODE.search(str(row.get("Answer", "")))
-        return Submission(
+        return PlatformSubmission(
             str(row.get("WorkerId", "")),
             str(row.get("AssignmentId", "")),
             status_in(str(row.get("AssignmentStatus", "")), self.words),
@@ -80,23 +80,23 @@ class MTurkCaller:
         )
 
 
-def mturk_caller(environment: Mapping[str, str], words: Mapping[str, str], *, sandbox: bool) -> Caller | None:
+def mturk_caller(environment: Mapping[str, str], words: Mapping[str, str], *, sandbox: bool) -> PlatformClient | None:
     """Whom to ask, if the environment has keys."""
     access, secret = (environment.get(name, "").strip() for name in (ACCESS, SECRET))
     if not access or not secret:
         return None
     base = environment.get(ADDRESS, BASES[sandbox])
 
-    def headers_of(request: Request) -> Mapping[str, str]:
+    def headers_of(request: ApiRequest) -> Mapping[str, str]:
         session = environment.get(SESSION, "").strip()
         extra = {"X-Amz-Security-Token": session} if session else {}
         return signed(request, urlsplit(base).netloc, access, secret, datetime.now(UTC), extra)
 
-    return MTurkCaller(Line(base, headers_of), words)
+    return MTurkCaller(ApiConnection(base, headers_of), words)
 
 
 def signed(
-    request: Request, host: str, access: str, secret: str, now: datetime, extra: Mapping[str, str]
+    request: ApiRequest, host: str, access: str, secret: str, now: datetime, extra: Mapping[str, str]
 ) -> dict[str, str]:
     """The headers that sign a POST to `/`: Signature Version 4 (Amazon's "Signing AWS API requests")."""
     moment, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")

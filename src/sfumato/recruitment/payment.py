@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.recruitment.pay.rule import BonusRule, Compared
+from sfumato.recruitment.pay.rule import BonusRule, PeerAnswers
 from sfumato.recruitment.platform_api import request_key
-from sfumato.recruitment.reconciliation import IDS, Case
+from sfumato.recruitment.reconciliation import IDS, ReconciledParticipant
 from sfumato.study.study import Bonus, Pay, Study
-from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.errors import BadSetting, ErrorLocation
 from sfumato.tables.files import read_rows
 from sfumato.tables.records import columns_of, rows_of
 from sfumato.tables.table import Table
@@ -59,7 +59,7 @@ class Paid:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedPayment:
     """A payment that was made, and would be another now."""
 
     annotator: str
@@ -95,23 +95,23 @@ class Payments(Table):
         keys = {each.key for each in paid}
         return Payments(tuple(each for each in self.payments if each.key not in keys), self.with_ids)
 
-    def changed(self, paid: Sequence[Paid]) -> list[Changed]:
+    def changed(self, paid: Sequence[Paid]) -> list[ChangedPayment]:
         """What was paid and would be another amount now, or none: a bonus moves while people go on answering, and who
         was paid a part may have finished since."""
         now = {each.key: each.amount for each in self.payments}
         return [
-            Changed(each.annotator, each.reason, each.amount, now.get(each.key, 0.0))
+            ChangedPayment(each.annotator, each.reason, each.amount, now.get(each.key, 0.0))
             for each in paid
             if money(now.get(each.key, 0.0)) != money(each.amount)
         ]
 
 
 def payments(
-    cases: Sequence[Case],
+    cases: Sequence[ReconciledParticipant],
     study: Study,
     secret: str,
     rule: BonusRule | None,
-    answers: Compared,
+    answers: PeerAnswers,
     *,
     with_ids: bool = False,
 ) -> Payments:
@@ -127,7 +127,7 @@ def payments(
             expected="what a batch pays",
             fix="add [pay] with amount and currency to the study file",
             code="no-pay",
-            where=Where(str(study.path) if study.path else None),
+            where=ErrorLocation(str(study.path) if study.path else None),
         )
     took_part = [case for case in cases if case.annotator]
     scores = rule.scores(answers) if rule is not None else [nan] * len(took_part)
@@ -175,7 +175,7 @@ def _said(score: float, n: int, rule: BonusRule) -> str:
     return f"{rule.name} {score:.3f} over {n} answers"
 
 
-def _adding(found: list[Payment], case: Case, currency: str, secret: str) -> Callable[..., None]:
+def _adding(found: list[Payment], case: ReconciledParticipant, currency: str, secret: str) -> Callable[..., None]:
     ids: Mapping[str, str] = {"person": case.person, "session": case.session}
 
     def add(reason: str, amount: float, due: str, why: str, score: float = nan, n_compared: int = 0) -> None:

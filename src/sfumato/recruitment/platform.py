@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
-from sfumato.elicitation.participant_state import Back
+from sfumato.elicitation.participant_state import Redirect
 from sfumato.tables.errors import BadSetting, NotThere, show
 
 if TYPE_CHECKING:
-    from sfumato.recruitment.platform_api import Caller
+    from sfumato.recruitment.platform_api import PlatformClient
 
 ID = re.compile(r"[A-Za-z0-9]{4,64}")
 """What platforms use as ids; whatever else comes in their place was not filled in by one."""
@@ -33,7 +33,7 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Submission:
+class PlatformSubmission:
     """What a platform knows of one person's visit, from its export or its API. `status` is one of `STATUSES`."""
 
     person: str
@@ -48,7 +48,7 @@ STATUSES = ("active", "submitted", "approved", "rejected", "returned", "timed ou
 
 
 @dataclass(frozen=True)
-class Ground:
+class RejectionPolicy:
     """Whether pay may be refused on a platform, and why or why not."""
 
     holds: bool
@@ -93,19 +93,19 @@ class Platform(Protocol):
         """Who comes, from the query of the entry address; None for somebody who only looks."""
         ...
 
-    def back(self, code: str, arrival: Arrival) -> Back:
+    def back(self, code: str, arrival: Arrival) -> Redirect:
         """How somebody with this code gets back."""
         ...
 
-    def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[Submission]:
+    def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[PlatformSubmission]:
         """What the platform's export says, row by row."""
         ...
 
-    def caller(self, environment: Mapping[str, str]) -> Caller | None:
+    def caller(self, environment: Mapping[str, str]) -> PlatformClient | None:
         """Whom to ask at the platform, if there is a token for it in the environment."""
         ...
 
-    def may_refuse(self, n_failed: int, minutes: float | None) -> Ground:
+    def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:
         """Whether so many failed attention checks are a ground to refuse pay, in a study of this length."""
         ...
 

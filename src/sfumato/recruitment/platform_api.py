@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from sfumato.recruitment.platform import Arrival, Submission
+from sfumato.recruitment.platform import Arrival, PlatformSubmission
 from sfumato.tables.errors import BadSetting, NoReply, Refused
 
 TIMEOUT_SECONDS = 10.0
@@ -29,14 +29,14 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 KEY_HEADER = "X-Request-Key"
 
 
-class Caller(Protocol):
+class PlatformClient(Protocol):
     """Asks a platform about people; every question under a key."""
 
     def knows(self, arrival: Arrival, key: str) -> bool:
         """Whether this person really is in this visit to this study there."""
         ...
 
-    def submissions(self, study: str, key: str) -> list[Submission]:
+    def submissions(self, study: str, key: str) -> list[PlatformSubmission]:
         """Every visit to the study that the platform knows of."""
         ...
 
@@ -48,7 +48,7 @@ def request_key(secret: str, pseudonym: str, reason: str) -> str:
 
 
 @dataclass(frozen=True)
-class Request:
+class ApiRequest:
     """What to ask: GET without a body, POST with one."""
 
     path: str
@@ -64,11 +64,11 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 @dataclass
-class Line:
+class ApiConnection:
     """One API: where it is, and how patient we are. `headers_of` signs a request anew at each try."""
 
     base: str
-    headers_of: Callable[[Request], Mapping[str, str]]
+    headers_of: Callable[[ApiRequest], Mapping[str, str]]
     timeout: float = TIMEOUT_SECONDS
     attempts: int = ATTEMPTS
     sleep: Callable[[float], None] = time.sleep
@@ -84,7 +84,7 @@ class Line:
             )
         self._opener = urllib.request.build_opener(_NoRedirects)
 
-    def ask(self, request: Request, key: str) -> Any:
+    def ask(self, request: ApiRequest, key: str) -> Any:
         """The JSON that came back; None where the platform knows no such thing (404)."""
         found = ""
         for attempt in range(self.attempts):
@@ -111,7 +111,7 @@ class Line:
             code="no-reply",
         ) from None
 
-    def _once(self, request: Request, key: str) -> Any:
+    def _once(self, request: ApiRequest, key: str) -> Any:
         headers = {"Accept": "application/json", KEY_HEADER: key, **request.headers, **self.headers_of(request)}
         asked = urllib.request.Request(self.base.rstrip("/") + request.path, request.body, headers)
         with self._opener.open(asked, timeout=self.timeout) as reply:

@@ -11,10 +11,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 from urllib.parse import quote
 
-from sfumato.elicitation.participant_state import Back
+from sfumato.elicitation.participant_state import Redirect
 from sfumato.recruitment.columns import column_of
-from sfumato.recruitment.platform import Arrival, Ground, Submission, check_fee, check_ids, given, status_in
-from sfumato.recruitment.platform_api import Caller
+from sfumato.recruitment.platform import (
+    Arrival,
+    PlatformSubmission,
+    RejectionPolicy,
+    check_fee,
+    check_ids,
+    given,
+    status_in,
+)
+from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.recruitment.prolific_api import TOKEN, prolific_caller
 
 RETURN = "https://app.prolific.com/submissions/complete?cc="
@@ -57,12 +65,12 @@ class Prolific:
     def arrival(self, query: Mapping[str, str]) -> Arrival:
         return Arrival(given(query, "PROLIFIC_PID"), given(query, "STUDY_ID"), given(query, "SESSION_ID"))
 
-    def back(self, code: str, arrival: Arrival) -> Back:  # noqa: ARG002
-        return Back(code, RETURN + quote(code, safe=""))
+    def back(self, code: str, arrival: Arrival) -> Redirect:  # noqa: ARG002
+        return Redirect(code, RETURN + quote(code, safe=""))
 
-    def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[Submission]:
+    def submissions(self, rows: Sequence[Mapping[str, str]]) -> list[PlatformSubmission]:
         return [
-            Submission(
+            PlatformSubmission(
                 column_of(row, "Participant id"),
                 column_of(row, "Submission id"),
                 status_in(column_of(row, "Status"), WORDS),
@@ -71,10 +79,10 @@ class Prolific:
             for row in rows
         ]
 
-    def caller(self, environment: Mapping[str, str]) -> Caller | None:
+    def caller(self, environment: Mapping[str, str]) -> PlatformClient | None:
         return prolific_caller(environment, WORDS)
 
-    def may_refuse(self, n_failed: int, minutes: float | None) -> Ground:
+    def may_refuse(self, n_failed: int, minutes: float | None) -> RejectionPolicy:
         """Two failed attention checks, or one where the study takes less than five minutes.
 
         Only checks that tell people in so many words what to answer count as attention checks there (and nonsensical
@@ -83,8 +91,8 @@ class Prolific:
         needed = 1 if minutes is not None and minutes < SHORT_MINUTES else 2
         length = f"in a study of {minutes:g} minutes" if minutes is not None else "where the length is not stated"
         if n_failed < needed:
-            return Ground(False, f"{n_failed} failed checks {length}: {needed} would be needed to reject")
-        return Ground(
+            return RejectionPolicy(False, f"{n_failed} failed checks {length}: {needed} would be needed to reject")
+        return RejectionPolicy(
             True,
             f"{n_failed} failed checks {length}: a ground only if each told people what to answer; "
             "an obvious picture is no attention check",

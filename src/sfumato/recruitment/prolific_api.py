@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from sfumato.recruitment.platform import Arrival, Submission, status_in
-from sfumato.recruitment.platform_api import Caller, Line, Request, pages_of
+from sfumato.recruitment.platform import Arrival, PlatformSubmission, status_in
+from sfumato.recruitment.platform_api import ApiConnection, ApiRequest, PlatformClient, pages_of
 
 BASE = "https://api.prolific.com"
 TOKEN = "SFUMATO_PROLIFIC_TOKEN"
@@ -21,26 +21,26 @@ PAGE = 100
 class ProlificCaller:
     """Asks Prolific with the token of the environment."""
 
-    line: Line
+    line: ApiConnection
     words: Mapping[str, str]
 
     def knows(self, arrival: Arrival, key: str) -> bool:
-        found = self.line.ask(Request(f"/api/v1/submissions/{quote(arrival.session, safe='')}/"), key)
+        found = self.line.ask(ApiRequest(f"/api/v1/submissions/{quote(arrival.session, safe='')}/"), key)
         if not isinstance(found, Mapping):
             return False
         person = found.get("participant") or found.get("participant_id")
         return (person, found.get("study_id")) == (arrival.person, arrival.study)
 
-    def submissions(self, study: str, key: str) -> list[Submission]:
+    def submissions(self, study: str, key: str) -> list[PlatformSubmission]:
         def ask(page: int) -> Any:
             path = f"/api/v1/submissions/?study={quote(study, safe='')}&page_size={PAGE}&page={page}"
-            return self.line.ask(Request(path), f"{key}-{page}")
+            return self.line.ask(ApiRequest(path), f"{key}-{page}")
 
         rows = pages_of(ask, lambda reply: reply.get("results", ()) if isinstance(reply, Mapping) else ())
         return [self._submission(row, study) for row in rows]
 
-    def _submission(self, row: Mapping[str, Any], study: str) -> Submission:
-        return Submission(
+    def _submission(self, row: Mapping[str, Any], study: str) -> PlatformSubmission:
+        return PlatformSubmission(
             str(row.get("participant_id") or row.get("participant") or ""),
             str(row.get("id", "")),
             status_in(str(row.get("status", "")), self.words),
@@ -49,10 +49,10 @@ class ProlificCaller:
         )
 
 
-def prolific_caller(environment: Mapping[str, str], words: Mapping[str, str]) -> Caller | None:
+def prolific_caller(environment: Mapping[str, str], words: Mapping[str, str]) -> PlatformClient | None:
     """Whom to ask, if the environment has a token."""
     token = environment.get(TOKEN, "").strip()
     if not token:
         return None
-    line = Line(environment.get(ADDRESS, BASE), lambda _request: {"Authorization": f"Token {token}"})
+    line = ApiConnection(environment.get(ADDRESS, BASE), lambda _request: {"Authorization": f"Token {token}"})
     return ProlificCaller(line, words)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 
 import pyarrow as pa
 
-from sfumato.recruitment.platform import STATUSES, Platform, Submission
-from sfumato.recruitment.turnout import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, Participant
+from sfumato.recruitment.platform import STATUSES, Platform, PlatformSubmission
+from sfumato.recruitment.turnout import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, ParticipantRecord
 from sfumato.study.study import Recruiting, Study
 from sfumato.tables.records import columns_of
 from sfumato.tables.table import Table
@@ -43,7 +43,7 @@ MISMATCHES = {
 
 
 @dataclass(frozen=True)
-class Case:
+class ReconciledParticipant:
     """One person: how it ended here, whether they are paid, whether their answers are set aside, and what the platform
     says. `row` is their place in the platform's list (from 1), 0 where they are not in it."""
 
@@ -73,13 +73,13 @@ class Case:
 class Reconciliation(Table):
     """One row a person, those of the platform's list who never came last. Ids only `with_ids`."""
 
-    cases: tuple[Case, ...]
+    cases: tuple[ReconciledParticipant, ...]
     with_ids: bool = False
 
     classes = ()
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        whole = columns_of(self.cases[start:stop], Case)
+        whole = columns_of(self.cases[start:stop], ReconciledParticipant)
         return whole if self.with_ids else whole.drop_columns(list(IDS))
 
     def __len__(self) -> int:
@@ -94,14 +94,14 @@ class Reconciliation(Table):
         return sum(len(case.mismatches.split()) for case in self.cases)
 
 
-assert set(IDS) <= {each.name for each in fields(Case)}
+assert set(IDS) <= {each.name for each in fields(ReconciledParticipant)}
 
 
 def reconciled(
-    people: Sequence[Participant],
+    people: Sequence[ParticipantRecord],
     study: Study,
     *,
-    submissions: Sequence[Submission] | None = None,
+    submissions: Sequence[PlatformSubmission] | None = None,
     platform: Platform | None = None,
     set_aside: Mapping[str, str] | None = None,
     n_failed: Mapping[str, int] | None = None,
@@ -129,40 +129,40 @@ def reconciled(
 class _Listed:
     """A platform's list by person, each submission once, with its place in the list."""
 
-    by_person: Mapping[str, Sequence[tuple[int, Submission]]]
+    by_person: Mapping[str, Sequence[tuple[int, PlatformSubmission]]]
     told_twice: frozenset[str]
     """Sessions of which different things were told."""
 
     @classmethod
-    def of(cls, submissions: Sequence[Submission]) -> _Listed:
+    def of(cls, submissions: Sequence[PlatformSubmission]) -> _Listed:
         """The last word about a submission counts: lists that come in pages may tell of one twice."""
-        last: dict[tuple[str, str], tuple[int, Submission]] = {}
+        last: dict[tuple[str, str], tuple[int, PlatformSubmission]] = {}
         differently = set()
         for row, each in enumerate(submissions, 1):
             key = (each.person, each.session)
             if key in last and last[key][1] != each:
                 differently.add(each.session)
             last[key] = (row, each)
-        by_person: dict[str, list[tuple[int, Submission]]] = {}
+        by_person: dict[str, list[tuple[int, PlatformSubmission]]] = {}
         for (person, _), told in last.items():
             by_person.setdefault(person, []).append(told)
         return cls(by_person, frozenset(differently))
 
 
 def _case(
-    person: Participant,
+    person: ParticipantRecord,
     study: Study,
     listed: _Listed | None,
     platform: Platform | None,
     aside: Mapping[str, str],
     n_failed: int,
-) -> Case:
+) -> ReconciledParticipant:
     there = list(listed.by_person.get(person.arrival.person, ())) if listed and person.arrival else []
     row, submission = _visit(person, there)
     pay, why = _pay(person)
     minutes = study.pay.minutes if study.pay else None
     ground = platform.may_refuse(n_failed, minutes).sentence if platform and n_failed else ""
-    return Case(
+    return ReconciledParticipant(
         person.annotator,
         person.outcome,
         person.n_labels,
@@ -181,7 +181,7 @@ def _case(
     )
 
 
-def _pay(person: Participant) -> tuple[str, str]:
+def _pay(person: ParticipantRecord) -> tuple[str, str]:
     """Whether somebody is paid, from the work they did: what their answers were like plays no part in it."""
     erased = "; who they are was erased, so they can no longer be found there" if person.is_erased else ""
     if person.outcome == FINISHED:
@@ -193,7 +193,9 @@ def _pay(person: Participant) -> tuple[str, str]:
     return "no", f"{person.outcome}, no answers"
 
 
-def _visit(person: Participant, there: Sequence[tuple[int, Submission]]) -> tuple[int, Submission | None]:
+def _visit(
+    person: ParticipantRecord, there: Sequence[tuple[int, PlatformSubmission]]
+) -> tuple[int, PlatformSubmission | None]:
     """The submission that belongs to somebody's last visit, or to an earlier one, or else the last there is."""
     by_session = {submission.session: (row, submission) for row, submission in there}
     sessions = ([person.arrival.session] if person.arrival else []) + list(reversed(person.earlier))
@@ -204,9 +206,9 @@ def _visit(person: Participant, there: Sequence[tuple[int, Submission]]) -> tupl
 
 
 def _mismatches(
-    person: Participant,
-    submission: Submission | None,
-    there: Sequence[tuple[int, Submission]],
+    person: ParticipantRecord,
+    submission: PlatformSubmission | None,
+    there: Sequence[tuple[int, PlatformSubmission]],
     listed: _Listed | None,
     recruiting: Recruiting | None,
 ) -> list[str]:
@@ -238,14 +240,14 @@ def _mismatches(
     return [code for code in MISMATCHES if found.get(code)]
 
 
-def _stranger(submission: Submission, row: int, listed: _Listed) -> Case:
+def _stranger(submission: PlatformSubmission, row: int, listed: _Listed) -> ReconciledParticipant:
     """Somebody of the platform's list who never came here."""
     found = {
         "not-here": submission.status in (*DONE, "screened out"),
         "told-differently": submission.session in listed.told_twice,
         "unknown-status": submission.status not in STATUSES,
     }
-    return Case(
+    return ReconciledParticipant(
         "",
         NOT_HERE,
         0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from sfumato.elicitation.participant_state import Back
+from sfumato.elicitation.participant_state import Redirect
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.platform import Arrival
 from sfumato.store import researcher_queries
@@ -12,7 +12,7 @@ from sfumato.store.queries import Row
 from sfumato.study.study import Study
 
 
-def way_back(connection: sa.Connection, study: Study, annotator: int, outcome: str) -> Back | None:
+def redirect_for(connection: sa.Connection, study: Study, annotator: int, outcome: str) -> Redirect | None:
     """How an annotator gets back to the platform after this outcome (`completed`, `screened_out` or `no_consent`).
 
     None for who came by a link, and where the platform has no code for it.

@@ -9,7 +9,7 @@ from sfumato.recruitment.returning import arrival_of
 from sfumato.store import queries, researcher_queries
 from sfumato.store.database import reading_engine
 from sfumato.store.exporting import unknown_study
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.queries import Row
 from sfumato.study.study import Study
 
@@ -21,7 +21,7 @@ there; has not consented."""
 
 
 @dataclass(frozen=True)
-class Participant:
+class ParticipantRecord:
     """Somebody who came. `arrival` tells who they are on the platform: keep it out of whatever you write."""
 
     annotator: str
@@ -46,11 +46,11 @@ class Participant:
 class Turnout:
     """Everybody of a study, and the secret that keys of requests are made with."""
 
-    people: tuple[Participant, ...]
+    people: tuple[ParticipantRecord, ...]
     secret: str = field(repr=False)
 
 
-def turnout_of(place: StorePlace, study: Study) -> Turnout:
+def turnout_of(place: StoreLocation, study: Study) -> Turnout:
     """Who took part in a study, from a snapshot of its store; also while it is served."""
     engine = reading_engine(place)
     try:
@@ -64,9 +64,9 @@ def turnout_of(place: StorePlace, study: Study) -> Turnout:
         engine.dispose()
 
 
-def _participant(row: Row, study: Study) -> Participant:
+def _participant(row: Row, study: Study) -> ParticipantRecord:
     refs = row["refs"]
-    return Participant(
+    return ParticipantRecord(
         row["pseudonym"],
         _outcome(row, study),
         int(row["n_labels"] or 0),

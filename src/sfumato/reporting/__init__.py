@@ -5,8 +5,8 @@ A `Page` has sections, a section has blocks, and a `Chart` is one of them; `char
 
 from sfumato.reporting.blocks import Commands, Fact, Facts, Points, Prose
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.data import Source
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.data import DataSource
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Page, Section
 from sfumato.reporting.plotting import plot
 
@@ -14,13 +14,13 @@ __all__ = [
     "Chart",
     "Column",
     "Commands",
+    "DataSource",
     "Fact",
     "Facts",
-    "Listing",
     "Page",
     "Points",
     "Prose",
+    "ReportTable",
     "Section",
-    "Source",
     "plot",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from sfumato.reporting.colors import themed
-from sfumato.reporting.data import Columns, Data, Source, as_columns, n_rows
+from sfumato.reporting.data import Columns, Data, DataSource, as_columns, n_rows
 from sfumato.reporting.listing import Column
 from sfumato.reporting.vega import CONFIG, WIDTH, png_of, svg_of
 from sfumato.tables.settings import bad_setting
@@ -34,7 +34,7 @@ class Chart:
     caption: str
     spec: Any
     data: Data
-    source: Source | None = None
+    source: DataSource | None = None
     description: str = ""
     template: ClassVar[str] = "chart.html"
 

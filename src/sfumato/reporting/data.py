@@ -23,7 +23,7 @@ Columns = dict[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """Where numbers come from: the command that makes them anew, the file they stand in, and what a reader of either
     should know. Any of the three may be empty."""
 

@@ -9,8 +9,8 @@ from sfumato.evaluation.comparison import Difference
 from sfumato.evaluation.strata import ROUNDING
 from sfumato.reporting.estimates import mean_of, share_of
 from sfumato.reporting.plan_page import decision
-from sfumato.reporting.report_inputs import Evidence
-from sfumato.reporting.trained_models import Models
+from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.trained_models import ModelScores
 from sfumato.reporting.wording import figure, is_apart, told, worded
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -25,7 +25,7 @@ ABOUT = {
 HIGH_IS_BETTER = ("accuracy", "entropy_pearson")
 
 
-def findings(evidence: Evidence, models: Models | None) -> tuple[str, ...]:
+def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, ...]:
     """Three to six sentences, where there is so much to say: of people, of models against a control, of the plan."""
     said = [*_of_people(evidence)]
     compared = [] if models is None else _of_models(models)
@@ -34,7 +34,7 @@ def findings(evidence: Evidence, models: Models | None) -> tuple[str, ...]:
     return (*[*said[: max(room - len(compared), 1)], *compared][:room], *plan)
 
 
-def _of_people(evidence: Evidence) -> list[str]:
+def _of_people(evidence: ReportInputs) -> list[str]:
     labels = evidence.main_labels
     if labels is None or not len(labels):
         return []
@@ -70,7 +70,7 @@ def _differing(labels: SoftLabels, original: SoftLabels) -> str | None:
     )
 
 
-def _of_models(models: Models) -> list[str]:
+def _of_models(models: ModelScores) -> list[str]:
     if models.treated is None:
         return [_alone(models)] if models.scores else []
     found = [models.difference(metric, models.treated) for metric in ABOUT]
@@ -91,7 +91,7 @@ def said(difference: Difference, level: float) -> str:
     return f"Models that learnt {one} {how} than those that learnt {other}: {metric} {values}, {apart}."
 
 
-def _alone(models: Models) -> str:
+def _alone(models: ModelScores) -> str:
     """One target only: its scores, for there is nothing to compare them with."""
     rows = {row.metric: row for row in models.of_metric("accuracy") + models.of_metric("cross_entropy")}
     parts = [f"{worded(name)} {figure(row.value)}" for name, row in rows.items() if row.value == row.value]

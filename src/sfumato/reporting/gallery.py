@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import ClassVar, final
 
-from sfumato.reporting.data import Columns, Source
-from sfumato.reporting.pictures import NOTHING, Look
+from sfumato.reporting.data import Columns, DataSource
+from sfumato.reporting.pictures import NOTHING, ItemThumbnail
 
 
 @final
@@ -28,15 +28,15 @@ class Bar:
 
 @final
 @dataclass(frozen=True)
-class Exhibit:
+class ItemCard:
     """One item: its name, how it looks, a line about it, and its bars, longest first. `beside` is a second look, for
     pairs of items."""
 
     item: str
-    look: Look
+    look: ItemThumbnail
     bars: tuple[Bar, ...] = ()
     note: str = ""
-    beside: Look = NOTHING
+    beside: ItemThumbnail = NOTHING
 
 
 @final
@@ -47,9 +47,9 @@ class Gallery:
     name: str
     title: str
     caption: str
-    exhibits: tuple[Exhibit, ...]
+    exhibits: tuple[ItemCard, ...]
     data: Columns
-    source: Source | None = None
+    source: DataSource | None = None
     template: ClassVar[str] = "gallery.html"
 
     def _repr_html_(self) -> str:
@@ -61,7 +61,7 @@ class Gallery:
         )
 
 
-def _card(exhibit: Exhibit) -> str:
+def _card(exhibit: ItemCard) -> str:
     bars = "".join(
         f'<div style="font-size:.8em">{escape(bar.name)} {escape(bar.words)}'
         f'<div style="height:4px;width:{bar.width}%;background:#04528e"></div></div>'
@@ -71,7 +71,7 @@ def _card(exhibit: Exhibit) -> str:
     return f"<div>{looks}<div><code>{escape(exhibit.item)}</code></div>{bars}</div>"
 
 
-def _seen(look: Look, item: str) -> str:
+def _seen(look: ItemThumbnail, item: str) -> str:
     if look.picture:
         crisp = "image-rendering:pixelated;" if look.crisp else ""
         return f'<img alt="{escape(item)}" src="{look.picture}" style="width:100%;{crisp}">'

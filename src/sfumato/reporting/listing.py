@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from sfumato.reporting.data import Columns, Source
+from sfumato.reporting.data import Columns, DataSource
 from sfumato.tables.errors import BadTable
 
 MISSING = "–"
@@ -40,14 +40,14 @@ class Column:
 
 @final
 @dataclass(frozen=True)
-class Listing:
+class ReportTable:
     """A numbered table with its caption; `emphasised` is the number of a row to be set apart, from 0."""
 
     name: str
     title: str
     caption: str
     columns: tuple[Column, ...]
-    source: Source | None = None
+    source: DataSource | None = None
     emphasised: int | None = None
     template: ClassVar[str] = "listing.html"
 

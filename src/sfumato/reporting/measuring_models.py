@@ -23,11 +23,11 @@ from sfumato.evaluation.metrics import (
     RMSCalibration,
     SecondBestAccuracy,
 )
-from sfumato.evaluation.run_folders import Trained, read_runs
-from sfumato.evaluation.run_scores import Measured, measure_runs
-from sfumato.evaluation.strata import Agreement
-from sfumato.reporting.report_inputs import Evidence
-from sfumato.reporting.trained_models import AGREE, DISAGREE, Models, control_among
+from sfumato.evaluation.run_folders import RunPredictions, read_runs
+from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.evaluation.strata import AgreementStrata
+from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.trained_models import AGREE, DISAGREE, ModelScores, control_among
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import BadTable, SfumatoWarning
 from sfumato.tables.scores import ALL, RunScore, RunScores
@@ -40,7 +40,7 @@ METRICS: tuple[Metric, ...] = (
 IN_STRATA: tuple[Metric, ...] = (Accuracy(), CrossEntropy())
 """Of items on which people agree and do not, under other conditions, and against other labels."""
 
-OnProgress = Callable[[float, str], None]
+ProgressCallback = Callable[[float, str], None]
 """Told what share is done, and what is being done."""
 
 
@@ -49,8 +49,8 @@ def untold(_share: float, _line: str) -> None:
 
 
 def models_of(
-    evidence: Evidence, *, level: float = 0.95, resamples: int = 500, on_progress: OnProgress | None = None
-) -> Models | None:
+    evidence: ReportInputs, *, level: float = 0.95, resamples: int = 500, on_progress: ProgressCallback | None = None
+) -> ModelScores | None:
     """The models in `evidence`: measured from its runs, else read from its tables of scores; None without both."""
     people = evidence.main_labels
     if evidence.runs is None or people is None:
@@ -64,13 +64,13 @@ def models_of(
 
 @dataclass(frozen=True, eq=False)
 class _Measuring:
-    evidence: Evidence
+    evidence: ReportInputs
     people: SoftLabels
     level: float
     resamples: int
-    on_progress: OnProgress
+    on_progress: ProgressCallback
 
-    def models(self) -> Models:
+    def models(self) -> ModelScores:
         assert self.evidence.runs is not None
         self.on_progress(0.0, "reading runs")
         found = read_runs(self.evidence.runs)
@@ -87,7 +87,7 @@ class _Measuring:
         control = control_among([run.target for run in plain])
         conditions, apart, notes = self._under_conditions(_once(changed), control)
         in_strata = [each for each in scores_over_seeds(parts).scores if each.condition != ALL]
-        return Models(
+        return ModelScores(
             self.evidence, tuple(plain), original, whole,
             scores_over_seeds(whole).scores, self._compared(whole, control),
             tuple(in_strata), self._compared(parts, control),
@@ -96,28 +96,29 @@ class _Measuring:
 
     def _measured(
         self,
-        runs: Sequence[Trained],
+        runs: Sequence[RunPredictions],
         metrics: Sequence[Metric],
         original: SoftLabels | None,
         progress: tuple[float, float, str],
         *,
         in_strata: bool = False,
         resamples: int | None = None,
-    ) -> Measured:
+    ) -> RunMeasurements:
         start, end, line = progress
         return measure_runs(
-            runs, people=self.people, original=original, metrics=metrics, strata=(Agreement(),) if in_strata else (),
-            common=True, level=self.level, resamples=resamples or self.resamples, rng=np.random.default_rng(0),
+            runs, people=self.people, original=original, metrics=metrics,
+            strata=(AgreementStrata(),) if in_strata else (), common=True, level=self.level,
+            resamples=resamples or self.resamples, rng=np.random.default_rng(0),
             on_progress=lambda done, of: self.on_progress(start + (end - start) * done / of, line),
         )  # fmt: skip
 
-    def _compared(self, measured: Measured, control: str | None) -> tuple[Difference, ...]:
+    def _compared(self, measured: RunMeasurements, control: str | None) -> tuple[Difference, ...]:
         if control is None or len(measured.targets) < 2:
             return ()
         return compare_runs(measured, baseline=control, rng=np.random.default_rng(0)).differences
 
     def _under_conditions(
-        self, runs: Sequence[Trained], control: str | None
+        self, runs: Sequence[RunPredictions], control: str | None
     ) -> tuple[tuple[RunScore, ...], tuple[Difference, ...], tuple[str, ...]]:
         """Scores and differences under each condition, for another training: no other interval is shown, so few draws
         are made; and what was left out."""
@@ -142,25 +143,25 @@ class _Measuring:
         return tuple(scores), tuple(apart), tuple(notes)
 
 
-def _merged(one: Measured, other: Measured, metrics: Sequence[Metric]) -> Measured:
+def _merged(one: RunMeasurements, other: RunMeasurements, metrics: Sequence[Metric]) -> RunMeasurements:
     """The figures over all items of two measurements of the same runs, in the order that one of both would have."""
     own = [each for each in (*one.figures, *other.figures) if each.stratum == ALL]
     cells = {(each.network, each.target, each.metric.name): each for each in own}
     members = dict.fromkeys((each.network, each.target) for each in own)
     figures = tuple(cells[(*member, metric.name)] for member in members for metric in metrics)
-    return Measured(figures, one.level, one.over)
+    return RunMeasurements(figures, one.level, one.over)
 
 
-def _some_plain(runs: Sequence[Trained]) -> bool:
+def _some_plain(runs: Sequence[RunPredictions]) -> bool:
     return any(not run.condition for run in runs)
 
 
-def _once(runs: Sequence[Trained]) -> list[Trained]:
+def _once(runs: Sequence[RunPredictions]) -> list[RunPredictions]:
     """Each run and condition once: pictures as they are stand beside every way of changing them."""
     return list({(run.target, run.network, run.seed, run.condition): run for run in runs}.values())
 
 
-def _usable(original: SoftLabels | None, runs: Sequence[Trained]) -> SoftLabels | None:
+def _usable(original: SoftLabels | None, runs: Sequence[RunPredictions]) -> SoftLabels | None:
     """Original labels, where they are sure of every item that is predicted, and of no other class."""
     if original is None:
         return None
@@ -170,7 +171,7 @@ def _usable(original: SoftLabels | None, runs: Sequence[Trained]) -> SoftLabels 
     return original if sure and tested <= known and set(original.classes) <= set(runs[0].predictions.classes) else None
 
 
-def _from_tables(evidence: Evidence, level: float, resamples: int) -> Models | None:
+def _from_tables(evidence: ReportInputs, level: float, resamples: int) -> ModelScores | None:
     """What tables of runs say; the first is taken."""
     table = next((each for each in evidence.scores.values() if isinstance(each, RunScores)), None)
     if table is None or not table.scores:
@@ -180,7 +181,7 @@ def _from_tables(evidence: Evidence, level: float, resamples: int) -> Models | N
     differences = () if evidence.comparison is None else evidence.comparison.differences
     in_strata = tuple(row for row in rows if row.condition in (AGREE, DISAGREE))
     conditions = tuple(row for row in rows if row.condition not in (ALL, AGREE, DISAGREE) and ": " not in row.condition)
-    return Models(
+    return ModelScores(
         evidence, (), None, None,
         tuple(row for row in rows if row.condition == whole),
         tuple(row for row in differences if row.condition == whole),

@@ -22,10 +22,10 @@ from sfumato.reporting.blocks import Block
 from sfumato.reporting.chart import ROWS, Chart
 from sfumato.reporting.colors import css, series_of, with_series
 from sfumato.reporting.data import Columns, csv_text
-from sfumato.reporting.listing import Listing, rows_of
+from sfumato.reporting.listing import ReportTable, rows_of
 from sfumato.reporting.vega import check_report_installed, script_with
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,7 +61,7 @@ class Page:
     made: str = ""
 
     def __post_init__(self) -> None:
-        named = [block.name for block in self.blocks if isinstance(block, Chart | Listing)]
+        named = [block.name for block in self.blocks if isinstance(block, Chart | ReportTable)]
         anchors = [section.anchor for section in self.sections]
         for what, names in (("figure or table", named), ("section", anchors)):
             twice = [name for name in names if names.count(name) > 1]
@@ -99,7 +99,7 @@ class Page:
     def write(self, path: str | Path) -> None:
         """Write the page; a file that stood there is replaced only once the new one is whole."""
         text = self.html()
-        with replacing(Path(path)) as part:
+        with atomic_write(Path(path)) as part:
             part.write_text(text, encoding="utf-8")
 
 
@@ -118,7 +118,7 @@ def _hash(text: str) -> str:
 def _numbers(blocks: Sequence[Block]) -> dict[str, int]:
     """The number of every figure and of every table, by name; each kind counts for itself."""
     numbers: dict[str, int] = {}
-    for kind in (Chart, Listing):
+    for kind in (Chart, ReportTable):
         numbers |= {each.name: i + 1 for i, each in enumerate(block for block in blocks if isinstance(block, kind))}
     return numbers
 

@@ -29,7 +29,7 @@ LONGEST_TEXT = 280
 
 
 @dataclass(frozen=True)
-class Look:
+class ItemThumbnail:
     """How an item looks: a picture as a data URI (`crisp` where its pixels are to be seen), or a text."""
 
     picture: str = ""
@@ -37,10 +37,10 @@ class Look:
     text: str = ""
 
 
-NOTHING = Look()
+NOTHING = ItemThumbnail()
 
 
-def looks_of(items: Sequence[str], inputs: Inputs | None, study: Study | None = None) -> list[Look]:
+def looks_of(items: Sequence[str], inputs: Inputs | None, study: Study | None = None) -> list[ItemThumbnail]:
     """How each of `items` looks: from `inputs`, else from the study's own items; nothing where neither has it.
 
     A study's picture files need Pillow, and a file that cannot be read is passed over: a report is no place to fail.
@@ -53,12 +53,12 @@ def looks_of(items: Sequence[str], inputs: Inputs | None, study: Study | None = 
     return [NOTHING] * len(items)
 
 
-def _of_inputs(inputs: Inputs, row: int) -> Look:
+def _of_inputs(inputs: Inputs, row: int) -> ItemThumbnail:
     if inputs.texts is not None:
-        return Look(text=shortened(inputs.texts[row], LONGEST_TEXT))
+        return ItemThumbnail(text=shortened(inputs.texts[row], LONGEST_TEXT))
     assert inputs.images is not None
     picture = smaller(inputs.images[row])
-    return Look(_uri(png_bytes(picture), "image/png"), crisp=max(picture.shape[:2]) <= CRISP)
+    return ItemThumbnail(_uri(png_bytes(picture), "image/png"), crisp=max(picture.shape[:2]) <= CRISP)
 
 
 def smaller(picture: UInt8[np.ndarray, "height width *channels"]) -> UInt8[np.ndarray, "less_h less_w *channels"]:
@@ -73,7 +73,7 @@ def smaller(picture: UInt8[np.ndarray, "height width *channels"]) -> UInt8[np.nd
     return np.asarray(cut.reshape(shape).mean(axis=(1, 3)).round(), np.uint8)
 
 
-def _of_study(items: Sequence[str], study: Study) -> list[Look]:
+def _of_study(items: Sequence[str], study: Study) -> list[ItemThumbnail]:
     from sfumato.elicitation.items import read_items
 
     if study.items.npz is not None:
@@ -85,9 +85,9 @@ def _of_study(items: Sequence[str], study: Study) -> list[Look]:
     return [_of_item(known[item]) if item in known else NOTHING for item in items]
 
 
-def _of_item(item: Item) -> Look:
+def _of_item(item: Item) -> ItemThumbnail:
     if item.text is not None:
-        return Look(text=shortened(item.text, LONGEST_TEXT))
+        return ItemThumbnail(text=shortened(item.text, LONGEST_TEXT))
     if item.picture is None or find_spec("PIL") is None:
         return NOTHING
     from PIL import Image
@@ -101,11 +101,11 @@ def _of_item(item: Item) -> Look:
     with Image.open(io.BytesIO(whole.data)) as image:
         is_small = max(image.size) <= CRISP
         if max(image.size) <= 2 * LARGEST:
-            return Look(_uri(whole.data, whole.media_type), crisp=is_small)
+            return ItemThumbnail(_uri(whole.data, whole.media_type), crisp=is_small)
         image.thumbnail((2 * LARGEST, 2 * LARGEST))
         file = io.BytesIO()
         image.convert("RGB").save(file, "JPEG", quality=85)
-    return Look(_uri(file.getvalue(), "image/jpeg"))
+    return ItemThumbnail(_uri(file.getvalue(), "image/jpeg"))
 
 
 def _uri(data: bytes, media_type: str) -> str:

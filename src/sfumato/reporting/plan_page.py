@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.planning.goals import Goal
-from sfumato.planning.plan_file import Adaptive, Plan
+from sfumato.planning.plan_file import Plan, PlanAdaptive
 from sfumato.reporting.blocks import Block, Commands, Fact, Facts, Points, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, Marked, curve, dots
-from sfumato.reporting.data import Source
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.data import DataSource
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Page, Section
 
 MEASURES = {
@@ -33,7 +33,7 @@ def write_plan_page(plan: Plan, path: str | Path, *, file: str = "plan.json", st
 
 def plan_page(plan: Plan, *, file: str = "plan.json", study: str = "STUDY") -> Page:
     """The page of a plan, the decision first."""
-    source = Source(plan.made.command, file, f"The error to expect is read from: {plan.expected.source}.")
+    source = DataSource(plan.made.command, file, f"The error to expect is read from: {plan.expected.source}.")
     sections = [
         Section("How many answers", _how_many(plan, source)),
         Section("What came close", _close(plan, source)),
@@ -54,7 +54,7 @@ def plan_page(plan: Plan, *, file: str = "plan.json", study: str = "STUDY") -> P
 def headline(plan: Plan) -> str:
     """The decision in a few words: how many items, how many answers each."""
     each = plan.answers.on_average
-    average = " on average" if isinstance(plan.answers, Adaptive) else ""
+    average = " on average" if isinstance(plan.answers, PlanAdaptive) else ""
     items = f"{plan.n_items:,} item{'s' * (plan.n_items != 1)}"
     return f"{items}, {_figure(each)} answer{'s' * (each != 1)} each{average}"
 
@@ -64,7 +64,7 @@ def decision(plan: Plan) -> str:
     what = (
         f"Ask `{plan.question.kind}` questions about {'all' if plan.items == 'all' else 'these'} {plan.n_items:,} items"
     )
-    if isinstance(plan.answers, Adaptive):
+    if isinstance(plan.answers, PlanAdaptive):
         most, index = plan.answers.most, plan.answers.index
         shared = f"{plan.answers.fewest} to {most} answers each, the next where `{index}` finds it worth most"
     else:
@@ -88,7 +88,7 @@ def _facts(plan: Plan) -> Facts:
     ))  # fmt: skip
 
 
-def _how_many(plan: Plan, source: Source) -> tuple[Block, ...]:
+def _how_many(plan: Plan, source: DataSource) -> tuple[Block, ...]:
     if not plan.curve:
         return ()
     points = plan.curve
@@ -129,7 +129,7 @@ def _what_more_buys(plan: Plan) -> str:
     return f"The plan's {_figure(each)} answers an item give an error of {value:.3g}{tail}.{band}"
 
 
-def _close(plan: Plan, source: Source) -> tuple[Block, ...]:
+def _close(plan: Plan, source: DataSource) -> tuple[Block, ...]:
     if not plan.alternatives:
         return ()
     others, expected = plan.alternatives, plan.expected
@@ -155,7 +155,7 @@ def _close(plan: Plan, source: Source) -> tuple[Block, ...]:
         told=(Field("money", f"cost, {plan.cost.currency}", ",.2f"),),
         source=source,
     )
-    listed = Listing(
+    listed = ReportTable(
         "alternatives-listed",
         "Why they were not chosen",
         "The plan first, then what came closest.",
@@ -173,10 +173,10 @@ def _close(plan: Plan, source: Source) -> tuple[Block, ...]:
     return (drawn, listed)
 
 
-def _rests_on(plan: Plan, source: Source) -> tuple[Block, ...]:
+def _rests_on(plan: Plan, source: DataSource) -> tuple[Block, ...]:
     if not plan.assumptions:
         return ()
-    listed = Listing(
+    listed = ReportTable(
         "assumptions",
         "Figures the plan rests on",
         "Each with where it comes from; another figure may mean another plan.",
@@ -191,7 +191,7 @@ def _rests_on(plan: Plan, source: Source) -> tuple[Block, ...]:
 
 
 def _after(plan: Plan) -> Prose:
-    stop = "Items are finished one by one; the study ends when all are" if isinstance(plan.answers, Adaptive) else (
+    stop = "Items are finished one by one; the study ends when all are" if isinstance(plan.answers, PlanAdaptive) else (
         "The study ends when every item has its answers"
     )  # fmt: skip
     return Prose((f"{stop}, or when {plan.cost.answers:,} answers are in. Then `sfumato export` writes them.",))

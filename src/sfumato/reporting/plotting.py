@@ -16,7 +16,7 @@ from typing import overload
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting
@@ -30,7 +30,7 @@ class LabelCharts:
     """Charts of SoftLabels."""
 
     labels: SoftLabels
-    evidence: Evidence
+    evidence: ReportInputs
 
     def entropy(self) -> Chart:
         """How much doubt the labels hold."""
@@ -76,7 +76,7 @@ class BeliefCharts:
     """Charts of Beliefs."""
 
     beliefs: Beliefs
-    evidence: Evidence
+    evidence: ReportInputs
 
     def doubt(self) -> Chart:
         """Doubt within and between people, item by item; class by class where nobody could say how sure they were."""
@@ -104,7 +104,7 @@ class BeliefCharts:
 class AnswerCharts:
     """Charts of Annotations."""
 
-    evidence: Evidence
+    evidence: ReportInputs
 
     def seconds(self) -> Chart:
         """How long answers took."""
@@ -130,11 +130,11 @@ def plot(
 ) -> LabelCharts | BeliefCharts | AnswerCharts:
     """The charts of a table. `inputs` show items as they look; `original` are the labels they came with."""
     if isinstance(table, SoftLabels):
-        return LabelCharts(table, Evidence(labels={"labels": table}, inputs=inputs, original=original))
+        return LabelCharts(table, ReportInputs(labels={"labels": table}, inputs=inputs, original=original))
     if isinstance(table, Beliefs):
-        return BeliefCharts(table, Evidence(beliefs=table))
+        return BeliefCharts(table, ReportInputs(beliefs=table))
     if isinstance(table, Annotations):
-        return AnswerCharts(Evidence(annotations=table))
+        return AnswerCharts(ReportInputs(annotations=table))
     raise BadSetting(
         f"found a {type(table).__name__}",
         expected="SoftLabels, Beliefs or Annotations",

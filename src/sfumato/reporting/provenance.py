@@ -10,17 +10,17 @@ from pathlib import Path
 
 from sfumato.evaluation.run_folders import PREDICTIONS, RUN, UNFINISHED
 from sfumato.reporting.blocks import Block, Commands, Points, Prose
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
-from sfumato.reporting.trained_models import Models
+from sfumato.reporting.report_inputs import ReportInputs
+from sfumato.reporting.trained_models import ModelScores
 from sfumato.tables.files import read_document
 
 TITLE = "Where every number comes from"
 PACKAGES = ("sfumato", "numpy", "scipy", "pyarrow", "altair", "vl-convert-python")
 
 
-def provenance(evidence: Evidence, models: Models | None, *, command: str = "") -> Section:
+def provenance(evidence: ReportInputs, models: ModelScores | None, *, command: str = "") -> Section:
     """Files with their SHA-256, the command that made the report, versions, and what was warned of."""
     said = [
         "Below every figure and table stands the command that computes its numbers anew, and its data as a CSV. "
@@ -34,10 +34,10 @@ def provenance(evidence: Evidence, models: Models | None, *, command: str = "") 
     return Section(TITLE, (*blocks, _versions(evidence)))
 
 
-def _files(evidence: Evidence) -> Listing:
+def _files(evidence: ReportInputs) -> ReportTable:
     folders = {"runs": evidence.runs, "shifted": evidence.shifted, "attacked": evidence.attacked}
     rows = [(part, each.file, each.sha256 or digest_of(folders.get(part))) for part, each in evidence.origins.items()]
-    return Listing(
+    return ReportTable(
         "files",
         "Files read",
         "The SHA-256 of a file; of a folder of runs, that of the list of its predictions and of the SHA-256 of each.",
@@ -63,11 +63,11 @@ def digest_of(folder: Path | None) -> str | None:
     return hashlib.sha256("".join(lines).encode()).hexdigest() if lines else None
 
 
-def _versions(evidence: Evidence) -> Listing:
+def _versions(evidence: ReportInputs) -> ReportTable:
     ours = {name: found for name in PACKAGES if (found := _version(name))} | {"python": platform.python_version()}
     theirs = _of_runs(evidence.runs)
     names = [*ours, *(name for name in theirs if name not in ours)]
-    return Listing(
+    return ReportTable(
         "versions",
         "Versions",
         "Of what made this report, and of what trained the networks where their runs say so.",

@@ -10,10 +10,10 @@ from pathlib import Path
 from sfumato import __version__
 from sfumato.reporting.blocks import Block, Fact, Facts, Points, Prose
 from sfumato.reporting.findings import findings
-from sfumato.reporting.measuring_models import OnProgress, models_of, untold
+from sfumato.reporting.measuring_models import ProgressCallback, models_of, untold
 from sfumato.reporting.page import Page, Section
 from sfumato.reporting.provenance import counted, provenance
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections import PEOPLE_SECTIONS
 from sfumato.reporting.sections.calibration import calibration
 from sfumato.reporting.sections.cross_label import cross_labels
@@ -24,9 +24,9 @@ from sfumato.reporting.sections.robustness import robustness
 from sfumato.reporting.sections.single_scores import single_scores
 from sfumato.reporting.sections.stability import stability
 from sfumato.reporting.sections.targets import targets
-from sfumato.reporting.trained_models import Models
+from sfumato.reporting.trained_models import ModelScores
 
-MODEL_SECTIONS: tuple[Callable[[Models], Section | None], ...] = (
+MODEL_SECTIONS: tuple[Callable[[ModelScores], Section | None], ...] = (
     targets,
     calibration,
     doubt_of_models,
@@ -47,14 +47,14 @@ class Report:
     `level` is that of the intervals about models, `resamples` how often items are drawn anew for them.
     """
 
-    evidence: Evidence
+    evidence: ReportInputs
     title: str = ""
     level: float = 0.95
     resamples: int = 500
     command: str = ""
     """What made the report, to be told at its end."""
 
-    def page(self, on_progress: OnProgress | None = None) -> Page:
+    def page(self, on_progress: ProgressCallback | None = None) -> Page:
         """The whole report; `on_progress` is told what share is done, and what is being done."""
         told = on_progress or untold
         evidence = self.evidence
@@ -91,21 +91,21 @@ class Report:
             made=f"Made with sfumato {__version__} on {datetime.now(UTC):%d %B %Y}.",
         )
 
-    def write(self, path: str | Path, *, on_progress: OnProgress | None = None) -> Page:
+    def write(self, path: str | Path, *, on_progress: ProgressCallback | None = None) -> Page:
         """Write the report as one HTML file, and return its page."""
         page = self.page(on_progress)
         page.write(path)
         return page
 
 
-def _summary(evidence: Evidence, models: Models | None) -> Section:
+def _summary(evidence: ReportInputs, models: ModelScores | None) -> Section:
     facts, points = _facts(evidence, models), findings(evidence, models)
     blocks: list[Block] = [Facts(tuple(facts))] if facts else []
     blocks += [Points(points)] if points else [Prose(("Neither labels nor models are here to say anything of.",))]
     return Section(SUMMARY, tuple(blocks))
 
 
-def _facts(evidence: Evidence, models: Models | None) -> list[Fact]:
+def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
     facts = []
     labels = evidence.main_labels
     if labels is not None:
@@ -124,13 +124,13 @@ def _facts(evidence: Evidence, models: Models | None) -> list[Fact]:
     return facts
 
 
-def _seeds(models: Models) -> str:
+def _seeds(models: ModelScores) -> str:
     counts = sorted({row.n_seeds for row in models.scores})
     most = f"{counts[-1]} seed{'s' * (counts[-1] != 1)} each"
     return most if len(counts) == 1 else f"{counts[0]} to {most}"
 
 
-def _lead(evidence: Evidence, models: Models | None) -> str:
+def _lead(evidence: ReportInputs, models: ModelScores | None) -> str:
     parts = []
     if any(part is not None for part in (evidence.annotations, evidence.beliefs, evidence.study)):
         parts.append("what people were asked and answered")

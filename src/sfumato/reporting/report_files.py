@@ -15,16 +15,16 @@ from sfumato.evaluation.comparison import Difference, Differences
 from sfumato.labeling.screening import set_aside_in
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting.data import Columns
-from sfumato.reporting.report_inputs import Evidence, Origin, Screened
+from sfumato.reporting.report_inputs import Origin, ReportInputs, Screened
 from sfumato.study import read_study, study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
 from sfumato.tables.files import read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import RunScore, RunScores, Scores
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.training.item_join import read_original
 
 TABLE = (".parquet", ".csv")
@@ -61,7 +61,7 @@ Places = Mapping[str, Path]
 
 def read_evidence(
     folder: Place | None, named: Mapping[str, Place | Mapping[str, Place]], titles: Mapping[str, str]
-) -> Evidence:
+) -> ReportInputs:
     """The parts in `folder` and those `named`, read."""
     root = None if folder is None else Path(folder)
     if root is not None and not root.is_dir():
@@ -70,7 +70,7 @@ def read_evidence(
             expected="a folder with the files of a study",
             fix="check the path",
             code="no-such-folder",
-            where=Where(str(root)),
+            where=ErrorLocation(str(root)),
         )
     found = {} if root is None else _found(root)
     # What is named replaces what the folder holds of the same part.
@@ -81,7 +81,7 @@ def read_evidence(
             expected=f"one of these at least: {', '.join(_looked_for())}",
             fix="name the folder that the commands wrote to, or the files one by one",
             code="no-evidence",
-            where=Where(None if root is None else str(root)),
+            where=ErrorLocation(None if root is None else str(root)),
         )
     return _read(found, root, titles)
 
@@ -114,7 +114,7 @@ def _named(named: Mapping[str, Place | Mapping[str, Place]]) -> dict[str, Path]:
     return places
 
 
-def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Evidence:
+def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> ReportInputs:
     readers: dict[str, Callable[[Path], Any]] = {
         "study": read_study,
         "annotations": Annotations.read,
@@ -128,7 +128,7 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Evide
     parts |= {part: _run_folder(places[part]) for part in RUN_FOLDERS if part in places}
     labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
     # How people judge goes before what is true, for most of a report is about it; the plainest way goes first.
-    ordered = sorted(labels, key=lambda name: (name != "labels", labels[name].target is Target.TRUTH, name != "mean"))
+    ordered = sorted(labels, key=lambda name: (name != "labels", labels[name].target is Estimand.TRUTH, name != "mean"))
     parts["labels"] = {name: labels[name] for name in ordered}
     parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
     parts["columns"] = {name: columns_in(places[name]) for name in AS_THEY_STAND if name in places}
@@ -147,7 +147,7 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Evide
             parts["original"] = SoftLabels.one_hot(came_with.items, came_with.labels, known)
             places = {**places, "original": places.get("inputs", next(iter(apart.values()), Path()))}
     origins = {part: _origin(path, root) for part, path in places.items()}
-    return Evidence(**parts, splits=splits, titles=dict(titles), origins=origins)
+    return ReportInputs(**parts, splits=splits, titles=dict(titles), origins=origins)
 
 
 def _several(places: Places, part: str) -> dict[str, Path]:
@@ -169,7 +169,7 @@ def _run_folder(path: Path) -> Path:
     if not path.is_dir():
         raise BadFile(
             "found no folder there", expected="a folder of runs", fix="check the path", code="no-such-folder",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )  # fmt: skip
     return path
 
@@ -251,7 +251,7 @@ def columns_in(path: Path) -> Columns:
     if not found:
         raise BadTable(
             f"found no columns among {listing(rows.schema.names)}" if rows.schema.names else f"found {show('')}",
-            expected="a table with columns", fix="write it again", code="bad-columns", where=Where(str(path)),
+            expected="a table with columns", fix="write it again", code="bad-columns", where=ErrorLocation(str(path)),
         )  # fmt: skip
     ids = ("item", "annotator", "item_a", "item_b")
     return {name: tuple(values if name in ids else _numbers_of(values) or values) for name, values in found.items()}

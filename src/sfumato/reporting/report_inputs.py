@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.evaluation.comparison import Differences
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting.data import Columns, Source
+from sfumato.reporting.data import Columns, DataSource
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
@@ -47,7 +47,7 @@ class Origin:
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class ReportInputs:
     """What is known of a study, from the question to the models. All of it optional, all of it matched by names.
 
     The first of `labels` is the main one. `original` are the labels as published, one-hot or not. `splits` are inputs
@@ -96,7 +96,7 @@ class Evidence:
         comparison: str | Path | None = None,
         plan: str | Path | None = None,
         titles: Mapping[str, str] | None = None,
-    ) -> Evidence:
+    ) -> ReportInputs:
         """What is found in `folder` under the usual names, and in the files that are named; these go before.
 
         Nothing found at all is an error that says what was looked for; so is a file that cannot be read.
@@ -149,7 +149,7 @@ class Evidence:
         """What a part is called in the report."""
         return self.titles.get(name, name)
 
-    def source(self, part: str, *, command: str = "", note: str = "") -> Source:
+    def source(self, part: str, *, command: str = "", note: str = "") -> DataSource:
         """Where numbers made of `part` come from; `{file}` in `command` becomes the part's file.
 
         Without a command, the one that wrote the part, where it is known.
@@ -157,4 +157,4 @@ class Evidence:
         origin = self.origins.get(part, Origin(""))
         hashed = f"SHA-256 of the file: `{origin.sha256}`." if origin.sha256 else ""
         said = command.replace("{file}", origin.file or f"{part}.parquet") if command else origin.command
-        return Source(said, origin.file, " ".join(each for each in (note, hashed) if each))
+        return DataSource(said, origin.file, " ".join(each for each in (note, hashed) if each))

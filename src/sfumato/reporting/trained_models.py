@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.comparison import Difference
 from sfumato.evaluation.pairing import compared_runs
-from sfumato.evaluation.run_folders import RUN, Trained
-from sfumato.evaluation.run_scores import Measured
+from sfumato.evaluation.run_folders import RUN, RunPredictions
+from sfumato.evaluation.run_scores import RunMeasurements
 from sfumato.evaluation.training_dynamics import RunFound, find_runs
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import SfumatoWarning
 from sfumato.tables.scores import RunScore
 from sfumato.tables.soft_labels import SoftLabels
@@ -27,17 +27,17 @@ MOST_COLOURS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Models:
+class ModelScores:
     """Runs of one study and their figures: all items, items on which people agree and disagree, other conditions.
 
     Scores are means over seeds; differences are from `control`. What was read from tables that `sfumato evaluate`
     wrote has no `runs`. `notes` is what a reader should be warned of. Charts are of `network`, tables of all.
     """
 
-    evidence: Evidence
-    runs: tuple[Trained, ...]
+    evidence: ReportInputs
+    runs: tuple[RunPredictions, ...]
     original: SoftLabels | None
-    measured: Measured | None
+    measured: RunMeasurements | None
     scores: tuple[RunScore, ...]
     differences: tuple[Difference, ...]
     in_strata: tuple[RunScore, ...]
@@ -100,7 +100,7 @@ class Models:
         return SOFT if SOFT in others else others[0]
 
     @cached_property
-    def beside(self) -> dict[str, list[Compared]]:
+    def beside(self) -> dict[str, list[MatchedLabels]]:
         """Every training of the targets drawn beside people's labels, by target: the same items in the same order."""
         people = self.evidence.main_labels
         own = [run for run in self.runs if run.network == self.network and run.target in self.drawn()]
@@ -110,7 +110,7 @@ class Models:
             # That runs predict different items was said when they were scored.
             warnings.simplefilter("ignore", SfumatoWarning)
             found = compared_runs(own, people=people, common=True)
-        by_target: dict[str, list[Compared]] = {name: [] for name in self.drawn()}
+        by_target: dict[str, list[MatchedLabels]] = {name: [] for name in self.drawn()}
         for run, compared in zip(own, found, strict=True):
             by_target[run.target].append(compared)
         return {name: each for name, each in by_target.items() if each}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.evaluation.comparison import Difference
-from sfumato.reporting.data import Source
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.data import DataSource
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.scores import RunScore
 
 WORDS = {
@@ -76,8 +76,8 @@ def drawn_interval(score: RunScore) -> tuple[float | None, float | None]:
 
 
 def evaluation_source(
-    evidence: Evidence, metrics: Sequence[str], *, strata: bool = False, resamples: int, folder: str = "runs"
-) -> Source:
+    evidence: ReportInputs, metrics: Sequence[str], *, strata: bool = False, resamples: int, folder: str = "runs"
+) -> DataSource:
     """The command that computes these figures anew."""
     runs = evidence.origins.get(folder)
     scores = evidence.origins.get("scores")
@@ -93,4 +93,4 @@ def evaluation_source(
     original = evidence.origins.get("original")
     if "accuracy_original" in metrics and original is not None:
         parts.insert(1, f"--original {original.file}")
-    return Source(" ".join(parts), runs.file if runs else "", "Means over seeds; the draws of items have seed 0.")
+    return DataSource(" ".join(parts), runs.file if runs else "", "Means over seeds; the draws of items have seed 0.")

@@ -15,11 +15,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sfumato.elicitation.participant_state import Sent, Standing
-from sfumato.elicitation.session import Fieldwork, hash_of
-from sfumato.server.responses import ENCODE, Fault, Json, refusal
+from sfumato.elicitation.participant_state import ParticipantState, SubmittedAnswer
+from sfumato.elicitation.session import RunningStudy, hash_of
+from sfumato.server.responses import ENCODE, InternalError, Json, refusal
 from sfumato.server.site import Site
-from sfumato.store.interaction_record import Record
+from sfumato.store.interaction_record import InteractionRecord
 from sfumato.tables.errors import InvalidAnswer, SfumatoError
 
 MAX_DEPTH = 20
@@ -44,7 +44,7 @@ class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     key: Text
     trial: Text
     answer: dict[str, Any]
-    record: Record
+    record: InteractionRecord
 
 
 PATH = re.compile(r"/s/([^/]+)/api/answers")
@@ -52,13 +52,13 @@ HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store
 NOTHING = msgspec.json.Decoder(Nothing)
 CHOICES = msgspec.json.Decoder(Choices)
 SUBMISSION = msgspec.json.Decoder(Submission)
-STEPS: dict[str, Callable[[Fieldwork, str], Standing]] = {
-    "state": Fieldwork.standing,
-    "consent": Fieldwork.consent,
-    "instructions": Fieldwork.instructed,
-    "trials": Fieldwork.standing,
-    "pulse": Fieldwork.pulse,
-    "withdraw": Fieldwork.withdraw,
+STEPS: dict[str, Callable[[RunningStudy, str], ParticipantState]] = {
+    "state": RunningStudy.standing,
+    "consent": RunningStudy.consent,
+    "instructions": RunningStudy.instructed,
+    "trials": RunningStudy.standing,
+    "pulse": RunningStudy.pulse,
+    "withdraw": RunningStudy.withdraw,
 }
 """What each path under `/api` does that needs nothing but to know who asks."""
 
@@ -88,7 +88,7 @@ async def taken_before(_request: Request) -> Response:
     raise AssertionError("an answer that Answers let by")
 
 
-class Answers:
+class AnswerEndpoint:
     """Takes an answer. 201 only after it is on disk; 200 if it was there before; 409 if it came too late.
 
     An ASGI application in front of `rest`, which gets every other request: answers are what comes in numbers, and
@@ -112,7 +112,7 @@ class Answers:
             await refusal(error)(scope, receive, send)
             return
         except Exception as error:
-            await refusal(Fault(error))(scope, receive, send)
+            await refusal(InternalError(error))(scope, receive, send)
             raise
         length = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*HEADERS, length]})
@@ -131,7 +131,7 @@ class Answers:
                 fix="reload the page and answer again",
                 code="too-deep",
             )
-        sent = Sent(
+        sent = SubmittedAnswer(
             submission.key,
             submission.trial,
             submission.answer,

@@ -16,11 +16,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
 from sfumato.server import answer_api, arriving, dashboard_login, dashboard_routes, pages
-from sfumato.server.pace import Limits
-from sfumato.server.rates import Rate, TooMany
-from sfumato.server.request_guard import Guard
-from sfumato.server.researcher_sessions import NotEntered
-from sfumato.server.responses import Fault, refusal
+from sfumato.server.pace import ServerLimits
+from sfumato.server.rates import SlidingWindow, TooMany
+from sfumato.server.request_guard import RequestGuard
+from sfumato.server.researcher_sessions import NotLoggedIn
+from sfumato.server.responses import InternalError, refusal
 from sfumato.server.site import Site
 from sfumato.tables.errors import NotThere, SfumatoError, StoreDown
 
@@ -71,25 +71,29 @@ def routes() -> list[Route | Mount]:
     ]
 
 
-def application(site: Site, hosts: Collection[str] = (), limits: Limits | None = None) -> ASGIApp:
+def application(site: Site, hosts: Collection[str] = (), limits: ServerLimits | None = None) -> ASGIApp:
     """The ASGI application that serves `site`; it answers to `hosts` only, or to any if there are none. Without
     `limits` nobody is asked to wait, as simulated people need it."""
     app = Starlette(
         routes=routes(),
         exception_handlers={
-            NotEntered: _not_entered,
+            NotLoggedIn: _not_entered,
             SfumatoError: _refused,
             HTTPException: _http_error,
             sa.exc.OperationalError: _store_away,
             Exception: _failed,
         },
     )
-    app.state.site, app.state.limits, app.state.denials = site, limits or Limits(), Rate("denials", DENIALS_NOTED)
+    app.state.site, app.state.limits, app.state.denials = (
+        site,
+        limits or ServerLimits(),
+        SlidingWindow("denials", DENIALS_NOTED),
+    )
     # A redirect to the same address with or without a slash would name the host as the request did.
     app.router.redirect_slashes = False
     # Outside of everything, so that even a reply to our own failure carries the headers.
-    return Guard(
-        answer_api.Answers(site, app),
+    return RequestGuard(
+        answer_api.AnswerEndpoint(site, app),
         hosts,
         site.platform.framed_by if site.platform else (),
         limits=limits,
@@ -143,7 +147,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    return pages.told(request, Fault(error))
+    return pages.told(request, InternalError(error))
 
 
 async def _store_away(request: Request, _error: Exception) -> Response:

@@ -14,11 +14,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sfumato.elicitation.participant_state import Welcome
+from sfumato.elicitation.participant_state import SessionStart
 from sfumato.elicitation.session import no_such_link
 from sfumato.recruitment.arriving import arrived, checked, is_entry, note_check, unchecked
 from sfumato.recruitment.platform import Platform
-from sfumato.recruitment.platform_api import Caller
+from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.server.pages import language_of, too_many
 from sfumato.server.rates import TooMany
 from sfumato.server.site import Site
@@ -66,13 +66,13 @@ def _query(request: Request) -> Mapping[str, str]:
 
 
 def _preview(site: Site, language: str) -> Response:
-    study = site.config("", Welcome(0, language))["study"]
+    study = site.config("", SessionStart(0, language))["study"]
     told = {name: study[name] for name in ("pay", "bonus")}
     page = site.page("preview.html", language, instructions=study["instructions_html"], **told)
     return HTMLResponse(page, headers=NO_STORE)
 
 
-async def _ask(site: Site, platform: Platform, caller: Caller, token: str) -> None:
+async def _ask(site: Site, platform: Platform, caller: PlatformClient, token: str) -> None:
     """Ask the platform about somebody who is new; where it cannot be reached, reconciling asks again."""
     for asked in await site.writer.ask(lambda work: unchecked(work, platform, token)):
         try:

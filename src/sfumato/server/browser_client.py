@@ -33,7 +33,7 @@ State = dict[str, Any]
 Sleep = Callable[[float], Awaitable[Any]]
 
 
-class Visitor:
+class BrowserClient:
     """One person's conversation with a study server; `token` is theirs, or comes from `join`.
 
     Calls may overlap: each takes an idle connection or opens another. Everything is retried through connection
@@ -52,12 +52,12 @@ class Visitor:
         self.token = token
         self.deadline = deadline
         self.n_retries = 0
-        self._place = _Place.of(base_url)
+        self._place = ServerAddress.of(base_url)
         self._reply_seconds = reply_seconds
         self._sleep = sleep
         self._idle: list[Connection] = []
 
-    async def __aenter__(self) -> Visitor:
+    async def __aenter__(self) -> BrowserClient:
         return self
 
     async def __aexit__(
@@ -223,7 +223,7 @@ class Visitor:
 
 
 @dataclass(frozen=True)
-class _Place:
+class ServerAddress:
     """Where the server is."""
 
     host: str
@@ -232,7 +232,7 @@ class _Place:
     is_secure: bool
 
     @classmethod
-    def of(cls, base_url: str) -> _Place:
+    def of(cls, base_url: str) -> ServerAddress:
         parts = urlsplit(base_url)
         try:
             port = parts.port

@@ -19,8 +19,8 @@ import sqlalchemy as sa
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.agreement import agreement
 from sfumato.labeling.agreement.by_person import retest_by_person
-from sfumato.labeling.believed import believed
-from sfumato.labeling.labelled import USUAL_LABELERS, as_votes, kinds_in, labelled
+from sfumato.labeling.believed import beliefs_of_payloads
+from sfumato.labeling.labelled import USUAL_LABELERS, as_votes, kinds_in, label_by_default
 from sfumato.labeling.screening import screen
 from sfumato.labeling.screening_rules import FailedChecks, rules_of
 from sfumato.study.study import Region, Study
@@ -37,14 +37,16 @@ SPOKEN_OF = frozenset(name for name, _ in USUAL_LABELERS)
 
 
 @dataclass(frozen=True)
-class Opinions:
+class AgreementSummary:
     """Plain values, ready to be sent: `all` for the page, `people` by pseudonym for the table of annotators."""
 
     all: dict[str, Any]
     people: dict[str, dict[str, Any]]
 
 
-def opinions_of(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, Region], *, every: int = 1) -> Opinions:
+def opinions_of(
+    rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, Region], *, every: int = 1
+) -> AgreementSummary:
     """From answers as `field_store.what_was_said` has them; `checks` are the regions of check items by number.
 
     `every` says that the answers are about each so many-th item only.
@@ -60,15 +62,15 @@ def opinions_of(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, 
     is_hard = {each.kind for each in study.questions} == {"choice"}
     said: dict[str, Any] = {"n_answers": len(table), "every": every, "is_hard": is_hard, "state": "none"}
     if not any(each.kind in SPOKEN_OF for each in study.questions):
-        return Opinions(said | {"state": "no-classes"}, people)
+        return AgreementSummary(said | {"state": "no-classes"}, people)
     if not len(table):
-        return Opinions(said, people)
+        return AgreementSummary(said, people)
     both = _beliefs(table)
     for name, repeats in _repeats(both).items():
         people.setdefault(name, {})["repeats"] = repeats
     first = table.for_purposes("label")
     labels = both if len(first) == len(table) else _beliefs(first)
-    return Opinions(said | {"state": "there", "agreement": _agreement(both)} | _doubt(labels), people)
+    return AgreementSummary(said | {"state": "there", "agreement": _agreement(both)} | _doubt(labels), people)
 
 
 def _kind(row: sa.Row[Any]) -> str:
@@ -91,7 +93,7 @@ def _annotations(rows: Sequence[sa.Row[Any]], study: Study) -> Annotations:
 
 def _beliefs(table: Annotations) -> Beliefs:
     """By the usual labeler of the kind; where a study asks in two ways, as votes about the same classes."""
-    return labelled(table, table.classes) if len(kinds_in(table)) == 1 else as_votes(table)
+    return label_by_default(table, table.classes) if len(kinds_in(table)) == 1 else as_votes(table)
 
 
 def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
@@ -161,7 +163,7 @@ def _checked(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, Reg
         asked = [row for row in rows if row.question == question and row.item in checks]
         if not asked:
             continue
-        beliefs = believed(kind, [msgspec.json.decode(row.payload) for row in asked], study.class_names)
+        beliefs = beliefs_of_payloads(kind, [msgspec.json.decode(row.payload) for row in asked], study.class_names)
         for row, belief in zip(asked, beliefs.tolist(), strict=True):
             passed = checks[row.item].has(dict(zip(study.class_names, belief, strict=True)))
             mine = counts.setdefault(row.pseudonym, {"passed": 0, "failed": 0})

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from sfumato.server.answer_api import NOTHING, body_of, decoded
 from sfumato.server.passwords import LONGEST, is_password
 from sfumato.server.rates import TooMany
-from sfumato.server.researcher_sessions import WHOLE_SECONDS, NotEntered
+from sfumato.server.researcher_sessions import WHOLE_SECONDS, NotLoggedIn
 from sfumato.server.responses import Json, refusal
 from sfumato.server.site import Site
 from sfumato.store import researcher_queries
@@ -69,7 +69,7 @@ async def login(request: Request) -> Response:
 
     if not await run_in_threadpool(is_right):
         await desk.note("somebody", "login refused", {"address": _address(request)})
-        return refusal(NotEntered("found no match", expected="the password", fix="try again"))
+        return refusal(NotLoggedIn("found no match", expected="the password", fix="try again"))
     reply = Json({})
     await _come_in(request, reply, "password")
     return reply

@@ -17,7 +17,7 @@ from sfumato.elicitation.item_images import Picture
 from sfumato.server import dashboard_login
 from sfumato.server.answer_api import NOTHING, body_of, decoded
 from sfumato.server.pages import picture_shown
-from sfumato.server.researcher_sessions import NotEntered
+from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.server.responses import Json, refusal
 from sfumato.server.site import Site
 from sfumato.store import researcher_queries
@@ -50,7 +50,7 @@ async def page(request: Request) -> Response:
     site: Site = request.app.state.site
     try:
         site.desk.researcher(request)
-    except NotEntered:
+    except NotLoggedIn:
         return await dashboard_login.door(site)
     sections = {name: msgspec.Raw(text) for name, text in (await site.desk.feed.at_once()).items()}
     config = msgspec.json.encode({"study": _study(site), "sections": sections}).decode()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from starlette.requests import Request
 
 from sfumato.elicitation import steering
-from sfumato.server.rates import Rate
-from sfumato.server.researcher_sessions import NotEntered, Session, Sessions
+from sfumato.server.rates import SlidingWindow
+from sfumato.server.researcher_sessions import NotLoggedIn, Session, Sessions
 from sfumato.server.studio_downloads import Downloads
 from sfumato.server.studio_feed import Feed
 from sfumato.store import researcher_queries
@@ -23,7 +23,7 @@ COOKIE = "sfumato"
 TEXT_SHOWN = 280
 
 
-class Desk:
+class Dashboard:
     """For one site. `say_link` is told the path of each new link that works once: print it where the researcher sits.
 
     Who reaches a `public` server does so by https: cookies are then sent in no other way.
@@ -35,8 +35,8 @@ class Desk:
         file = site.place.file
         self.sessions = sessions or Sessions(file=file.with_name(f"{file.name}.sessions") if file else None)
         self.say_link: Callable[[str], None] = lambda _path: None
-        self.tries = Rate("tries", 5)
-        self.tries_of_address = Rate("tries", 20)
+        self.tries = SlidingWindow("tries", 5)
+        self.tries_of_address = SlidingWindow("tries", 20)
         self.downloads = Downloads(site)
         self.feed = Feed(site)
 
@@ -50,16 +50,16 @@ class Desk:
         return f"/studio/enter/{self.sessions.new_link()}"
 
     def researcher(self, request: Request, *, is_person: bool = True) -> Session:
-        """Whose request it is; raises `NotEntered` unless it is the researcher's."""
+        """Whose request it is; raises `NotLoggedIn` unless it is the researcher's."""
         session = self.sessions.find(request.cookies.get(self.cookie), is_person=is_person)
         if session is None:
-            raise NotEntered
+            raise NotLoggedIn
         return session
 
     async def note(self, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
         """Note what happened, if it can be: a researcher must get in when the disk is full."""
         with contextlib.suppress(StoreDown):
-            await self._site.writer.ask(lambda work: steering.happened(work, who, what, about))
+            await self._site.writer.ask(lambda work: steering.log_event(work, who, what, about))
 
     def told_of(self, number: int) -> dict[str, Any]:
         """What the page says of an item: its id, its text or that there is a picture."""

@@ -8,10 +8,10 @@ from sfumato.recruitment import platform_of
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server.server import opened
 from sfumato.store.database import is_store, reading_engine
-from sfumato.store.location import StorePlace, store_beside
+from sfumato.store.location import StoreLocation, default_location
 from sfumato.store.queries import secret_of
 from sfumato.study.study import Study
-from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.errors import BadSetting, ErrorLocation
 
 
 def entry_address(study: Study, address: str, store: str | Path | None = None) -> str:
@@ -26,9 +26,9 @@ def entry_address(study: Study, address: str, store: str | Path | None = None) -
             expected="the platform people come from",
             fix="add [platform] to the study file; for people without one, sfumato study links makes links",
             code="no-platform",
-            where=Where(str(study.path) if study.path else None),
+            where=ErrorLocation(str(study.path) if study.path else None),
         )
-    place = StorePlace.of(store or store_beside(study))
+    place = StoreLocation.of(store or default_location(study))
     secret = _secret(study, place)
     if secret is None:
         # Nobody has served it yet: opening it once makes the store know it.
@@ -38,7 +38,7 @@ def entry_address(study: Study, address: str, store: str | Path | None = None) -
     return f"{door}?{platform.asks}" if platform.asks else door
 
 
-def _secret(study: Study, place: StorePlace) -> str | None:
+def _secret(study: Study, place: StoreLocation) -> str | None:
     if not is_store(place):
         return None
     engine = reading_engine(place)

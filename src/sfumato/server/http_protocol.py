@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 30.0
 LOOKS_EVERY_SECONDS = 5.0
 
 
-class Wire(HttpToolsProtocol):
+class StrictHttpProtocol(HttpToolsProtocol):
     """One connection."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:

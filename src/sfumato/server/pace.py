@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from starlette.requests import Request
 
-from sfumato.server.rates import Rate, TooMany
+from sfumato.server.rates import SlidingWindow, TooMany
 
 A_SECOND, BURST = 5.0, 20
 """Answers a person may hand in: so many a second, beyond so many at once."""
@@ -22,7 +22,7 @@ ARRIVALS_A_MINUTE = 60
 """New people from one address: a class of students sits behind one."""
 
 
-class Pace:
+class TokenBucket:
     """`a_second` requests for each person, beyond a burst of `burst`: a bucket of that size which fills at that rate.
 
     Cheap in time (one look-up a request) and in room: a bucket that has had time to fill is as good as none, so buckets
@@ -59,19 +59,19 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ServerLimits:
     """How much is taken from whom; None is no limit, as for simulated people."""
 
-    pace: Pace | None = None
-    arrivals: Rate | None = None
+    pace: TokenBucket | None = None
+    arrivals: SlidingWindow | None = None
 
     @classmethod
-    def usual(cls, a_second: float = A_SECOND) -> Limits:
+    def usual(cls, a_second: float = A_SECOND) -> ServerLimits:
         """The limits of a study that is open to people; with 0 a second there are none."""
         if a_second <= 0:
             return cls()
         burst = max(1, math.ceil(a_second * BURST / A_SECOND))
-        return cls(Pace(a_second, burst), Rate("arrivals", ARRIVALS_A_MINUTE))
+        return cls(TokenBucket(a_second, burst), SlidingWindow("arrivals", ARRIVALS_A_MINUTE))
 
     def count_arrival(self, request: Request) -> None:
         """Count somebody new; raises `TooMany` where too many came from their address within a minute.

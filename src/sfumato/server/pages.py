@@ -14,7 +14,7 @@ from sfumato.elicitation.item_images import Picture, blended, rendered
 from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.participant_link import LinkEnded, oldest_that_holds
-from sfumato.elicitation.session import Fieldwork, hash_of
+from sfumato.elicitation.session import RunningStudy, hash_of
 from sfumato.server.rates import TooMany
 from sfumato.server.responses import Json, refusal
 from sfumato.server.site import Site
@@ -42,7 +42,7 @@ async def join(request: Request) -> Response:
     site: Site = request.app.state.site
     try:
         request.app.state.limits.count_arrival(request)
-        link = await site.writer.ask(Fieldwork.join)
+        link = await site.writer.ask(RunningStudy.join)
     except TooMany as error:
         return too_many(request, error)
     except NotNow as error:
@@ -55,7 +55,7 @@ async def study(request: Request) -> Response:
     token = request.path_params["token"]
     language = language_of(request)
     try:
-        welcome = await site.writer.ask(partial(Fieldwork.welcome, token=token, language=language))
+        welcome = await site.writer.ask(partial(RunningStudy.welcome, token=token, language=language))
     except LinkEnded as error:
         return _html(site.error_page(error, 410, language, "ended.html"), 410)
     except NotThere as error:
@@ -76,7 +76,7 @@ async def picture(request: Request) -> Response:
 async def example(request: Request) -> Response:
     """The example picture of a class, for people who have a link."""
     site: Site = request.app.state.site
-    await site.writer.ask(partial(Fieldwork.seed, token_hash=hash_of(request.path_params["token"])))
+    await site.writer.ask(partial(RunningStudy.seed, token_hash=hash_of(request.path_params["token"])))
     index = _whole(request.path_params["index"])
     path = site.study.classes[index].example if index < len(site.study.classes) else None
     if path is None:

@@ -25,7 +25,7 @@ class TooMany(NotNow):
         )
 
 
-class Rate:
+class SlidingWindow:
     """At most `most` times in any `seconds`, for each key (an address, an account) by itself.
 
     What was refused does not count, so waiting as long as told is enough.

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.server.pace import Limits
+from sfumato.server.pace import ServerLimits
 from sfumato.server.responses import BodyTooLarge, Json, refusal
 from sfumato.tables.errors import NotNow, SfumatoError
 
@@ -35,7 +35,7 @@ FRAMED = ("/s/", "/from/")
 """What a platform may show in a frame, where it shows studies so."""
 
 
-class Guard:
+class RequestGuard:
     """ASGI middleware. `hosts` are the names we answer to; an empty collection means any. `framed_by` are the origins
     that may show a study in a frame, and take its form when it is done. Where people come by https, browsers are told
     to come in no other way."""
@@ -46,7 +46,7 @@ class Guard:
         hosts: Collection[str] = (),
         framed_by: Sequence[str] = (),
         *,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
         https: bool = False,
         denied: Denied | None = None,
     ) -> None:

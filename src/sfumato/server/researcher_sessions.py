@@ -38,7 +38,7 @@ def awake() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-class NotEntered(SfumatoError):
+class NotLoggedIn(SfumatoError):
     """A request of somebody who is not known as the researcher."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Session:
         return f"researcher, by {self.by}"
 
 
-class Kept(msgspec.Struct):
+class SavedSessions(msgspec.Struct):
     """Sessions as they are written down: by the hash of their token, `by, opened_at, seen_at`."""
 
     boot: str
@@ -149,7 +149,7 @@ class Sessions:
         if self._file is None or not self._boot:
             return {}
         try:
-            kept = msgspec.json.decode(self._file.read_bytes(), type=Kept)
+            kept = msgspec.json.decode(self._file.read_bytes(), type=SavedSessions)
             found = {bytes.fromhex(hashed): Session(*each) for hashed, each in kept.open.items()}
         except (OSError, msgspec.MsgspecError, ValueError):
             return {}
@@ -160,7 +160,9 @@ class Sessions:
         self._kept_at = self._clock()
         if self._file is None or not self._boot:
             return
-        kept = Kept(self._boot, {hashed.hex(): (s.by, s.opened_at, s.seen_at) for hashed, s in self._open.items()})
+        kept = SavedSessions(
+            self._boot, {hashed.hex(): (s.by, s.opened_at, s.seen_at) for hashed, s in self._open.items()}
+        )
         part = self._file.with_name(f".{self._file.name}.part")
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from sfumato.elicitation.participant_link import LinkEnded
 from sfumato.server.rates import TooMany
-from sfumato.server.researcher_sessions import NotEntered
+from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.tables.errors import Busy, InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
 
 
@@ -21,7 +21,7 @@ class BodyTooLarge(InvalidAnswer):
 
 STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
     (BodyTooLarge, 413),
-    (NotEntered, 401),
+    (NotLoggedIn, 401),
     (TooMany, 429),
     (InvalidAnswer, 422),
     (LinkEnded, 410),
@@ -56,7 +56,7 @@ def refusal(error: SfumatoError) -> Json:
     body = {"code": error.code, "found": error.found, "expected": error.expected, "fix": error.fix}
     if error.where.column:
         body["field"] = error.where.column
-    if isinstance(error, Fault):
+    if isinstance(error, InternalError):
         body["id"] = error.id
     if status >= 500:
         # What went wrong inside is for the log alone.
@@ -65,7 +65,7 @@ def refusal(error: SfumatoError) -> Json:
     return Json(body, status, {"Retry-After": str(wait)} if wait else None)
 
 
-class Fault(SfumatoError):
+class InternalError(SfumatoError):
     """A fault of ours, under an id that stands in the log as well, beside what kind of fault it was."""
 
     def __init__(self, error: Exception) -> None:

@@ -19,15 +19,15 @@ from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.participant_link import new_token
-from sfumato.elicitation.secure_random import Chance
-from sfumato.elicitation.session import Fieldwork
-from sfumato.recruitment.returning import way_back
+from sfumato.elicitation.secure_random import SecureRandom
+from sfumato.elicitation.session import RunningStudy
+from sfumato.recruitment.returning import redirect_for
 from sfumato.server.app import application
-from sfumato.server.http_protocol import Wire
-from sfumato.server.pace import Limits
+from sfumato.server.http_protocol import StrictHttpProtocol
+from sfumato.server.pace import ServerLimits
 from sfumato.server.site import Site
 from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
-from sfumato.store.location import StorePlace, store_beside
+from sfumato.store.location import StoreLocation, default_location
 from sfumato.store.queries import secret_of
 from sfumato.store.writer import Writer
 from sfumato.study.stimulus import Item
@@ -35,8 +35,8 @@ from sfumato.study.study import Assignment, Study
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
-    from sfumato.labeling.check_judge import RegionJudge
-    from sfumato.planning.adaptive_assignment import AdaptiveGuide
+    from sfumato.labeling.check_judge import RegionCheckJudge
+    from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
 GARBAGE_AFTER = 20_000
 """New objects after which Python looks for garbage."""
@@ -51,7 +51,7 @@ def opened(
     *,
     public: bool = False,
     rng: random.Random | None = None,
-    chance: Chance | None = None,
+    chance: SecureRandom | None = None,
 ) -> Iterator[Site]:
     """The study ready to be served: store open, items known, writer at work. Everything is closed in the end.
 
@@ -59,20 +59,20 @@ def opened(
     and `chance` are for studies that only simulated people take: what items are dealt out by, and what names are drawn
     by.
     """
-    place = StorePlace.of(store or store_beside(study))
+    place = StoreLocation.of(store or default_location(study))
     kinds = kinds_of(study)
     items = items or read_items(study.items, study.class_names)
     guide = _guide(study)
     stimuli = kinds[0].stimuli(items, study)
-    fieldwork = Fieldwork(
+    fieldwork = RunningStudy(
         study,
         kinds,
         stimuli,
         guide,
         judge=_judge(study),
-        rng=rng or Chance(),
-        chance=chance or Chance(),
-        way_back=way_back if study.recruiting else None,
+        rng=rng or SecureRandom(),
+        chance=chance or SecureRandom(),
+        way_back=redirect_for if study.recruiting else None,
     )
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
@@ -89,28 +89,28 @@ def opened(
         yield site
 
 
-def _guide(study: Study) -> AdaptiveGuide | None:
+def _guide(study: Study) -> AdaptiveSelector | None:
     """Who says what to ask next, where that is not the item with the fewest answers."""
     if study.people.assignment is not Assignment.ADAPTIVE:
         return None
     # NumPy and the planning are loaded for such studies alone.
-    from sfumato.planning.adaptive_assignment import AdaptiveGuide
+    from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
-    return AdaptiveGuide(study)
+    return AdaptiveSelector(study)
 
 
-def _judge(study: Study) -> RegionJudge | None:
+def _judge(study: Study) -> RegionCheckJudge | None:
     """Who says whether a check or a practice item was passed, where there is any to say it of."""
     if not study.checks and all(each.region is None for each in study.practice):
         return None
-    from sfumato.labeling.check_judge import RegionJudge
+    from sfumato.labeling.check_judge import RegionCheckJudge
 
-    return RegionJudge(study)
+    return RegionCheckJudge(study)
 
 
 def new_links(study: Study, number: int, store: str | Path | None = None) -> list[str]:
     """Tokens for `number` people; the study need not be served for it, and may be."""
-    place = StorePlace.of(store or store_beside(study))
+    place = StoreLocation.of(store or default_location(study))
     secret = _secret(study, place)
     if secret is None:
         # Nobody has served it yet: opening it once makes the store know it.
@@ -121,7 +121,7 @@ def new_links(study: Study, number: int, store: str | Path | None = None) -> lis
     return [new_token(secret, made_at) for _ in range(number)]
 
 
-def _secret(study: Study, place: StorePlace) -> str | None:
+def _secret(study: Study, place: StoreLocation) -> str | None:
     if not is_store(place):
         return None
     engine = reading_engine(place, any_version=True)
@@ -153,12 +153,12 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def server_of(
-    site: Site, hosts: Collection[str], limits: Limits | None = None, proxies: Sequence[str] = ()
+    site: Site, hosts: Collection[str], limits: ServerLimits | None = None, proxies: Sequence[str] = ()
 ) -> uvicorn.Server:
     """The server, not yet running. What `proxies` say of where a request came from is believed, and nobody else."""
     config = uvicorn.Config(
         application(site, hosts, limits),
-        http=Wire,
+        http=StrictHttpProtocol,
         ws="none",
         log_level="warning",
         access_log=False,
@@ -188,7 +188,7 @@ def serve(
     site: Site,
     listener: socket.socket,
     hosts: Collection[str] = LOOPBACK,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     proxies: Sequence[str] = (),
 ) -> None:
     """Answer requests until the process is told to stop; what was acknowledged is safe whenever that is."""

@@ -20,9 +20,9 @@ import numpy as np
 
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.simulated_annotator import Annotator, Asked, Response, Truth, number_of
+from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Response, Truth, number_of
 from sfumato.planning.costs import DEFAULT_TIMES
-from sfumato.server.browser_client import State, Visitor
+from sfumato.server.browser_client import BrowserClient, State
 from sfumato.server.http_connection import Reply
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
@@ -40,7 +40,7 @@ UNSURE_ABOVE = 0.4
 VIEWPORTS = {"mouse": (1440, 900, 1.0), "touch": (390, 844, 3.0)}
 
 StimulusOf = Callable[[str], Stimulus | None]
-Progress = Callable[[int, int, int], None]
+ProgressCallback = Callable[[int, int, int], None]
 """Told of every answer: annotators done, annotators in all, answers acknowledged."""
 
 
@@ -92,7 +92,7 @@ def simulate(
     dropouts: float = 0.0,
     wait_seconds: float = 0.0,
     deadline: float | None = 60.0,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Summary:
     """Send every annotator through the study served at `base_url`, and say what became of them.
 
@@ -117,7 +117,7 @@ def simulate(
     leaves_at = np.where(drops_out, rng.random(len(annotators)), np.inf)
     seeds = rng.integers(2**63, size=len(annotators))
     visits = [
-        _Visit(shared, annotator, Visitor(base_url, token, deadline=deadline), int(seed), float(leaves))
+        _Visit(shared, annotator, BrowserClient(base_url, token, deadline=deadline), int(seed), float(leaves))
         for annotator, token, seed, leaves in zip(
             annotators, tokens or repeat(None, len(annotators)), seeds, leaves_at, strict=False
         )
@@ -138,10 +138,10 @@ def check_visit(*, pace: float, dropouts: float) -> None:
 def stimuli_in(store: str | Path) -> Iterator[StimulusOf]:
     """What each trial in a store is about, read beside the server that writes to it."""
     from sfumato.store.database import reading_engine
-    from sfumato.store.location import StorePlace
+    from sfumato.store.location import StoreLocation
     from sfumato.store.queries import stimulus_of_trial
 
-    engine = reading_engine(StorePlace.of(store))
+    engine = reading_engine(StoreLocation.of(store))
 
     def stimulus_of(handle: str) -> Stimulus | None:
         with engine.connect() as connection:
@@ -182,13 +182,15 @@ class _Shared:
     pace: float
     wait_seconds: float
     summary: Summary
-    progress: Progress | None
+    progress: ProgressCallback | None
 
 
 class _Visit:
     """One annotator on their way through the study."""
 
-    def __init__(self, shared: _Shared, annotator: Annotator, visitor: Visitor, seed: int, leaves_at: float) -> None:
+    def __init__(
+        self, shared: _Shared, annotator: Annotator, visitor: BrowserClient, seed: int, leaves_at: float
+    ) -> None:
         self.shared = shared
         self.annotator = annotator
         self.visitor = visitor
@@ -283,7 +285,7 @@ class _Visit:
         shared, seed = self.shared, self._seed_for(stimulus)
 
         def answered(question: int) -> Response:
-            asked = Asked(shared.kinds[question], stimulus, shared.study)
+            asked = PresentedQuestion(shared.kinds[question], stimulus, shared.study)
             said = self.annotator.answer(shared.truth.shown(stimulus), asked, np.random.default_rng(seed))
             return replace(said, seconds=said.seconds * shared.slower[question])
 

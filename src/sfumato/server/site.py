@@ -16,20 +16,20 @@ from markupsafe import Markup
 
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kind import Kind, folder_of
-from sfumato.elicitation.participant_state import Back, Shown, Standing, Welcome
-from sfumato.elicitation.session import Fieldwork
+from sfumato.elicitation.participant_state import ParticipantState, Redirect, SessionStart, ShownTrial
+from sfumato.elicitation.session import RunningStudy
 from sfumato.recruitment import platform_of
-from sfumato.server.desk import Desk
+from sfumato.server.desk import Dashboard
 from sfumato.server.keys import keys_for
-from sfumato.server.translations import Texts, texts_in
-from sfumato.store.location import StorePlace
+from sfumato.server.translations import Translations, texts_in
+from sfumato.store.location import StoreLocation
 from sfumato.store.writer import Writer
 from sfumato.study.stimulus import Item
 from sfumato.study.study import LANGUAGES, Study
 from sfumato.tables.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.planning.adaptive_assignment import AdaptiveGuide
+    from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Raw HTML stays text: whatever a study file says, a page of ours shows it and runs none of it.
@@ -46,18 +46,18 @@ class Site:
     kinds: Sequence[Kind]
     """The kind of each of the study's questions."""
     items: Mapping[str, Item]
-    writer: Writer[Fieldwork]
+    writer: Writer[RunningStudy]
     reader: sa.Engine
-    place: StorePlace
+    place: StoreLocation
     number: int
     """The study's id in the store."""
-    guide: AdaptiveGuide | None = None
+    guide: AdaptiveSelector | None = None
     """Who says what to ask next, in an adaptive study."""
     public: bool = False
     """Whether others than this machine may reach it, which they do by https."""
     clock: Clock = field(default_factory=Clock)
     """The clock that people's links are judged by."""
-    desk: Desk = field(init=False)
+    desk: Dashboard = field(init=False)
     _templates: Environment = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +69,7 @@ class Site:
         self._fixed = {name: self._study_config(texts_in(name)) for name in self.study.languages}
         self.platform = platform_of(self.study)
         self._around = {name: self._around_person(texts_in(name)) for name in self.study.languages}
-        self.desk = Desk(self, public=self.public)
+        self.desk = Dashboard(self, public=self.public)
 
     def page(self, template: str, language: str | None = None, **values: Any) -> str:
         """A template filled in, in a language of the study; without one, in the researcher's English."""
@@ -84,7 +84,7 @@ class Site:
         message, fix = texts_in(language).error(error) if language else _own_words(error)
         return self.page(template, language, status=status, message=message, fix=fix)
 
-    def study_page(self, token: str, welcome: Welcome) -> str:
+    def study_page(self, token: str, welcome: SessionStart) -> str:
         """The page on which a person takes the study, in their language, classes in their own order."""
         config, texts = self.config(token, welcome), texts_in(welcome.language)
         own = [str(htmlsafe_json_dumps(config))]
@@ -102,7 +102,7 @@ class Site:
         before, *after = self._around[welcome.language]
         return before + "".join(mine + rest for mine, rest in zip(own, after, strict=True))
 
-    def _around_person(self, texts: Texts) -> list[str]:
+    def _around_person(self, texts: Translations) -> list[str]:
         """The study page but for what is a person's own: the parts before, between and after it, made once."""
         kinds = [kind.name for kind in self.kinds]
         page = self.page(
@@ -116,7 +116,7 @@ class Site:
         )
         return page.split(CUT)
 
-    def config(self, token: str, welcome: Welcome) -> dict[str, Any]:
+    def config(self, token: str, welcome: SessionStart) -> dict[str, Any]:
         """What the page needs to know before it asks for anything."""
         base = f"/s/{token}"
         order = list(enumerate(self.study.classes))
@@ -135,7 +135,7 @@ class Site:
         declined = {"declined": self._back(welcome.declined)} if welcome.declined else {}
         return {"base": base, "classes": classes, "keys_by": by, **self._fixed[welcome.language], **declined}
 
-    def state(self, token: str, standing: Standing) -> dict[str, Any]:
+    def state(self, token: str, standing: ParticipantState) -> dict[str, Any]:
         """Where a person stands, as the API says it: nothing in it but what is theirs."""
         state: dict[str, Any] = {
             "stage": standing.stage,
@@ -153,11 +153,11 @@ class Site:
             state["back"] = self._back(standing.back)
         return state
 
-    def _back(self, back: Back) -> dict[str, Any]:
+    def _back(self, back: Redirect) -> dict[str, Any]:
         assert self.platform is not None, "there is a way back to a platform only"
         return {"platform": self.platform.title, "code": back.code, "url": back.url, "fields": dict(back.fields)}
 
-    def _trial(self, token: str, shown: Shown) -> dict[str, Any]:
+    def _trial(self, token: str, shown: ShownTrial) -> dict[str, Any]:
         stimulus = shown.stimulus
         # A mixed picture is one picture, made of those named in `of`, and no item of its own.
         first = self.items.get(stimulus.item)
@@ -177,7 +177,7 @@ class Site:
             "told": {name: stimulus.told[name] for name in ("class", "classes") if name in stimulus.told},
         }
 
-    def _study_config(self, texts: Texts) -> dict[str, Any]:
+    def _study_config(self, texts: Translations) -> dict[str, Any]:
         study = self.study
         return {
             "study": {

@@ -15,8 +15,8 @@ import threading
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from sfumato.server.studio_books import Books, Sections
-from sfumato.store.location import StorePlace
+from sfumato.server.studio_books import DashboardCache, Sections
+from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.errors import StoreDown
 
@@ -25,10 +25,10 @@ PATIENCE_SECONDS = 60.0
 NICENESS = 5
 
 
-class Aside:
-    """`Books` elsewhere: `made` asks for the figures, and waits for them without holding up other threads."""
+class CacheProcess:
+    """`DashboardCache` elsewhere: `made` asks for the figures, and waits for them without holding up other threads."""
 
-    def __init__(self, place: StorePlace, study: Study, number: int) -> None:
+    def __init__(self, place: StoreLocation, study: Study, number: int) -> None:
         self._of = (place, study, number)
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
@@ -81,11 +81,11 @@ class Aside:
         self._pipe = self._process = None
 
 
-def _keep(pipe: Connection, place: StorePlace, study: Study, number: int) -> None:
+def _keep(pipe: Connection, place: StoreLocation, study: Study, number: int) -> None:
     """Keep the books until nobody asks any more."""
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
-    books = Books(place, study, number)
+    books = DashboardCache(place, study, number)
     with contextlib.suppress(EOFError, OSError):
         while pipe.poll(IDLE_SECONDS):
             pipe.recv()

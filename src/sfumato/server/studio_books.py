@@ -18,15 +18,15 @@ import sqlalchemy as sa
 
 from sfumato.server import studio_figures
 from sfumato.server.responses import ENCODE
-from sfumato.server.studio_tally import Tally
+from sfumato.server.studio_tally import AnswerCounts
 from sfumato.store import researcher_queries
 from sfumato.store.database import reading_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.server.dashboard_agreement import Opinions
+    from sfumato.server.dashboard_agreement import AgreementSummary
 
 EVERY_SECONDS = 1.0
 PEOPLE_EVERY_SECONDS = 3.0
@@ -42,19 +42,23 @@ Sections = dict[str, bytes]
 """The parts of the page, each as JSON."""
 
 
-class Books:
+class DashboardCache:
     """Of one study in a store. `made` is every figure, not older than a second."""
 
     def __init__(
-        self, place: StorePlace, study: Study, number: int, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+        self,
+        place: StoreLocation,
+        study: Study,
+        number: int,
+        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._place, self._study, self._number, self._now = place, study, number, now
         self._aside = ThreadPoolExecutor(1, "opinions")
         self._lock = threading.Lock()
-        self._tally = Tally(number)
+        self._tally = AnswerCounts(number)
         self._sections: Sections = {}
         self._due_at: dict[str, float] = {}
-        self._opinions: Opinions | None = None
+        self._opinions: AgreementSummary | None = None
         self._asking: Future[None] | None = None
 
     def made(self) -> Sections:
@@ -154,7 +158,7 @@ class Books:
 
         checks = self._study.checks
         with self._reader.connect() as connection:
-            rows = researcher_queries.what_was_said(connection, self._number, every=every)
+            rows = researcher_queries.sampled_answers(connection, self._number, every=every)
             numbers = researcher_queries.numbers_of(connection, self._number, [each.item for each in checks])
         regions = {numbers[each.item]: each.region for each in checks if each.item in numbers}
         self._opinions = opinions_of(rows, self._study, regions, every=every)

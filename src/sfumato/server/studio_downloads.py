@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.server.rates import Rate
+from sfumato.server.rates import SlidingWindow
 from sfumato.tables.errors import NotNow, NotThere
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Downloads:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._ready: dict[str, Download] = {}
-        self.rate = Rate("downloads", 2)
+        self.rate = SlidingWindow("downloads", 2)
 
     def make(self, what: str, suffix: str) -> str:
         """Write the `annotations` or `records` as `parquet` or `csv`; returns the handle of the file. In a thread."""

@@ -13,8 +13,8 @@ import msgspec
 import sqlalchemy as sa
 
 from sfumato.server.responses import ENCODE
-from sfumato.server.studio_aside import Aside
-from sfumato.server.studio_books import EVERY_SECONDS, Books, Sections
+from sfumato.server.studio_aside import CacheProcess
+from sfumato.server.studio_books import EVERY_SECONDS, DashboardCache, Sections
 from sfumato.server.studio_saving import saved
 from sfumato.tables.errors import SfumatoError
 
@@ -33,7 +33,7 @@ class Feed:
         self._site = site
         self._thread = ThreadPoolExecutor(1, "studio")
         self._lock = threading.Lock()
-        self.books: Books | Aside = Books(site.place, site.study, site.number)
+        self.books: DashboardCache | CacheProcess = DashboardCache(site.place, site.study, site.number)
         self._told: tuple[bytes, bytes] = (b"", b"")
         """What people say as the books have it, and with the items it is about."""
         self._sections: Sections = {}
@@ -44,7 +44,7 @@ class Feed:
     def keep_aside(self) -> None:
         """From now on the figures are made by another process, for a server with people who must not wait."""
         self.books.close()
-        self.books = Aside(self._site.place, self._site.study, self._site.number)
+        self.books = CacheProcess(self._site.place, self._site.study, self._site.number)
 
     async def fresh(self) -> Sections:
         """Every part of the page, not older than a second."""

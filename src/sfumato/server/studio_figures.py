@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.server.studio_tally import Tally
+from sfumato.server.studio_tally import AnswerCounts
 from sfumato.study.study import Study
 
 MOST_BARS = 24
@@ -23,7 +23,7 @@ AWAY_MS = 10 * 60_000
 
 
 def progress(
-    tally: Tally,
+    tally: AnswerCounts,
     quotas: Mapping[int, int],
     people: Sequence[sa.Row[Any]],
     *,
@@ -55,7 +55,7 @@ def progress(
     }
 
 
-def answers_of_items(tally: Tally, quotas: Mapping[int, int]) -> list[dict[str, int]]:
+def answers_of_items(tally: AnswerCounts, quotas: Mapping[int, int]) -> list[dict[str, int]]:
     """How many of the items asked about have so many answers: bars `first..last`, `n` items each."""
     numbers = [tally.labels_of_item[item] for item, quota in quotas.items() if quota > 0]
     most = max([*numbers, *(quota for quota in quotas.values() if quota <= MOST_BARS)], default=0)
@@ -66,7 +66,7 @@ def answers_of_items(tally: Tally, quotas: Mapping[int, int]) -> list[dict[str, 
     return bars if numbers else []
 
 
-def times(tally: Tally) -> dict[str, Any]:
+def times(tally: AnswerCounts) -> dict[str, Any]:
     """How long answers take: the median, and bars of one round width up to where nearly all lie."""
     seconds = tally.seconds
     if not seconds:
@@ -89,7 +89,7 @@ def times(tally: Tally) -> dict[str, Any]:
     }
 
 
-def people_rows(tally: Tally, people: Sequence[sa.Row[Any]], *, now: int) -> list[dict[str, Any]]:
+def people_rows(tally: AnswerCounts, people: Sequence[sa.Row[Any]], *, now: int) -> list[dict[str, Any]]:
     """One row an annotator, by pseudonym alone."""
     rows = []
     for person in people:
@@ -108,7 +108,7 @@ def people_rows(tally: Tally, people: Sequence[sa.Row[Any]], *, now: int) -> lis
     return rows
 
 
-def arms(study: Study, tally: Tally, people: Sequence[sa.Row[Any]]) -> list[dict[str, Any]]:
+def arms(study: Study, tally: AnswerCounts, people: Sequence[sa.Row[Any]]) -> list[dict[str, Any]]:
     """The arms of a study that compares forms, in order: who was asked with each, what they gave, and how fast."""
     rows = []
     for number, arm in enumerate(study.arms):
@@ -138,7 +138,7 @@ def state_of(person: sa.Row[Any], now: int) -> str:
 
 
 def cost(
-    study: Study, tally: Tally, quotas: Mapping[int, int], people: Sequence[sa.Row[Any]], *, now: int
+    study: Study, tally: AnswerCounts, quotas: Mapping[int, int], people: Sequence[sa.Row[Any]], *, now: int
 ) -> dict[str, Any] | None:
     """What the study costs so far and will cost, in batches paid; None where the study file names no pay.
 

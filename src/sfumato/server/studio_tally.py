@@ -21,7 +21,7 @@ TIMES_KEPT = 200_000
 
 
 @dataclass(slots=True)
-class Given:
+class AnnotatorCounts:
     """What one annotator has given so far, practice left out."""
 
     n_answers: int = 0
@@ -33,7 +33,7 @@ class Given:
         return statistics.median(self.seconds) if self.seconds else None
 
 
-class Tally:
+class AnswerCounts:
     """Counts over the answers of one study; `read` brings it up to date. Times are in milliseconds."""
 
     def __init__(self, study: int) -> None:
@@ -44,7 +44,7 @@ class Tally:
         self._arrived: deque[int] = deque()
         self.n_labels = 0
         self.labels_of_item: Counter[int] = Counter()
-        self.given: dict[int, Given] = {}
+        self.given: dict[int, AnnotatorCounts] = {}
         self.seconds: list[float] = []
         """Times of answers for a label, in order of length."""
         self.first_at: int | None = None
@@ -61,7 +61,7 @@ class Tally:
             self._last = row.id
             if row.purpose == "practice":
                 continue
-            person = self.given.setdefault(row.annotator, Given())
+            person = self.given.setdefault(row.annotator, AnnotatorCounts())
             person.n_answers += 1
             person.seconds.append(row.seconds)
             if row.purpose == "label":

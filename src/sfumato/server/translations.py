@@ -32,14 +32,14 @@ FORM_IN: Mapping[str, Callable[[float], str]] = {"fr": lambda n: "one" if 0 <= n
 which browsers have built in)."""
 
 
-class Say(Protocol):
+class Translator(Protocol):
     """What templates call."""
 
     def __call__(self, key: str, /, **values: Any) -> str: ...
 
 
 @dataclass(frozen=True)
-class Texts:
+class Translations:
     """The catalogue of one language."""
 
     language: str
@@ -56,7 +56,7 @@ class Texts:
             return Markup.escape(found).format(**values)
         return str(found).format(**values)
 
-    def within(self, table: str) -> Say:
+    def within(self, table: str) -> Translator:
         """`say` for the keys of one table."""
         return lambda key, /, **values: self.say(f"{table}.{key}", **values)
 
@@ -119,10 +119,10 @@ class Texts:
 
 
 @lru_cache
-def texts_in(language: str) -> Texts:
+def texts_in(language: str) -> Translations:
     """The catalogue of a language, which is one of `LANGUAGES`; read once."""
     assert language in LANGUAGES
-    return Texts(language, _set(tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))))
+    return Translations(language, _set(tomllib.loads((FOLDER / f"{language}.toml").read_text("utf-8"))))
 
 
 def _set(sentences: Any) -> Any:

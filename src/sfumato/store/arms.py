@@ -7,13 +7,13 @@ from pathlib import Path
 from sfumato.store import queries
 from sfumato.store.database import reading_engine
 from sfumato.store.exporting import export
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadSetting, Where
+from sfumato.tables.errors import BadSetting, ErrorLocation
 
 
-def answers_by_arm(place: StorePlace, study: Study, folder: Path) -> tuple[Annotations, dict[str, str]]:
+def answers_by_arm(place: StoreLocation, study: Study, folder: Path) -> tuple[Annotations, dict[str, str]]:
     """The study's answers, by way of an export into `folder`, and the name of everybody's arm."""
     if not study.arms:
         raise BadSetting(
@@ -21,7 +21,7 @@ def answers_by_arm(place: StorePlace, study: Study, folder: Path) -> tuple[Annot
             expected="several forms to compare",
             fix="add [[arms]] to the study file, one for each form",
             code="no-arms",
-            where=Where(str(study.path) if study.path else None),
+            where=ErrorLocation(str(study.path) if study.path else None),
         )
     file = folder / "answers.parquet"
     export(place, study.name, file)

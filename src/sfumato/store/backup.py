@@ -15,16 +15,16 @@ import sqlalchemy as sa
 
 from sfumato.store.chain import Verified
 from sfumato.store.database import is_latest, is_store, make_private, only_server, reading_engine, writing_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.queries import AT_ONCE
 from sfumato.store.schema import METADATA
 from sfumato.store.verifying import verify
-from sfumato.tables.errors import BadFile, BadSetting, Where
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation
+from sfumato.tables.files.replacing import atomic_write
 
 
 @dataclass(frozen=True)
-class Copied:
+class BackupResult:
     """A copy that was made: its size, and what `verify` finds in each study; of an older release's store, nothing."""
 
     n_bytes: int
@@ -39,32 +39,32 @@ class Copied:
         return sum(len(study.faults) for study in self.studies)
 
 
-def backup(place: StorePlace, output: Path) -> Copied:
+def backup(place: StoreLocation, output: Path) -> BackupResult:
     """Copy the store into the file `output`, which only its owner can read. A server may be at work meanwhile."""
     _check_other(place, output)
-    with replacing(output) as part:
+    with atomic_write(output) as part:
         make_private(part)
         if place.file is not None:
             copy_file(reading_engine(place, any_version=True), part)
         else:
-            _copy_rows(place, StorePlace.of(part))
-        return _looked_at(StorePlace.of(part), output)
+            _copy_rows(place, StoreLocation.of(part))
+        return _looked_at(StoreLocation.of(part), output)
 
 
-def restore(file: Path, place: StorePlace) -> Copied:
+def restore(file: Path, place: StoreLocation) -> BackupResult:
     """Make the store `place` from a backup. What is there already is never overwritten."""
-    source = StorePlace.of(file)
+    source = StoreLocation.of(file)
     if place.file is None:
         _check_free(place)
         _copy_rows(source, place)
-        return Copied(file.stat().st_size, tuple(verify(place)))
+        return BackupResult(file.stat().st_size, tuple(verify(place)))
     make_private(place.file)
     with only_server(place):
         _check_free(place)
-        with replacing(place.file) as part:
+        with atomic_write(place.file) as part:
             make_private(part)
             copy_file(reading_engine(source, any_version=True), part)
-            return _looked_at(StorePlace.of(part), place.file)
+            return _looked_at(StoreLocation.of(part), place.file)
 
 
 def copy_file(engine: sa.Engine, part: Path) -> None:
@@ -80,7 +80,7 @@ def copy_file(engine: sa.Engine, part: Path) -> None:
         engine.dispose()
 
 
-def _copy_rows(source: StorePlace, target: StorePlace) -> None:
+def _copy_rows(source: StoreLocation, target: StoreLocation) -> None:
     """Copy every row, where one of the stores is in PostgreSQL: one snapshot read, one transaction written."""
     reader = reading_engine(source)
     try:
@@ -108,7 +108,7 @@ def _parts(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str
         yield [dict(row._mapping) for row in part]
 
 
-def _looked_at(copy: StorePlace, named: Path) -> Copied:
+def _looked_at(copy: StoreLocation, named: Path) -> BackupResult:
     """What is in a copy; raises unless it is whole."""
     assert copy.file is not None
     engine = reading_engine(copy, any_version=True)
@@ -125,12 +125,12 @@ def _looked_at(copy: StorePlace, named: Path) -> Copied:
             expected="a store that is whole",
             fix="use an earlier backup",
             code="damaged-store",
-            where=Where(str(named)),
+            where=ErrorLocation(str(named)),
         )
-    return Copied(copy.file.stat().st_size, tuple(verify(copy)) if is_latest(copy) else ())
+    return BackupResult(copy.file.stat().st_size, tuple(verify(copy)) if is_latest(copy) else ())
 
 
-def _check_other(place: StorePlace, output: Path) -> None:
+def _check_other(place: StoreLocation, output: Path) -> None:
     if place.file is None or place.file.resolve() != output.resolve():
         return
     raise BadSetting(
@@ -138,11 +138,11 @@ def _check_other(place: StorePlace, output: Path) -> None:
         expected="another file",
         fix="name another output, best on another disk",
         code="output-is-input",
-        where=Where(str(output)),
+        where=ErrorLocation(str(output)),
     )
 
 
-def _check_free(place: StorePlace) -> None:
+def _check_free(place: StoreLocation) -> None:
     if (place.file is not None and place.file.stat().st_size == 0) or not is_store(place):
         return
     raise BadSetting(
@@ -150,5 +150,5 @@ def _check_free(place: StorePlace) -> None:
         expected="a place without one: nothing is overwritten",
         fix="name another place, or move this store away first",
         code="store-exists",
-        where=Where(str(place)),
+        where=ErrorLocation(str(place)),
     )

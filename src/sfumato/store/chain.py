@@ -24,7 +24,7 @@ ENCODE = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
-class Fault:
+class ChainFault:
     """An answer that is not as it was stored. `id` is its number in the store; what of it is known is said."""
 
     id: int
@@ -41,7 +41,7 @@ class Verified:
     study: str
     n_answers: int
     head: str
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[ChainFault, ...] = ()
 
 
 def linked(previous: str, row: Mapping[str, Any]) -> str:
@@ -49,7 +49,7 @@ def linked(previous: str, row: Mapping[str, Any]) -> str:
     return hashlib.sha256(previous.encode() + ENCODE([row[name] for name in COLUMNS])).hexdigest()
 
 
-def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, head: str) -> Iterator[Fault]:
+def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, head: str) -> Iterator[ChainFault]:
     """Every fault of the answers `rows`, which come in order of id, `annotator_name` and `item_name` beside them.
 
     The store noted that there are `n_answers` from id `first`, and that the last link is `head`.
@@ -58,28 +58,28 @@ def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, 
     for row in rows:
         known = {"annotator": row["annotator_name"], "item": row["item_name"]}
         if row["id"] >= first + n_answers:
-            yield Fault(row["id"], "added", **known)
+            yield ChainFault(row["id"], "added", **known)
             continue
         missing = range(before + 1, row["id"])
-        yield from (Fault(number, "missing") for number in missing)
+        yield from (ChainFault(number, "missing") for number in missing)
         # After a gap the link before is not known: nothing can be said of the first row that follows it.
         if not missing and linked(link, row) != row["chain"]:
-            yield Fault(row["id"], "changed", **known)
+            yield ChainFault(row["id"], "changed", **known)
         before, link = row["id"], row["chain"]
-    yield from (Fault(number, "missing") for number in range(before + 1, first + n_answers))
+    yield from (ChainFault(number, "missing") for number in range(before + 1, first + n_answers))
     if before == first + n_answers - 1 and link != head:
-        yield Fault(before, "changed")
+        yield ChainFault(before, "changed")
 
 
-def with_names(faults: Iterable[Fault], orphans: Sequence[tuple[str, str]]) -> tuple[Fault, ...]:
+def with_names(faults: Iterable[ChainFault], orphans: Sequence[tuple[str, str]]) -> tuple[ChainFault, ...]:
     """The faults, each answer once; those that are missing with annotator and item of a trial without its answer.
 
     Of several that are missing it is known whose they were, and not which was which.
     """
     left = iter(orphans)
-    found: dict[int, Fault] = {}
+    found: dict[int, ChainFault] = {}
     for fault in faults:
         if fault.what == "missing":
-            found.setdefault(fault.id, Fault(fault.id, fault.what, *next(left, ("", ""))))
+            found.setdefault(fault.id, ChainFault(fault.id, fault.what, *next(left, ("", ""))))
         found.setdefault(fault.id, fault)
     return tuple(found.values())

@@ -19,15 +19,15 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.pool import StaticPool
 
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.store.queries import broken_ends, lock_store
-from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, StoreDown, Where
+from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, SfumatoError, StoreDown
 
 LATEST = "0004"
 """The version of the tables this release works with, the last file under `migrations/versions`."""
 
 
-def writing_engine(place: StorePlace) -> sa.Engine:
+def writing_engine(place: StoreLocation) -> sa.Engine:
     """An engine with exactly one connection, the one that writes; tables are made or brought up to date.
 
     What a statement that fails was given stays out of its error, and so out of logs: it may be an answer.
@@ -51,7 +51,7 @@ def writing_engine(place: StorePlace) -> sa.Engine:
     return engine
 
 
-def reading_engine(place: StorePlace, *, any_version: bool = False) -> sa.Engine:
+def reading_engine(place: StoreLocation, *, any_version: bool = False) -> sa.Engine:
     """An engine that can only read, for exports and look-ups beside a running server.
 
     A store of an older release is refused, unless whoever reads it needs no column that came later.
@@ -85,7 +85,7 @@ def reading_engine(place: StorePlace, *, any_version: bool = False) -> sa.Engine
     return engine
 
 
-def is_store(place: StorePlace) -> bool:
+def is_store(place: StoreLocation) -> bool:
     """Whether there is a store; raises if something else is there, or one that a later release made."""
     try:
         reading_engine(place, any_version=True).dispose()
@@ -96,7 +96,7 @@ def is_store(place: StorePlace) -> bool:
     return True
 
 
-def is_latest(place: StorePlace) -> bool:
+def is_latest(place: StoreLocation) -> bool:
     """Whether the tables of a store are those of this release."""
     engine = reading_engine(place, any_version=True)
     try:
@@ -106,7 +106,7 @@ def is_latest(place: StorePlace) -> bool:
 
 
 @contextlib.contextmanager
-def only_server(place: StorePlace) -> Iterator[None]:
+def only_server(place: StoreLocation) -> Iterator[None]:
     """Hold the lock against a second server on the same file; PostgreSQL keeps order itself."""
     if place.file is None:
         yield
@@ -125,7 +125,7 @@ def only_server(place: StorePlace) -> Iterator[None]:
                 expected="one server a file",
                 fix="stop the other one first, or use PostgreSQL for several",
                 code="store-in-use",
-                where=Where(str(place.file)),
+                where=ErrorLocation(str(place.file)),
             ) from None
         lock.seek(0)
         lock.truncate()
@@ -179,7 +179,7 @@ def check_whole(engine: sa.Engine) -> None:
         )
 
 
-def migrate(engine: sa.Engine, place: StorePlace) -> None:
+def migrate(engine: sa.Engine, place: StoreLocation) -> None:
     """Bring the tables to `LATEST` in one transaction; a store made by a later release is refused."""
     version = _version(engine)
     if version == LATEST:
@@ -239,7 +239,7 @@ def _begin_sqlite(connection: sa.Connection) -> None:
 
 
 @contextlib.contextmanager
-def _explained(engine: sa.Engine, place: StorePlace) -> Iterator[None]:
+def _explained(engine: sa.Engine, place: StoreLocation) -> Iterator[None]:
     """Errors of the database as errors of ours; the engine is let go of."""
     try:
         yield
@@ -251,34 +251,34 @@ def _explained(engine: sa.Engine, place: StorePlace) -> Iterator[None]:
         raise
 
 
-def _check_not_newer(version: str | None, place: StorePlace) -> None:
+def _check_not_newer(version: str | None, place: StoreLocation) -> None:
     if version is not None and version > LATEST:
         raise BadFile(
             f"found a store of version {version}",
             expected=f"at most version {LATEST}, which this release knows",
             fix="use the newer sfumato that made it; nothing was changed",
             code="newer-store",
-            where=Where(str(place)),
+            where=ErrorLocation(str(place)),
         )
 
 
-def _older(version: str, place: StorePlace) -> BadFile:
+def _older(version: str, place: StoreLocation) -> BadFile:
     return BadFile(
         f"found a store of version {version}",
         expected=f"version {LATEST}, which this release works with",
         fix="serve the study once with this release, which brings it up to date (sfumato backup works before, too)",
         code="older-store",
-        where=Where(str(place)),
+        where=ErrorLocation(str(place)),
     )
 
 
-def _no_store(place: StorePlace) -> BadFile:
+def _no_store(place: StoreLocation) -> BadFile:
     return BadFile(
         "found no answers yet",
         expected="the store of a study that was served",
         fix="run sfumato serve, or name the store with --store",
         code="no-store",
-        where=Where(str(place)),
+        where=ErrorLocation(str(place)),
     )
 
 
@@ -297,15 +297,15 @@ def _unwritable(file: Path, error: OSError) -> BadSetting:
         expected="a file in a folder of yours",
         fix="name another place with --store",
         code="bad-store",
-        where=Where(str(file)),
+        where=ErrorLocation(str(file)),
     )
 
 
-def _unreadable(place: StorePlace, error: Exception) -> BadFile:
+def _unreadable(place: StoreLocation, error: Exception) -> BadFile:
     return BadFile(
         f"found a store that cannot be opened ({type(error).__name__}: {str(error).splitlines()[0]})",
         expected="an SQLite file or PostgreSQL database of sfumato",
         fix="name another place with --store; nothing was changed",
         code="bad-store",
-        where=Where(str(place)),
+        where=ErrorLocation(str(place)),
     )

@@ -16,10 +16,10 @@ import sqlalchemy as sa
 
 from sfumato.store import queries
 from sfumato.store.database import reading_engine
-from sfumato.store.interaction_record import Record
-from sfumato.store.location import StorePlace
+from sfumato.store.interaction_record import InteractionRecord
+from sfumato.store.location import StoreLocation
 from sfumato.tables.annotations import PURPOSES, SCHEMA
-from sfumato.tables.errors import BadTable, Where, listing
+from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.files import classes_metadata, write_rows
 
 RECORDS = pa.schema(
@@ -48,11 +48,11 @@ RECORDS = pa.schema(
     ]
 )
 """How each answer came about, one row an answer, beside the Annotations of the same export."""
-READ_RECORD = msgspec.json.Decoder(Record).decode
+READ_RECORD = msgspec.json.Decoder(InteractionRecord).decode
 
 
 @dataclass(frozen=True)
-class Export:
+class ExportResult:
     """What was written."""
 
     n_answers: int
@@ -60,7 +60,7 @@ class Export:
     classes: tuple[str, ...]
 
 
-def export(place: StorePlace, study: str, output: Path, records: Path | None = None) -> Export:
+def export(place: StoreLocation, study: str, output: Path, records: Path | None = None) -> ExportResult:
     """Write the answers of `study` to `output`, and how each came about to `records` if it is given."""
     engine = reading_engine(place)
     try:
@@ -75,7 +75,7 @@ def export(place: StorePlace, study: str, output: Path, records: Path | None = N
             write_rows(schema, counted.of(_annotations(connection, row["id"], schema)), output)
             if records is not None:
                 write_rows(RECORDS, _records(connection, row["id"]), records)
-            return Export(counted.n_rows, row["kind"], classes)
+            return ExportResult(counted.n_rows, row["kind"], classes)
     finally:
         engine.dispose()
 
@@ -126,12 +126,12 @@ def _record(row: sa.Row[Any]) -> dict[str, Any]:
     }
 
 
-def unknown_study(place: StorePlace, study: str, known: list[str]) -> BadTable:
+def unknown_study(place: StoreLocation, study: str, known: list[str]) -> BadTable:
     """The error for a study that the store does not know."""
     return BadTable(
         f"found no study {study!r} in the store, which holds {listing(known) or 'none'}",
         expected="answers of this study",
         fix="serve the study first, or name its store with --store",
         code="no-study",
-        where=Where(str(place)),
+        where=ErrorLocation(str(place)),
     )

@@ -13,7 +13,7 @@ Event = tuple[Milliseconds, Name, Name, Name | float | bool | None]
 """Milliseconds since the picture was painted, what happened, to which control, with which key or value."""
 
 
-class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class InteractionRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One answer's making. Times run from the first painted frame, on a clock that never jumps."""
 
     elapsed_ms: Milliseconds

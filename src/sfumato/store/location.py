@@ -10,18 +10,18 @@ import sqlalchemy as sa
 
 from sfumato.study.study import Study
 from sfumato.study.study_file import read_study
-from sfumato.tables.errors import BadSetting, Where, show
+from sfumato.tables.errors import BadSetting, ErrorLocation, show
 
 
 @dataclass(frozen=True)
-class StorePlace:
+class StoreLocation:
     """Where a store is: a file, or a PostgreSQL URL."""
 
     url: sa.URL
     file: Path | None = None
 
     @classmethod
-    def of(cls, store: str | Path) -> StorePlace:
+    def of(cls, store: str | Path) -> StoreLocation:
         """From a path or `postgresql://user@host/database`."""
         text = str(store)
         if text.startswith(("postgresql://", "postgres://")):
@@ -34,24 +34,24 @@ class StorePlace:
             expected="the path of a file, or postgresql://user@host:port/database",
             fix="give a file for SQLite, or the URL of a PostgreSQL database",
             code="bad-store",
-            where=Where(text),
+            where=ErrorLocation(text),
         )
 
     def __str__(self) -> str:
         return str(self.file) if self.file else self.url.render_as_string(hide_password=True)
 
 
-def store_beside(study: Study) -> Path:
+def default_location(study: Study) -> Path:
     """Where a study's answers are unless told otherwise: in `store/` beside its file."""
     assert study.path is not None
     return study.path.parent / "store" / "answers.sqlite"
 
 
-def store_named(store: str) -> str | Path:
+def named_location(store: str) -> str | Path:
     """The store itself; that of a study where its folder or file is named."""
     path = Path(store)
     if "://" in store or (path.is_file() and path.suffix != ".toml"):
         return store
     if path.is_dir() or path.suffix == ".toml":
-        return store_beside(read_study(path))
+        return default_location(read_study(path))
     return store

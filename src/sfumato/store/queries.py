@@ -1,7 +1,8 @@
 """The store: every SQL statement there is, in one place.
 
-Two sides. The writing side reads what a server needs to know when it starts or meets a person, and writes `Changes`,
-the rows of a whole group of requests, in one transaction. The reading side takes a snapshot for exports.
+Two sides. The writing side reads what a server needs to know when it starts or meets a person, and writes
+`PendingWrites`, the rows of a whole group of requests, in one transaction. The reading side takes a snapshot for
+exports.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ AT_ONCE = 5_000
 
 
 @dataclass
-class Changes:
+class PendingWrites:
     """Rows to be written together. Nothing reaches the database before `flush`."""
 
     new_annotators: list[Row] = field(default_factory=list)
@@ -61,7 +62,7 @@ class Changes:
         self.trials.clear()
 
 
-def flush(connection: sa.Connection, changes: Changes) -> None:
+def flush(connection: sa.Connection, changes: PendingWrites) -> None:
     """Write the changes, each table with as few statements as can be.
 
     One statement for many rows, and not one run many times: between two steps of SQLite other threads take over, and
@@ -185,7 +186,7 @@ def taken(connection: sa.Connection, study: int) -> dict[tuple[int, int], int]:
     return {(row[0], row[1]): row[2] for row in connection.execute(counts)}
 
 
-def said(connection: sa.Connection, study: int) -> Iterator[Row]:
+def answer_rows(connection: sa.Connection, study: int) -> Iterator[Row]:
     """What was said about each item for a label, and how often: `item, kind, payload, n`."""
     same = (answers.c.item, answers.c.kind, answers.c.payload)
     rows = (

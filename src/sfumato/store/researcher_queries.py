@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from sfumato.store.queries import AT_ONCE, IDS_PER_STUDY, Row
-from sfumato.store.schema import annotators, answers, happenings, items, studies, trials
+from sfumato.store.schema import annotators, answers, events, items, studies, trials
 from sfumato.store.schema import platform_ids as ids
 from sfumato.study.stimulus import Stimulus
 
@@ -24,19 +24,17 @@ def note_happening(
 ) -> None:
     """Note what was done to the study; for the writer alone, whose turn makes the numbering safe."""
     first = study * IDS_PER_STUDY
-    last = sa.select(sa.func.max(happenings.c.id)).where(
-        happenings.c.id > first, happenings.c.id < first + IDS_PER_STUDY
-    )
+    last = sa.select(sa.func.max(events.c.id)).where(events.c.id > first, events.c.id < first + IDS_PER_STUDY)
     number = int(connection.execute(last).scalar_one() or first) + 1
     text = json.dumps(dict(about), ensure_ascii=False)
     row = {"id": number, "study": study, "at": at, "who": who, "what": what, "about": text}
-    connection.execute(sa.insert(happenings), row)
+    connection.execute(sa.insert(events), row)
 
 
 def last_happenings(connection: sa.Connection, study: int, n: int) -> list[Row]:
     """The last things done to the study, the latest first: `at, who, what, about`."""
-    columns = (happenings.c.at, happenings.c.who, happenings.c.what, happenings.c.about)
-    found = sa.select(*columns).where(happenings.c.study == study).order_by(happenings.c.id.desc()).limit(n)
+    columns = (events.c.at, events.c.who, events.c.what, events.c.about)
+    found = sa.select(*columns).where(events.c.study == study).order_by(events.c.id.desc()).limit(n)
     return [dict(row._mapping) for row in connection.execute(found)]
 
 
@@ -47,9 +45,9 @@ def quota_in_force(connection: sa.Connection, study: int, in_file: int) -> int:
     last word.
     """
     last = (
-        sa.select(happenings.c.about)
-        .where(happenings.c.study == study, happenings.c.what == "extended")
-        .order_by(happenings.c.id.desc())
+        sa.select(events.c.about)
+        .where(events.c.study == study, events.c.what == "extended")
+        .order_by(events.c.id.desc())
         .limit(1)
     )
     about = connection.execute(last).scalar_one_or_none()
@@ -103,7 +101,7 @@ def people(connection: sa.Connection, study: int) -> list[sa.Row[Any]]:
     return list(connection.execute(found.order_by(annotators.c.id)))
 
 
-def what_was_said(connection: sa.Connection, study: int, *, every: int = 1) -> list[sa.Row[Any]]:
+def sampled_answers(connection: sa.Connection, study: int, *, every: int = 1) -> list[sa.Row[Any]]:
     """Answers for labels, repeats and checks in order, each with its annotator's pseudonym and the question asked;
     without those of who had theirs left out.
 
@@ -184,7 +182,7 @@ def _set_refs(connection: sa.Connection, annotator: int, refs: Row) -> None:
     connection.execute(sa.update(ids).where(ids.c.annotator == annotator).values(refs=json.dumps(refs)))
 
 
-def somebody(connection: sa.Connection, study: int, pseudonym: str | None, platform_id: str | None) -> Row | None:
+def find_annotator(connection: sa.Connection, study: int, pseudonym: str | None, platform_id: str | None) -> Row | None:
     """A person of the study by pseudonym, or by what the platform calls them."""
     found = sa.select(annotators).where(annotators.c.study == study)
     if pseudonym is not None:

@@ -164,7 +164,7 @@ platform_ids = sa.Table(
     sqlite_strict=True,
 )
 """Who an annotator is on the platform they came from: the only place where that stands, and never exported unasked."""
-happenings = sa.Table(
+events = sa.Table(
     "happenings",
     METADATA,
     _id(),

@@ -7,10 +7,10 @@ import sqlalchemy as sa
 from sfumato.store import queries
 from sfumato.store.chain import Verified, faults_of, with_names
 from sfumato.store.database import reading_engine
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 
 
-def verify(place: StorePlace) -> list[Verified]:
+def verify(place: StoreLocation) -> list[Verified]:
     """What became of the answers of every study in the store. One snapshot: a server may be at work meanwhile."""
     engine = reading_engine(place)
     try:

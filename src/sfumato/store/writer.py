@@ -59,7 +59,7 @@ LOGGED_EVERY_SECONDS = 10.0
 
 
 @dataclass(slots=True, eq=False)
-class Request:
+class WriteRequest:
     """A request in the queue, and who waits for it."""
 
     do: Callable[[Any], Any]
@@ -74,7 +74,7 @@ class Writer(Generic[W]):
     def __init__(self, engine: sa.Engine, work: W) -> None:
         self._engine = engine
         self._work_on = work
-        self._queue: deque[Request] = deque()
+        self._queue: deque[WriteRequest] = deque()
         self._wake = threading.Condition()
         self._stopping = False
         self._is_sure = True
@@ -85,7 +85,7 @@ class Writer(Generic[W]):
 
     def start(self) -> None:
         """Register the study, then take requests."""
-        self._group([Request(lambda _: None, None)], alone=True)
+        self._group([WriteRequest(lambda _: None, None)], alone=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -100,7 +100,7 @@ class Writer(Generic[W]):
     def run(self, do: Callable[[W], T]) -> T:
         """Do one request and wait for its commit; for programs without an event loop."""
         future: Future[T] = Future()
-        self._put(Request(do, future))
+        self._put(WriteRequest(do, future))
         return future.result()
 
     def check_room(self) -> None:
@@ -112,10 +112,10 @@ class Writer(Generic[W]):
         """Do one request; returns after its commit. `Busy` where too many wait already."""
         self.check_room()
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._put(Request(do, future))
+        self._put(WriteRequest(do, future))
         return await future
 
-    def _put(self, request: Request) -> None:
+    def _put(self, request: WriteRequest) -> None:
         with self._wake:
             if self._stopping:
                 raise down("the server is stopping")
@@ -133,7 +133,7 @@ class Writer(Generic[W]):
             self._group(group)
             _deliver(group)
 
-    def _group(self, group: list[Request], alone: bool = False) -> None:
+    def _group(self, group: list[WriteRequest], alone: bool = False) -> None:
         """Do and commit the requests; if that fails, each by itself, so that one cannot spoil the others."""
         try:
             self._make_sure()
@@ -168,7 +168,7 @@ class Writer(Generic[W]):
             said = (str(words).splitlines() or [""])[0]
             LOG.error("not stored: %s (%s) at %s:%s", type(error).__name__, said, last.filename, last.lineno)
 
-    def _one_by_one(self, group: list[Request], error: Exception) -> None:
+    def _one_by_one(self, group: list[WriteRequest], error: Exception) -> None:
         """Do each request of a group that failed by itself, for as long as others can be asked to wait."""
         ends_at = time.monotonic() + ONE_BY_ONE_SECONDS
         for number, request in enumerate(group):
@@ -198,14 +198,14 @@ class Writer(Generic[W]):
         self._is_sure = True
 
 
-def _refuse(group: list[Request], error: Exception) -> None:
+def _refuse(group: list[WriteRequest], error: Exception) -> None:
     for request in group:
         request.result, request.error = None, down_because(error)
 
 
-def _deliver(group: list[Request]) -> None:
+def _deliver(group: list[WriteRequest]) -> None:
     """Tell everybody; event loops are woken once for all of theirs."""
-    loops: dict[asyncio.AbstractEventLoop, list[Request]] = {}
+    loops: dict[asyncio.AbstractEventLoop, list[WriteRequest]] = {}
     for request in group:
         if isinstance(request.future, Future):
             _resolve(request)
@@ -217,12 +217,12 @@ def _deliver(group: list[Request]) -> None:
             loop.call_soon_threadsafe(_resolve_all, requests)
 
 
-def _resolve_all(requests: list[Request]) -> None:
+def _resolve_all(requests: list[WriteRequest]) -> None:
     for request in requests:
         _resolve(request)
 
 
-def _resolve(request: Request) -> None:
+def _resolve(request: WriteRequest) -> None:
     # A client that has gone away has cancelled its future; its answer is stored all the same.
     if request.future.done():
         return

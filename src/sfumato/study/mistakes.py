@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sfumato.study.lines import KeyPath
-from sfumato.tables.errors import BadSetting, SfumatoError, Where
+from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoError
 
 
 @dataclass
@@ -29,9 +29,9 @@ class Mistakes:
             type(error)(error.found + at, expected=error.expected, fix=error.fix, code=error.code, where=where)
         )
 
-    def where(self, path: KeyPath) -> Where:
+    def where(self, path: KeyPath) -> ErrorLocation:
         """The place of a key; that of the table it should be in where it is missing."""
-        return Where(self.file, line=self.line(path), column=written(path) or None)
+        return ErrorLocation(self.file, line=self.line(path), column=written(path) or None)
 
     def line(self, path: KeyPath) -> int:
         """The line of a key, or of the nearest thing around it that is there."""

@@ -37,7 +37,7 @@ from sfumato.study.study import (
 )
 from sfumato.study.text_file import is_folder, read_text
 from sfumato.study.toml_fields import Fields
-from sfumato.tables.errors import BadFile, BadStudy, SfumatoError, Where, listing, nearest, show
+from sfumato.tables.errors import BadFile, BadStudy, ErrorLocation, SfumatoError, listing, nearest, show
 
 FILE_NAME = "study.toml"
 MAX_BYTES = 1_000_000
@@ -288,5 +288,5 @@ def _no_toml(text: str, file: Path, error: Exception) -> BadFile:
         expected="TOML: [tables], and key = value with text in quotes",
         fix="mend this line; a quote or bracket may be open above it",
         code="bad-toml",
-        where=Where(str(file), line=line),
+        where=ErrorLocation(str(file), line=line),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile, Where, show
+from sfumato.tables.errors import BadFile, ErrorLocation, show
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -66,4 +66,4 @@ def _bytes_of(path: Path, limit: int, what: str) -> bytes:
 
 def _refused(path: Path, line: int | None, found: str, expected: str, fix: str, code: str) -> BadFile:
     name = str(path) if str(path).isprintable() else show(str(path))
-    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=Where(name, line=line))
+    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(name, line=line))

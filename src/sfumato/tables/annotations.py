@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from jaxtyping import Bool, Float, Int
 
 from sfumato.tables.columns import check_columns, numbers, times, whole_numbers
-from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoWarning, Where, listing, show, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, InvalidAnswer, SfumatoWarning, listing, show, unknown
 from sfumato.tables.files import Rows, class_names, read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.payloads import PAYLOAD_KINDS, PayloadFault, PayloadKind, check_objects, decode
 from sfumato.tables.probabilities import check_classes
 from sfumato.tables.table import Table
-from sfumato.tables.text_columns import Coded, CodedColumn, TextReader
+from sfumato.tables.text_columns import CodedText, TextEncoder, TextReader
 
 PURPOSES = ("label", "check", "repeat")
 
@@ -50,10 +50,10 @@ class Annotations(Table):
     answers as JSON, each chunk dictionary-coded; `trial`, the times and `seconds` may be missing row by row.
     """
 
-    item: Coded
-    annotator: Coded
-    kind: Coded
-    purpose: Coded
+    item: CodedText
+    annotator: CodedText
+    kind: CodedText
+    purpose: CodedText
     payload: pa.ChunkedArray
     trial: pa.ChunkedArray
     started_at: pa.ChunkedArray
@@ -84,7 +84,7 @@ class Annotations(Table):
                 SfumatoWarning,
                 stacklevel=3,
             )
-        text = {name: CodedColumn.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
+        text = {name: TextEncoder.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
         parts: dict[str, list[pa.ChunkedArray]] = {
             name: [] for name in ("payload", "trial", "started_at", "submitted_at")
         }
@@ -147,7 +147,9 @@ class Annotations(Table):
         versions = [name for name in names if name.split("/")[0] == label]
         label = versions[0] if len(versions) == 1 else label
         if label not in names:
-            raise unknown("kind", label, names, where=Where(str(self.path) if self.path else None, column="kind"))
+            raise unknown(
+                "kind", label, names, where=ErrorLocation(str(self.path) if self.path else None, column="kind")
+            )
         return self.take(self.kind.codes == names.index(label))
 
     def without(self, annotators: Sequence[str]) -> Annotations:
@@ -182,11 +184,11 @@ class Annotations(Table):
             yield answers, inverse, row
             row += len(inverse)
 
-    def where(self, row: int, column: str = "payload") -> Where:
+    def where(self, row: int, column: str = "payload") -> ErrorLocation:
         """The answer in `row`, named by item and annotator (rows move when a table is filtered; these do not)."""
         item = self.item.names[int(self.item.codes[row])].as_py()
         annotator = self.annotator.names[int(self.annotator.codes[row])].as_py()
-        return Where(str(self.path) if self.path else None, item=item, annotator=annotator, column=column)
+        return ErrorLocation(str(self.path) if self.path else None, item=item, annotator=annotator, column=column)
 
     def __len__(self) -> int:
         return len(self.item.codes)
@@ -241,7 +243,7 @@ def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarra
     return values
 
 
-def _check_names(rows: Rows, column: Coded, name: str, known: Sequence[str]) -> None:
+def _check_names(rows: Rows, column: CodedText, name: str, known: Sequence[str]) -> None:
     """Raise unless every name of a coded column is among the known ones."""
     unknown_name = pc.invert(pc.is_in(column.names, value_set=pa.array(list(known), pa.string())))
     if pc.any(unknown_name).as_py():

@@ -17,7 +17,7 @@ from sfumato.tables.columns import check_columns
 from sfumato.tables.doubt import Doubt, doubt_of
 from sfumato.tables.errors import BadTable, unknown
 from sfumato.tables.files import Rows, class_names, read_rows
-from sfumato.tables.growable_array import Growing, freeze
+from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.probabilities import (
     WIDE_PREFIX,
     check_classes,
@@ -27,7 +27,7 @@ from sfumato.tables.probabilities import (
     probs_of,
 )
 from sfumato.tables.table import Table
-from sfumato.tables.text_columns import Coded, CodedColumn
+from sfumato.tables.text_columns import CodedText, TextEncoder
 
 LONG = 2**18
 """Columns longer than this are worth a thread each."""
@@ -66,8 +66,8 @@ class Beliefs(Table):
     kept (`hard`), so that a hard vote costs no more than an integer; `probs` spells it out on demand.
     """
 
-    item: Coded
-    annotator: Coded
+    item: CodedText
+    annotator: CodedText
     classes: tuple[str, ...]
     hard: Int[np.ndarray, "rows"] | None = None
     soft: Float[np.ndarray, "rows classes"] | None = None
@@ -114,7 +114,7 @@ class Beliefs(Table):
                 fix="give one row an answer and one column a class",
                 code="wrong-shape",
             )
-        votes = Votes(len(classes))
+        votes = HardVotes(len(classes))
         if values.ndim == 1:
             votes.append_hard(values)
         else:
@@ -165,8 +165,8 @@ class Beliefs(Table):
     def from_rows(cls, rows: Rows) -> Beliefs:
         check_columns(rows, ("item", "annotator"))
         classes = classes_of(rows)
-        item, annotator = CodedColumn.of(rows, "item"), CodedColumn.of(rows, "annotator")
-        votes = Votes(len(classes))
+        item, annotator = TextEncoder.of(rows, "item"), TextEncoder.of(rows, "annotator")
+        votes = HardVotes(len(classes))
         n_rows = 0
         for chunk in rows.chunks:
             item.append(chunk.column("item"))
@@ -232,13 +232,13 @@ class Beliefs(Table):
         return len(self.item.codes)
 
 
-class Votes:
+class HardVotes:
     """Gathers distributions chunk by chunk, keeping only the chosen class for as long as all are one-hot."""
 
     def __init__(self, n_classes: int) -> None:
         self._n_classes = n_classes
-        self._hard = Growing(np.int16 if n_classes < 2**15 else np.int32)
-        self._soft: Growing | None = None
+        self._hard = GrowableArray(np.int16 if n_classes < 2**15 else np.int32)
+        self._soft: GrowableArray | None = None
 
     def append(self, probs: Float[np.ndarray, "rows classes"]) -> None:
         """Distributions, already checked."""
@@ -256,7 +256,7 @@ class Votes:
         else:
             self._soft.append(np.eye(self._n_classes)[chosen])
 
-    def beliefs(self, item: Coded, annotator: Coded, classes: tuple[str, ...]) -> Beliefs:
+    def beliefs(self, item: CodedText, annotator: CodedText, classes: tuple[str, ...]) -> Beliefs:
         """The table of all that was gathered."""
         if self._soft is None:
             return Beliefs(item, annotator, classes, hard=self._hard.finish())
@@ -265,7 +265,7 @@ class Votes:
     def _spell_out(self) -> None:
         """From here on, keep distributions."""
         if self._soft is None:
-            self._soft = Growing(np.float64, self._n_classes)
+            self._soft = GrowableArray(np.float64, self._n_classes)
             if len(self._hard):
                 self._soft.append(np.eye(self._n_classes)[self._hard.finish()])
 
@@ -312,9 +312,9 @@ def _is_gap(value: Any) -> bool:
     return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
 
-def _coded(column: pa.ChunkedArray, name: str) -> Coded:
+def _coded(column: pa.ChunkedArray, name: str) -> CodedText:
     frame = pa.table({name: column})
-    gathered = CodedColumn.of(Rows.of(frame), name)
+    gathered = TextEncoder.of(Rows.of(frame), name)
     gathered.append(column)
     return gathered.finish()
 

@@ -36,7 +36,7 @@ class Interval:
 
 
 @dataclass(frozen=True, eq=False)
-class Resampled:
+class BootstrapResult:
     """What a bootstrap finds of a figure."""
 
     interval: Interval
@@ -45,7 +45,7 @@ class Resampled:
 
 
 @dataclass(frozen=True, eq=False)
-class Resampling:
+class Bootstrap:
     """How items are drawn with replacement: the same draws for every figure about them, so that figures pair up."""
 
     block: Int[np.ndarray, "items"]
@@ -55,7 +55,7 @@ class Resampling:
     level: float
 
     @classmethod
-    def of(cls, n_items: int, *, level: float, draws: int, rng: np.random.Generator, n_sums: int = 1) -> Resampling:
+    def of(cls, n_items: int, *, level: float, draws: int, rng: np.random.Generator, n_sums: int = 1) -> Bootstrap:
         """`draws` draws of `n_items` items; fewer blocks where an item has so many sums that they would fill memory."""
         check_resampling(level, draws)
         n_blocks = min(n_items, MOST_BLOCKS, max(FEWEST_BLOCKS, NUMBERS_AT_ONCE // n_sums))
@@ -128,7 +128,7 @@ class Resampling:
         self,
         sums: Float[np.ndarray, "blocks sums"],
         value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
-    ) -> Resampled:
+    ) -> BootstrapResult:
         """Percentile bootstrap (Efron and Tibshirani 1993): whatever chance does to the figure included.
 
         Draws in which the figure is undefined are left out, and counted in `kind`. Where every draw gives the same
@@ -136,18 +136,18 @@ class Resampling:
         """
         draws = self.drawn(sums, value)
         if self.n_items < 2:
-            return Resampled(Interval(np.nan, np.nan, "none: only one item"), draws)
+            return BootstrapResult(Interval(np.nan, np.nan, "none: only one item"), draws)
         defined = draws[~np.isnan(draws)]
         # Sums over the same items in another order differ in the last digits.
         if not len(defined) or np.ptp(defined) < 1e-12:
-            return Resampled(Interval(np.nan, np.nan, "none: every resample gives the same"), draws)
+            return BootstrapResult(Interval(np.nan, np.nan, "none: every resample gives the same"), draws)
         low, high = np.quantile(defined, self.tails)
         n_left_out = len(draws) - len(defined)
         left_out = f", {n_left_out:,} of them undefined and left out" if n_left_out else ""
         kind = f"{100 * self.level:g}% percentile bootstrap over {self.over}, {self.draws:,} resamples{left_out}"
-        return Resampled(Interval(float(low), float(high), kind), draws)
+        return BootstrapResult(Interval(float(low), float(high), kind), draws)
 
-    def resampled_ratio(self, sums: Float[np.ndarray, "blocks 2"]) -> Resampled:
+    def resampled_ratio(self, sums: Float[np.ndarray, "blocks 2"]) -> BootstrapResult:
         """A mean, the first sum over the second, by the bootstrap of its t (Hall 1992): as good where few items weigh
         heavily, which percentiles are not.
 
@@ -162,14 +162,14 @@ class Resampling:
         figure, error = _ratio_and_error(whole, added)
         draws, errors = _ratio_and_error(np.concatenate([*self._totals(squares)]), added)
         if self.n_items < 2:
-            return Resampled(Interval(np.nan, np.nan, "none: only one item"), draws)
+            return BootstrapResult(Interval(np.nan, np.nan, "none: only one item"), draws)
         # Sums over the same items in another order differ in the last digits.
         if not error[0] > 1e-13 * max(1.0, abs(figure[0])):
-            return Resampled(Interval(np.nan, np.nan, "none: every resample gives the same"), draws)
+            return BootstrapResult(Interval(np.nan, np.nan, "none: every resample gives the same"), draws)
         missed = ((draws - figure) / errors)[~np.isnan(draws)]
         low, high = figure[0] - np.quantile(missed, self.tails[::-1]) * error[0]
         kind = f"{100 * self.level:g}% bootstrap of t over {self.over}, {self.draws:,} resamples"
-        return Resampled(Interval(float(low), float(high), kind), draws)
+        return BootstrapResult(Interval(float(low), float(high), kind), draws)
 
     def _totals(self, sums: Float[np.ndarray, "blocks sums"]) -> Iterator[Float[np.ndarray, "some_draws sums"]]:
         """The sums over the items of every draw, some draws at a time."""

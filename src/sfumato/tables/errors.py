@@ -31,7 +31,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Where:
+class ErrorLocation:
     """The place an error speaks of; `line` counts from 1 in text files, `row` from 0 in tables."""
 
     file: str | None = None
@@ -50,12 +50,12 @@ class Where:
 class SfumatoError(Exception):
     """Base of every error raised on purpose; `code` is stable and made for programs."""
 
-    def __init__(self, found: str, *, expected: str, fix: str, code: str, where: Where | None = None) -> None:
+    def __init__(self, found: str, *, expected: str, fix: str, code: str, where: ErrorLocation | None = None) -> None:
         self.found = one_line(found)
         self.expected = one_line(expected)
         self.fix = one_line(fix)
         self.code = code
-        self.where = where or Where()
+        self.where = where or ErrorLocation()
         super().__init__(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -77,7 +77,9 @@ class SfumatoError(Exception):
         }
 
 
-def _rebuilt(kind: type[SfumatoError], found: str, expected: str, fix: str, code: str, where: Where) -> SfumatoError:
+def _rebuilt(
+    kind: type[SfumatoError], found: str, expected: str, fix: str, code: str, where: ErrorLocation
+) -> SfumatoError:
     return kind(found, expected=expected, fix=fix, code=code, where=where)
 
 
@@ -119,7 +121,7 @@ class BadStudy(SfumatoError):
             expected="a study file without mistakes",
             fix="mend each of them; sfumato study check lists them again",
             code="bad-study",
-            where=Where(file),
+            where=ErrorLocation(file),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -221,7 +223,9 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold().strip().translate(LOOK_ALIKES)
 
 
-def unknown(what: str, name: str, known: Sequence[str], *, where: Where | None = None, fix: str = "") -> UnknownName:
+def unknown(
+    what: str, name: str, known: Sequence[str], *, where: ErrorLocation | None = None, fix: str = ""
+) -> UnknownName:
     """The error for a name that is not among the known ones."""
     remedy = f"{nearest(name, known)}{fix}".strip() or f"use one of the {what} names listed"
     return UnknownName(

@@ -20,7 +20,7 @@ def freeze(table: object, *names: str) -> None:
             object.__setattr__(table, name, view)
 
 
-class Growing:
+class GrowableArray:
     """Rows of `shape` and `dtype`, appended chunk by chunk; `finish` gives them as one array.
 
     Memory is grown in place (a large block moves by remapping its pages, not by copying), so that the peak is the

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int, UInt8
 
-from sfumato.tables.errors import BadTable, Where, show
+from sfumato.tables.errors import BadTable, ErrorLocation, show
 from sfumato.tables.files import read_arrays
 
 Images = UInt8[np.ndarray, "items height width *channels"]
@@ -141,5 +141,5 @@ def _named(path: Path, numbers: np.ndarray, classes: tuple[str, ...]) -> tuple[s
 
 
 def _bad(path: Path | None, array: str | None, found: str, expected: str, code: str, fix: str) -> BadTable:
-    where = Where(str(path) if path else None, column=array)
+    where = ErrorLocation(str(path) if path else None, column=array)
     return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)

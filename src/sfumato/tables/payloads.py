@@ -20,13 +20,13 @@ from sfumato.tables.strict_json import DoubledKey, unique_keys
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class ChoicePayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Pick one class (CIFAR-10H)."""
 
     chosen: str = msgspec.field(name="class")
 
 
-class TopTwo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class TopTwoPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Most probable class and its percent, perhaps a second, and the impossible ones (CIFAR-10S).
 
     Percents are as typed: they may exceed 100 together, be missing, or be out of range (which screening sees).
@@ -39,28 +39,28 @@ class TopTwo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     impossible: tuple[str, ...]
 
 
-class Tokens(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class TokensPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """N tokens placed over the classes, and whether others are possible."""
 
     tokens: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]]
     others: bool
 
 
-class Typicality(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class TypicalityPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How typical of its class, 0 to 1 (CIFAR-10T)."""
 
     given: str = msgspec.field(name="class")
     typicality: Share = msgspec.field()
 
 
-class Similarity(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class SimilarityPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """How alike two items are, 0 to 6."""
 
     other: str
     rating: Annotated[float, msgspec.Meta(ge=0, le=6)]
 
 
-class Triplet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class TripletPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Whether the item is closer to a or to b."""
 
     a: str
@@ -68,7 +68,7 @@ class Triplet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False)
     closer: Literal["a", "b"]
 
 
-class Mixture(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class MixturePayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The share of the first of two classes in a mixed image, and how sure (human-in-the-loop mixup)."""
 
     classes: tuple[str, str]
@@ -98,15 +98,15 @@ class PayloadKind:
 
 
 PAYLOAD_KINDS = (
-    PayloadKind("choice", 1, Choice),
-    PayloadKind("top_two", 1, TopTwo),
+    PayloadKind("choice", 1, ChoicePayload),
+    PayloadKind("top_two", 1, TopTwoPayload),
     PayloadKind("plausible", 1, Plausible),
     PayloadKind("sliders", 1, Sliders),
-    PayloadKind("tokens", 1, Tokens),
-    PayloadKind("typicality", 1, Typicality),
-    PayloadKind("similarity", 1, Similarity),
-    PayloadKind("triplet", 1, Triplet),
-    PayloadKind("mixture", 1, Mixture),
+    PayloadKind("tokens", 1, TokensPayload),
+    PayloadKind("typicality", 1, TypicalityPayload),
+    PayloadKind("similarity", 1, SimilarityPayload),
+    PayloadKind("triplet", 1, TripletPayload),
+    PayloadKind("mixture", 1, MixturePayload),
 )
 
 
@@ -158,7 +158,7 @@ def check_objects(payloads: Sequence[str]) -> None:
 
 def _n_keys(values: list[Any], payload: Any) -> Iterable[int]:
     """How many keys each payload has in all."""
-    if payload is Tokens:
+    if payload is TokensPayload:
         return (2 + len(value.tokens) for value in values)
     if isinstance(payload, type) and issubclass(payload, msgspec.Struct):
         return repeat(len(payload.__struct_fields__), len(values))

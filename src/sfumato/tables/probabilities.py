@@ -7,7 +7,7 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.tables.columns import numbers, other_table
-from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, Where, listing, show
+from sfumato.tables.errors import BadProbabilities, BadTable, ErrorLocation, SfumatoError, listing, show
 from sfumato.tables.files import ROW_GROUP, Rows
 
 SUM_TOLERANCE = 1e-5
@@ -15,7 +15,7 @@ SUM_TOLERANCE = 1e-5
 WIDE_PREFIX = "p:"
 
 
-def check_classes(classes: tuple[str, ...], where: Where | None = None) -> tuple[str, ...]:
+def check_classes(classes: tuple[str, ...], where: ErrorLocation | None = None) -> tuple[str, ...]:
     """`classes`, or an error unless they are at least two distinct, non-empty names."""
     fault = (
         f"{len(classes)} class"
@@ -89,10 +89,10 @@ def check_probs(probs: Float[np.ndarray, "rows classes"], rows: Rows | None = No
         if off.any() or part.min() < 0:
             row = int(np.argmax(off | (part.min(axis=1) < 0)))
             at = start + first + row
-            raise _refused(part[row], float(sums[row]), rows.where(at) if rows else Where(row=at))
+            raise _refused(part[row], float(sums[row]), rows.where(at) if rows else ErrorLocation(row=at))
 
 
-def _refused(row: Float[np.ndarray, "classes"], total: float, where: Where) -> SfumatoError:
+def _refused(row: Float[np.ndarray, "classes"], total: float, where: ErrorLocation) -> SfumatoError:
     shown = show([float(f"{p:.6g}") for p in row[:12]])
     if not np.isfinite(row).all():
         found, fix, code = (

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, Where, show, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, show, unknown
 from sfumato.tables.files import Rows, class_names, classes_metadata, read_rows
-from sfumato.tables.growable_array import Growing, freeze
+from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.probabilities import (
     WIDE_PREFIX,
     check_classes,
@@ -31,7 +31,7 @@ from sfumato.tables.text_columns import TextReader
 TARGET_KEY = b"sfumato.target"
 
 
-class Target(StrEnum):
+class Estimand(StrEnum):
     """What an aggregated distribution says. The two are never the same thing, however alike they look."""
 
     PEOPLE = "how people judge"
@@ -53,7 +53,7 @@ class SoftLabels(Table):
     probs: Float[np.ndarray, "items classes"]
     n_annotators: Int[np.ndarray, "items"] | None
     path: Path | None = None
-    target: Target | None = None
+    target: Estimand | None = None
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -124,9 +124,9 @@ class SoftLabels(Table):
         classes = classes_of(rows)
         reader = TextReader(rows, "item")
         items: list[pa.StringArray] = []
-        hashes = Growing(np.uint64)
-        probs = Growing(np.float64, len(classes))
-        counts = Growing(np.float64)
+        hashes = GrowableArray(np.uint64)
+        probs = GrowableArray(np.float64, len(classes))
+        counts = GrowableArray(np.float64)
         for chunk in rows.chunks:
             start = len(probs)
             for coded in reader.read(chunk.column("item")):
@@ -169,7 +169,7 @@ class SoftLabels(Table):
                 expected="a label for every item asked for",
                 fix="label the missing items, or leave them out on both sides",
                 code="missing-item",
-                where=Where(str(self.path) if self.path else None),
+                where=ErrorLocation(str(self.path) if self.path else None),
             )
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
@@ -185,15 +185,15 @@ def check_same_target(one: SoftLabels, other: SoftLabels, doing: str) -> None:
         )
 
 
-def _target_of(rows: Rows) -> Target | None:
+def _target_of(rows: Rows) -> Estimand | None:
     said = (rows.schema.metadata or {}).get(TARGET_KEY)
     if said is None:
         return None
-    known = next((target for target in Target if target.encode() == said), None)
+    known = next((target for target in Estimand if target.encode() == said), None)
     if known is None:
         raise BadTable(
             f"found {show(said)} under the metadata key sfumato.target",
-            expected=" or ".join(repr(target.value) for target in Target),
+            expected=" or ".join(repr(target.value) for target in Estimand),
             fix="write the file again with sfumato aggregate",
             code="bad-target",
             where=rows.where(),

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.tables.errors import BadSetting, listing, unknown
 
 
-def strategy_named(family: str, members: tuple[Any, ...], name: str, settings: Mapping[str, Any]) -> Any:
+def strategy_from_name(family: str, members: tuple[Any, ...], name: str, settings: Mapping[str, Any]) -> Any:
     """The member of `members` called `name`, made with `settings`; errors list the names and the settings there are."""
     member = next((each for each in members if each.name == name), None)
     if member is None:

@@ -103,7 +103,7 @@ find = Kernel(_find, readonly(_NUMBERS, _BYTES), (_NUMBERS, _BYTES, _SLOTS, numb
 place = Kernel(_place, [*readonly(_NUMBERS, _BYTES), numba.int64], (_SLOTS,))
 
 
-class JoinedTexts:
+class StringDictionary:
     """The distinct texts seen so far, numbered as they came."""
 
     def __init__(self, names: pa.StringArray) -> None:
@@ -158,12 +158,12 @@ def coded_texts(texts: pa.Array) -> pa.DictionaryArray:
 class _Joined:
     """Texts, and which of them each row has."""
 
-    texts: JoinedTexts
+    texts: StringDictionary
     codes: Int[np.ndarray, "rows"]
 
 
 def _joined(texts: pa.Array) -> _Joined:
-    joined, codes = JoinedTexts(pa.array([], pa.string())), np.empty(len(texts), np.int32)
+    joined, codes = StringDictionary(pa.array([], pa.string())), np.empty(len(texts), np.int32)
     for start in range(0, len(texts), AT_ONCE):
         codes[start : start + AT_ONCE] = joined.codes_of(texts.slice(start, AT_ONCE))
     return _Joined(joined, codes)

@@ -15,10 +15,10 @@ from jaxtyping import Int, Shaped
 
 from sfumato.tables.errors import BadTable, show
 from sfumato.tables.files import Rows
-from sfumato.tables.growable_array import Growing, freeze, occurrences
+from sfumato.tables.growable_array import GrowableArray, freeze, occurrences
 
 if TYPE_CHECKING:
-    from sfumato.tables.string_dictionary import JoinedTexts
+    from sfumato.tables.string_dictionary import StringDictionary
 
 MANY_ROWS = 2**21
 """From so many rows on, texts are joined by compiled code."""
@@ -29,7 +29,7 @@ FOLD_AFTER = 16
 
 
 @dataclass(frozen=True)
-class Coded:
+class CodedText:
     """A text column as integers: `names[codes[row]]` is the text of `row`; every name occurs."""
 
     codes: Int[np.ndarray, "rows"]
@@ -38,17 +38,17 @@ class Coded:
     def __post_init__(self) -> None:
         freeze(self, "codes")
 
-    def compact(self) -> Coded:
+    def compact(self) -> CodedText:
         """The same column with only the names that occur, in the order they had."""
         used = occurrences(self.codes, len(self.names)) > 0
         if used.all():
             return self
         new_code = (np.cumsum(used) - 1).astype(np.int32)
-        return Coded(new_code[self.codes], self.names.filter(pa.array(used)))
+        return CodedText(new_code[self.codes], self.names.filter(pa.array(used)))
 
-    def take(self, kept: Shaped[np.ndarray, "kept"]) -> Coded:
+    def take(self, kept: Shaped[np.ndarray, "kept"]) -> CodedText:
         """The rows `kept` (indices or a mask), names compacted."""
-        return Coded(self.codes[kept], self.names).compact()
+        return CodedText(self.codes[kept], self.names).compact()
 
     def text(self) -> pa.Array:
         """The column as plain text again."""
@@ -138,17 +138,17 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 @dataclass
-class CodedColumn:
-    """Gathers a text column chunk by chunk into a `Coded`."""
+class TextEncoder:
+    """Gathers a text column chunk by chunk into a `CodedText`."""
 
     reader: TextReader
     _pieces: list[pa.DictionaryArray] = field(default_factory=list)
-    _codes: Growing = field(default_factory=lambda: Growing(np.int32))
+    _codes: GrowableArray = field(default_factory=lambda: GrowableArray(np.int32))
     _names: pa.StringArray = field(default_factory=lambda: pa.array([], pa.string()))
-    _joined: JoinedTexts | None = None
+    _joined: StringDictionary | None = None
 
     @classmethod
-    def of(cls, rows: Rows, name: str, *, optional: bool = False) -> CodedColumn:
+    def of(cls, rows: Rows, name: str, *, optional: bool = False) -> TextEncoder:
         """The column `name` of `rows`, nothing gathered yet."""
         return cls(TextReader(rows, name, optional))
 
@@ -158,19 +158,19 @@ class CodedColumn:
         if len(self._pieces) >= FOLD_AFTER:
             self._fold()
 
-    def finish(self) -> Coded:
+    def finish(self) -> CodedText:
         """The whole column."""
         self._fold()
         names = self._names if self._joined is None else self._joined.names()
         self._joined = None
-        return Coded(self._codes.finish(), names).compact()
+        return CodedText(self._codes.finish(), names).compact()
 
     def _fold(self) -> None:
         """Join the texts of the pieces with those known; the known ones come first, so their codes stay true."""
         if self._joined is None and len(self._codes) > MANY_ROWS:
-            from sfumato.tables.string_dictionary import JoinedTexts
+            from sfumato.tables.string_dictionary import StringDictionary
 
-            self._joined = JoinedTexts(self._names)
+            self._joined = StringDictionary(self._names)
         if self._joined is not None:
             for piece in self._pieces:
                 code = self._joined.codes_of(piece.dictionary)

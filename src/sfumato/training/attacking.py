@@ -10,27 +10,27 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.tables.errors import BadSetting, BadTable, Where, show, unknown
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, show, unknown
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
 from sfumato.training.choices import described
 from sfumato.training.conditions import CLEAN, Condition, is_written, write
-from sfumato.training.item_join import Original, digest_of, prepared
+from sfumato.training.item_join import Original, digest_of, join_items
 from sfumato.training.networks import Network
 from sfumato.training.pixel_model import PixelModel
 from sfumato.training.random_streams import generator_of
 from sfumato.training.ready_runs import check_fits, predictor_of, tested_rows
 from sfumato.training.runs import Run, normalised
-from sfumato.training.targets import Hard, Majority, Soft
-from sfumato.training.training_set import Lesson
+from sfumato.training.targets import HardTarget, MajorityTarget, SoftTarget
+from sfumato.training.training_set import TrainingSet
 
-TARGETS = (Hard, Majority, Soft)
+TARGETS = (HardTarget, MajorityTarget, SoftTarget)
 """What networks can be led away from: the original class, people's first choice, or all that people see."""
 
 
 @dataclass(frozen=True, eq=False)
-class Attacking:
+class AttackExperiment:
     """Runs, and the attack they are to meet. What is written already is not done again.
 
     All runs of a fold begin where the same luck puts them: what differs is the network.
@@ -118,30 +118,30 @@ class Attacking:
                 expected="a label for every test item",
                 fix="give the labels of all test items",
                 code="missing-item",
-                where=Where(str(self.people.path) if self.people is not None and self.people.path else None),
+                where=ErrorLocation(str(self.people.path) if self.people is not None and self.people.path else None),
             )
         probs: Float[np.ndarray, "items classes"] = self._once(("labels", run.classes), lambda: self._targets(lesson))
         return probs[[row[item] for item in items]]
 
-    def _targets(self, lesson: Lesson) -> Float[np.ndarray, "items classes"]:
+    def _targets(self, lesson: TrainingSet) -> Float[np.ndarray, "items classes"]:
         target = next(each for each in TARGETS if each.name == self.targets)
         luck = np.random.default_rng(generator_of(self.seed, "labels").initial_seed())
         return normalised(target().labels(lesson, luck).mean())
 
-    def _lesson(self, classes: tuple[str, ...]) -> Lesson:
+    def _lesson(self, classes: tuple[str, ...]) -> TrainingSet:
         """The items, with the labels that the targets need and no others."""
 
-        def brought_together() -> Lesson:
-            if self.targets == Hard.name:
-                return prepared(self.inputs, original=self.original, classes=classes).lesson
-            seen = replace(self.inputs, labels=None) if self.targets == Soft.name else self.inputs
-            return prepared(seen, people=self.people, classes=classes).lesson
+        def brought_together() -> TrainingSet:
+            if self.targets == HardTarget.name:
+                return join_items(self.inputs, original=self.original, classes=classes).lesson
+            seen = replace(self.inputs, labels=None) if self.targets == SoftTarget.name else self.inputs
+            return join_items(seen, people=self.people, classes=classes).lesson
 
-        lesson: Lesson = self._once(("lesson", classes), brought_together)
+        lesson: TrainingSet = self._once(("lesson", classes), brought_together)
         return lesson
 
     def _check_sources(self) -> None:
-        is_hard = self.targets == Hard.name
+        is_hard = self.targets == HardTarget.name
         if (self.original is None and self.inputs.labels is None) if is_hard else self.people is None:
             raise BadSetting(
                 f"found no source for the targets {self.targets}",

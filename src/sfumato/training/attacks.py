@@ -17,7 +17,7 @@ from torch import Tensor
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.probabilities import check_probs
 from sfumato.tables.settings import above_0, at_least, one_of
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.pixel_model import PixelModel
 from sfumato.training.runs import normalised
 
@@ -114,7 +114,7 @@ ATTACKS: tuple[Any, ...] = (Fgsm, Pgd)
 
 def attack_named(name: str, settings: dict[str, Any]) -> Attack:
     """The attack called `name` with `settings`; the one place where a name becomes an object."""
-    return strategy_named("attack", ATTACKS, name, settings)  # type: ignore[no-any-return]
+    return strategy_from_name("attack", ATTACKS, name, settings)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)

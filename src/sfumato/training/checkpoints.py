@@ -20,10 +20,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as safetensors_of
 from torch import Tensor
 
-from sfumato.tables.errors import BadFile, CannotWrite, SfumatoWarning, Where
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.errors import BadFile, CannotWrite, ErrorLocation, SfumatoWarning
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.saved import Saved
+from sfumato.training.saved import SavedState
 
 FORMAT = "1"
 
@@ -57,14 +57,14 @@ class Checkpoints:
                 expected="a folder to write in",
                 fix="check the folder's permissions, or choose another place",
                 code="cannot-write",
-                where=Where(str(self.folder)),
+                where=ErrorLocation(str(self.folder)),
             ) from error
         # What a killed process has left half-written.
         for part in self.folder.glob(".checkpoint-*.part"):
             with contextlib.suppress(OSError):
                 part.unlink()
 
-    def save(self, saved: Saved) -> None:
+    def save(self, saved: SavedState) -> None:
         """Save; then only this one and the one before are there. What is there already is not saved again."""
         if saved.epoch == self.epoch:
             return
@@ -72,7 +72,7 @@ class Checkpoints:
         said = {"format": FORMAT, "fingerprint": json.dumps(self.fingerprint.as_dict()), "training": text}
         content = safetensors_of(tensors, metadata=said | {"sha256": _digest(said, tensors)})
         path = self._path(saved.epoch)
-        with replacing(path) as part:
+        with atomic_write(path) as part:
             part.write_bytes(content)
         # Others are older, or damaged: those that went before the one that training went on from.
         keep = {path} if self.epoch is None else {path, self._path(self.epoch)}
@@ -81,7 +81,7 @@ class Checkpoints:
             with contextlib.suppress(OSError):
                 other.unlink()
 
-    def load(self) -> Saved | None:
+    def load(self) -> SavedState | None:
         """The newest whole one; nothing if none was ever saved. An error unless it was begun as it would go on now."""
         damaged: list[str] = []
         for path in self._paths():
@@ -91,7 +91,7 @@ class Checkpoints:
                 damaged.append(f"{path.name} ({reason})")
                 continue
             self.fingerprint.check(read.fingerprint, file=str(path), allow_drift=self.allow_drift)
-            saved = Saved.unpacked(read.text, read.tensors)
+            saved = SavedState.unpacked(read.text, read.tensors)
             if damaged:
                 warnings.warn(
                     f"found {', '.join(damaged)} damaged in {self.folder}; training goes on from epoch {saved.epoch}, "
@@ -107,7 +107,7 @@ class Checkpoints:
                 expected="a whole one to go on from",
                 fix="restore one from a backup, or take the folder away and begin anew",
                 code="damaged-checkpoint",
-                where=Where(str(self.folder)),
+                where=ErrorLocation(str(self.folder)),
             )
         return None
 

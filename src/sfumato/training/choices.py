@@ -12,21 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from sfumato.tables.errors import BadSetting, Where, show, unknown
+from sfumato.tables.errors import BadSetting, ErrorLocation, show, unknown
 
 AT_COMMA = re.compile(r",(?![^\[]*\])")
 """A comma that stands in no brackets."""
 
 
 @dataclass(frozen=True)
-class Choice:
+class StrategyText:
     """A strategy by name, and the settings it is to have."""
 
     name: str
     settings: Mapping[str, Any]
 
     @classmethod
-    def of(cls, value: object, where: Where | None = None) -> Choice:
+    def of(cls, value: object, where: ErrorLocation | None = None) -> StrategyText:
         """From text, `name:setting=value:setting=value`, or from a table with `name`."""
         if isinstance(value, str):
             name, *parts = value.split(":")
@@ -55,7 +55,7 @@ def split_choices(text: str) -> list[str]:
 
 
 def settings_for(
-    member: Any, settings: Mapping[str, Any], *, leave_out: Sequence[str] = (), where: Where | None = None
+    member: Any, settings: Mapping[str, Any], *, leave_out: Sequence[str] = (), where: ErrorLocation | None = None
 ) -> dict[str, Any]:
     """`settings` as the dataclass `member` takes them; errors name the nearest setting there is, and the type."""
     known = {field.name: str(field.type) for field in fields(member) if field.name not in leave_out}
@@ -98,7 +98,7 @@ def _shown(value: Any) -> str:
     return "[" + ",".join(map(_shown, value)) + "]" if isinstance(value, list) else str(value)
 
 
-def _as(kinds: str, name: str, value: Any, where: Where | None) -> Any:
+def _as(kinds: str, name: str, value: Any, where: ErrorLocation | None) -> Any:
     """`value`, if it is of one of `kinds` ("int | None")."""
     for kind in kinds.split(" | "):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -121,7 +121,7 @@ def _as(kinds: str, name: str, value: Any, where: Where | None) -> Any:
     )
 
 
-def _no_choice(value: object, where: Where | None) -> BadSetting:
+def _no_choice(value: object, where: ErrorLocation | None) -> BadSetting:
     return BadSetting(
         f"found {show(value)}",
         expected="a name, with its settings as name:setting=value",

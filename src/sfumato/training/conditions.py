@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.tables.errors import BadSetting, Where, listing
+from sfumato.tables.errors import BadSetting, ErrorLocation, listing
 from sfumato.tables.files import read_document
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.runs import PREDICTIONS, RUN, Run, environment
 
@@ -62,7 +62,7 @@ def is_written(output: Path, run: Run, condition: Condition) -> bool:
             expected="what is asked for, or nothing yet",
             fix="choose another folder with -o",
             code="drift",
-            where=Where(str(path.parent)),
+            where=ErrorLocation(str(path.parent)),
         )
     return True
 
@@ -75,7 +75,7 @@ def write(
     folder.mkdir(parents=True, exist_ok=True)
     SoftLabels.from_numpy(items, probs, run.classes, 0).write(folder / PREDICTIONS)
     said = {**_said(run, condition), "environment": environment()}
-    with replacing(folder / RUN) as part:
+    with atomic_write(folder / RUN) as part:
         part.write_text(json.dumps(said, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
 
 

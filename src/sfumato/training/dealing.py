@@ -18,7 +18,7 @@ from sfumato.tables.errors import NotNow
 Job = TypeVar("Job")
 
 
-class Work(Protocol[Job]):
+class JobList(Protocol[Job]):
     """What there is to do, of jobs that do not need each other; goes to other processes by pickling."""
 
     def missing(self) -> Sequence[Job]: ...
@@ -26,11 +26,11 @@ class Work(Protocol[Job]):
     def carry_out(self, job: Job) -> None: ...
 
 
-Told = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Is told how many jobs are done, and of how many."""
 
 
-def carry_out_work(work: Work[Job], *, processes: int = 0, on_progress: Told | None = None) -> int:
+def run_jobs(work: JobList[Job], *, processes: int = 0, on_progress: ProgressCallback | None = None) -> int:
     """Do what is missing, and say how many jobs that were; `processes` 0 is one a core."""
     jobs = work.missing()
     tell = on_progress or (lambda _done, _of: None)
@@ -47,7 +47,7 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _here(work: Work[Job], jobs: Sequence[Job], tell: Told) -> None:
+def _here(work: JobList[Job], jobs: Sequence[Job], tell: ProgressCallback) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -58,7 +58,7 @@ def _here(work: Work[Job], jobs: Sequence[Job], tell: Told) -> None:
         torch.set_num_threads(threads)
 
 
-def _in_processes(work: Work[Job], jobs: Sequence[Job], n_workers: int, tell: Told) -> None:
+def _in_processes(work: JobList[Job], jobs: Sequence[Job], n_workers: int, tell: ProgressCallback) -> None:
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(n_workers, mp_context=context, initializer=_begin, initargs=(work,))
     try:

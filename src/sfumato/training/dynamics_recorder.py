@@ -13,7 +13,7 @@ from sfumato.training.ranks import Ranks
 
 
 @dataclass(frozen=True, eq=False)
-class Moment:
+class EpochDynamics:
     """One epoch of one network: for every training item the probability of its gold class, the probability that a
     draw from it and one from people's label agree (`sum q p`), and whether the first choice was the gold class."""
 
@@ -26,14 +26,14 @@ class Moment:
 class Dynamics:
     """The moments of one network: `online`, as each item was met in training, and at the `end` of each epoch."""
 
-    moments: dict[tuple[str, int], Moment] = field(default_factory=dict)
+    moments: dict[tuple[str, int], EpochDynamics] = field(default_factory=dict)
 
-    def add(self, when: str, epoch: int, moment: Moment) -> None:
+    def add(self, when: str, epoch: int, moment: EpochDynamics) -> None:
         self.moments[when, epoch] = moment
 
 
 @dataclass(frozen=True, eq=False)
-class Noted:
+class DynamicsBuffer:
     """Room for one epoch of several networks."""
 
     items: Int[Tensor, "learnt"]
@@ -43,7 +43,7 @@ class Noted:
     correct: Bool[Tensor, "members items"]
 
     @classmethod
-    def empty(cls, members: int, items: Int[Tensor, "learnt"]) -> Noted:
+    def empty(cls, members: int, items: Int[Tensor, "learnt"]) -> DynamicsBuffer:
         n_items = int(items.max()) + 1
         blank = torch.full((members, n_items), torch.nan)
         return cls(items, blank, blank.clone(), torch.zeros((members, n_items), dtype=torch.bool))
@@ -76,9 +76,9 @@ class Noted:
         """Whether anything was noted: a mixed batch shows no item as it is."""
         return not bool(self.gold[:, self.items].isnan().all())
 
-    def of(self, member: int) -> Moment:
+    def of(self, member: int) -> EpochDynamics:
         """What was noted of one network."""
-        return Moment(
+        return EpochDynamics(
             self.gold[member, self.items].numpy().copy(),
             self.agreement[member, self.items].numpy().copy(),
             self.correct[member, self.items].numpy().copy(),

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.errors import BadProbabilities, BadTable, SfumatoError, listing, show
 from sfumato.tables.probabilities import check_probs
-from sfumato.training.target_labels import Labels, VotedLabels
+from sfumato.training.target_labels import SampledLabels, TargetLabels
 
 
 @runtime_checkable
@@ -27,7 +27,7 @@ class Estimator(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Adapted:
+class EstimatorModel:
     """A learner made of an estimator, which is copied for every fit and never changed.
 
     Where `fit` takes `sample_weight`, every item is given once a class, weighing its probability. Elsewhere every item
@@ -37,7 +37,9 @@ class Adapted:
 
     estimator: Estimator
 
-    def fit(self, x: Shaped[np.ndarray, "items ..."], labels: Labels, rng: np.random.Generator) -> Fitted:
+    def fit(
+        self, x: Shaped[np.ndarray, "items ..."], labels: TargetLabels, rng: np.random.Generator
+    ) -> FittedEstimator:
         """Learns row i of `x`, flattened, with the labels of item i."""
         probs = labels.mean().astype(np.float64)
         if len(x) != len(probs):
@@ -55,11 +57,11 @@ class Adapted:
         else:
             number = _votes(probs, rng)
             learnt.fit(flat, number)
-        return Fitted(learnt, np.unique(number), probs.shape[1])
+        return FittedEstimator(learnt, np.unique(number), probs.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedEstimator:
     """An estimator that has learnt; `seen` are the classes it met."""
 
     estimator: Estimator
@@ -113,5 +115,5 @@ def _flat(x: Shaped[np.ndarray, "items ..."]) -> Shaped[np.ndarray, "items featu
 def _votes(probs: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> Int[np.ndarray, "items"]:
     """One class an item, drawn from its label."""
     chance = torch.from_numpy(rng.random(len(probs)))
-    drawn = VotedLabels.of(probs).at(torch.arange(len(probs)), chance)
+    drawn = SampledLabels.of(probs).at(torch.arange(len(probs)), chance)
     return drawn.argmax(dim=1).numpy()

@@ -16,31 +16,31 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfumato.tables.errors import BadSetting, SfumatoWarning, Where, show
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoWarning, show
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.training.checkpoints import forget
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.grid import (
     PRETRAINED,
     Grid,
+    RunGroupKey,
     RunKey,
     RunRow,
-    StackKey,
     check_pictures_fit,
     write_table,
 )
-from sfumato.training.item_join import Prepared, digest_of
-from sfumato.training.member import Member
-from sfumato.training.pictures import Scale
+from sfumato.training.item_join import JoinedItems, digest_of
+from sfumato.training.member import RunState
+from sfumato.training.pictures import PixelScale
 from sfumato.training.random_streams import generator_of
 from sfumato.training.ranks import Ranks
 from sfumato.training.recipe import Recipe
-from sfumato.training.resumable_run import carry_out
+from sfumato.training.resumable_run import train_group
 from sfumato.training.runs import RUN, Run, shape_of, write_run
 from sfumato.training.splits import Fold, names_of
-from sfumato.training.targets import Hard
-from sfumato.training.task import Task
-from sfumato.training.training_set import Lesson
+from sfumato.training.targets import HardTarget
+from sfumato.training.task import RunGroup
+from sfumato.training.training_set import TrainingSet
 
 UNFINISHED = "unfinished"
 """The folder inside that of the runs where trainings stand that were cut off."""
@@ -54,10 +54,10 @@ class Experiment:
     """A grid about some data. Runs that are finished are never done again."""
 
     grid: Grid
-    data: Prepared
+    data: JoinedItems
     folds: tuple[Fold, ...]
     folder: Path
-    before: Prepared | None = None
+    before: JoinedItems | None = None
     """What networks are pretrained on, with hard labels."""
     allow_drift: bool = False
     """Keep what was made with other settings or data, with a warning, where else it is an error."""
@@ -76,11 +76,11 @@ class Experiment:
 
     # --- what there is to do ---
 
-    def stacks(self) -> list[StackKey]:
+    def stacks(self) -> list[RunGroupKey]:
         """Everything the grid asks for, done or not; what is pretrained comes first."""
         return [*self.grid.pretraining_stacks(), *self.grid.stacks(len(self.folds))]
 
-    def missing(self, stacks: list[StackKey]) -> list[StackKey]:
+    def missing(self, stacks: list[RunGroupKey]) -> list[RunGroupKey]:
         """What of `stacks` is still to be trained; an error where a run was made otherwise than the grid asks for.
 
         A stack that was cut off is trained again with all of its members, also those that are written already: so that
@@ -92,7 +92,7 @@ class Experiment:
             targets = tuple(key.target for key in stack.runs if not self._is_done(key, hashes))
             if targets:
                 begun = self._begun(stack, targets)
-                found.append(StackKey(begun or targets, stack.network, stack.seed, stack.fold))
+                found.append(RunGroupKey(begun or targets, stack.network, stack.seed, stack.fold))
         return found
 
     def run(self, key: RunKey) -> Run | None:
@@ -114,14 +114,14 @@ class Experiment:
 
     # --- a stack ---
 
-    def task(self, stack: StackKey) -> Task:
+    def task(self, stack: RunGroupKey) -> RunGroup:
         """The networks of `stack`, ready to be trained."""
         return self._task(stack, self._parts(stack))
 
-    def _task(self, stack: StackKey, parts: _Parts) -> Task:
+    def _task(self, stack: RunGroupKey, parts: _Parts) -> RunGroup:
         lesson = parts.learnt.lesson
-        targets = [Hard() if name == PRETRAINED else self.grid.targets[name] for name in stack.targets]
-        return Task(
+        targets = [HardTarget() if name == PRETRAINED else self.grid.targets[name] for name in stack.targets]
+        return RunGroup(
             names=stack.targets,
             network=self.grid.networks[stack.network],
             labels=tuple(target.labels(lesson, _luck(stack.seed)) for target in targets),
@@ -134,13 +134,13 @@ class Experiment:
             device=torch.device(self.grid.device),
         )
 
-    def carry_out(self, stack: StackKey, on_epoch: Callable[[int, int], None] | None = None) -> None:
+    def carry_out(self, stack: RunGroupKey, on_epoch: Callable[[int, int], None] | None = None) -> None:
         """Train `stack`, from where it was left, and write its runs."""
         begun_at, cpu_at = time.perf_counter(), time.process_time()
         ranks, unfinished = Ranks.here(), self._unfinished(stack)
         if ranks.writes:
             unfinished.mkdir(parents=True, exist_ok=True)
-            with replacing(unfinished / STACK) as part:
+            with atomic_write(unfinished / STACK) as part:
                 part.write_text(json.dumps(list(stack.targets)), "utf-8")
         parts = self._parts(stack)
         task = self._task(stack, parts)
@@ -151,7 +151,7 @@ class Experiment:
             device=task.device,
             precision=task.recipe.precision,
         )
-        members = carry_out(
+        members = train_group(
             task, folder=unfinished, fingerprint=fingerprint, allow_drift=self.allow_drift, on_epoch=on_epoch
         )
         seconds = {
@@ -164,7 +164,7 @@ class Experiment:
         ranks.wait()
 
     def _write(
-        self, stack: StackKey, members: list[Member], task: Task, parts: _Parts, said_too: dict[str, Any]
+        self, stack: RunGroupKey, members: list[RunState], task: RunGroup, parts: _Parts, said_too: dict[str, Any]
     ) -> None:
         """Write the runs of a stack, then forget how it came to them."""
         unfinished = self._unfinished(stack)
@@ -193,18 +193,18 @@ class Experiment:
 
     # --- parts ---
 
-    def _parts(self, stack: StackKey) -> _Parts:
+    def _parts(self, stack: RunGroupKey) -> _Parts:
         if stack.fold is None:
             assert self.before is not None
             assert self.grid.pretraining is not None
-            return _Parts(self.before, self.data, self.grid.pretraining, Scale.of(self.before.images))
+            return _Parts(self.before, self.data, self.grid.pretraining, PixelScale.of(self.before.images))
         fold = self.folds[stack.fold]
         learnt = self.data.take(fold.train)
         # Weights go with the scale they were found on.
-        scale = Scale.of(learnt.images if self.before is None else self.before.images)
+        scale = PixelScale.of(learnt.images if self.before is None else self.before.images)
         return _Parts(learnt, self.data.take(fold.test), self.grid.recipe, scale)
 
-    def _start(self, stack: StackKey) -> dict[str, torch.Tensor] | None:
+    def _start(self, stack: RunGroupKey) -> dict[str, torch.Tensor] | None:
         if self.before is None or stack.fold is None:
             return None
         run = self.run(RunKey(PRETRAINED, stack.network, stack.seed, None))
@@ -215,7 +215,7 @@ class Experiment:
                 expected="a pretrained network to begin with",
                 fix="pretrain with a smaller rate, into another folder",
                 code="diverged",
-                where=Where(str(run.folder)),
+                where=ErrorLocation(str(run.folder)),
             )
         return run.weights()
 
@@ -227,13 +227,13 @@ class Experiment:
         hashes: dict[str, dict[str, str]] = self._known["hashes"]
         return hashes
 
-    def _data_hashes(self, stack: StackKey | RunKey, hashes: Mapping[str, dict[str, str]]) -> dict[str, str]:
+    def _data_hashes(self, stack: RunGroupKey | RunKey, hashes: Mapping[str, dict[str, str]]) -> dict[str, str]:
         """What a run is made of."""
         first = {f"pretraining.{name}": value for name, value in hashes["before"].items()}
         if stack.fold is None:
             return first
         fold = self.folds[stack.fold]
-        lesson: Lesson = self.data.lesson
+        lesson: TrainingSet = self.data.lesson
         return {
             **hashes["data"],
             "train": digest_of(names_of(lesson, fold.train)),
@@ -261,17 +261,17 @@ class Experiment:
                 expected="runs of this grid alone in its folder",
                 fix="choose another folder with -o, or keep the run with --allow-drift",
                 code="drift",
-                where=Where(str(run.folder)),
+                where=ErrorLocation(str(run.folder)),
             )
         warnings.warn(f"{found}; it is kept as it is ({run.folder})", SfumatoWarning, stacklevel=2)
         return True
 
-    def _unfinished(self, stack: StackKey) -> Path:
+    def _unfinished(self, stack: RunGroupKey) -> Path:
         names = hashlib.sha256("\0".join(stack.targets).encode()).hexdigest()[:8]
         first = RunKey("stack", stack.network, stack.seed, stack.fold).name
         return self.folder / UNFINISHED / f"{first}.{names}"
 
-    def _begun(self, stack: StackKey, targets: tuple[str, ...]) -> tuple[str, ...] | None:
+    def _begun(self, stack: RunGroupKey, targets: tuple[str, ...]) -> tuple[str, ...] | None:
         """The members of a stack that was cut off and holds all of `targets`, if there is one."""
         pattern = f"{glob.escape(RunKey('stack', stack.network, stack.seed, stack.fold).name)}.????????/{STACK}"
         for path in sorted((self.folder / UNFINISHED).glob(pattern)):
@@ -285,10 +285,10 @@ class Experiment:
 class _Parts:
     """What a stack learns from, what it predicts, and how."""
 
-    learnt: Prepared
-    tested: Prepared
+    learnt: JoinedItems
+    tested: JoinedItems
     recipe: Recipe
-    scale: Scale
+    scale: PixelScale
 
 
 def _luck(seed: int) -> np.random.Generator:

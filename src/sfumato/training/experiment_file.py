@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from sfumato.study.lines import lines_of
 from sfumato.study.text_file import read_text
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadFile, BadSetting, Where, show, unknown
+from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import strategy_named
-from sfumato.training.choices import Choice, described, settings_for
-from sfumato.training.item_join import Prepared, prepared, read_original
-from sfumato.training.splits import SPLITS, Fold, Given, GivenFiles, NoSplit, Share
+from sfumato.tables.strategies import strategy_from_name
+from sfumato.training.choices import StrategyText, described, settings_for
+from sfumato.training.item_join import JoinedItems, join_items, read_original
+from sfumato.training.splits import SPLITS, Fold, GivenFiles, NamedSplit, NoSplit, RandomSplit
 
 if TYPE_CHECKING:
     from sfumato.training.experiment import Experiment
@@ -39,7 +39,7 @@ USUAL = {"optimiser": "adam", "schedule": "constant", "mixing": "plain", "augmen
 
 
 @dataclass(frozen=True)
-class DataFiles:
+class DataPaths:
     """Where the data stands."""
 
     inputs: Path
@@ -50,26 +50,26 @@ class DataFiles:
 
 
 @dataclass(frozen=True, eq=False)
-class Loaded:
+class LoadedData:
     """The data of a grid, read and parted."""
 
-    data: Prepared
+    data: JoinedItems
     folds: tuple[Fold, ...]
-    before: Prepared | None
+    before: JoinedItems | None
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class GridFile:
+class ExperimentFile:
     """A grid as it is asked for. `load` reads the data, `grid` makes the objects: each says what is wrong with it."""
 
     document: Mapping[str, Any]
-    place: Callable[..., Where]
+    place: Callable[..., ErrorLocation]
     base: Path
     """The folder that paths are relative to."""
 
     @classmethod
-    def read(cls, path: str | Path) -> GridFile:
+    def read(cls, path: str | Path) -> ExperimentFile:
         """The grid of a TOML file; paths in it are relative to the file."""
         path = Path(path)
         text = read_text(path, limit=MAX_BYTES, what="a grid as TOML")
@@ -81,20 +81,20 @@ class GridFile:
                 expected="TOML, as in examples/grid.toml",
                 fix="mend the line",
                 code="bad-toml",
-                where=Where(str(path)),
+                where=ErrorLocation(str(path)),
             ) from error
         lines = lines_of(text)
 
-        def place(*keys: str) -> Where:
+        def place(*keys: str) -> ErrorLocation:
             found = next((lines[keys[:n]] for n in range(len(keys), 0, -1) if keys[:n] in lines), None)
-            return Where(str(path), line=found, column=".".join(keys) or None)
+            return ErrorLocation(str(path), line=found, column=".".join(keys) or None)
 
         return cls(document, place, path.parent)
 
     @classmethod
-    def of(cls, document: Mapping[str, Any]) -> GridFile:
+    def of(cls, document: Mapping[str, Any]) -> ExperimentFile:
         """The grid of a document in memory; paths are relative to where the program runs."""
-        return cls(document, lambda *_: Where(), Path())
+        return cls(document, lambda *_: ErrorLocation(), Path())
 
     def __post_init__(self) -> None:
         self._check_keys((), self.document, SECTIONS)
@@ -107,7 +107,7 @@ class GridFile:
 
     # --- the data, without torch ---
 
-    def load(self) -> Loaded:
+    def load(self) -> LoadedData:
         """Read the data, bring it together and part it."""
         files = self._files("data", self.document.get("data", {}))
         split = self._split()
@@ -116,13 +116,13 @@ class GridFile:
         parted = split.given(inputs) if isinstance(split, GivenFiles) else split
         folds = tuple(parted.folds(data.lesson))
         notes = [*data.notes]
-        if isinstance(parted, Given) and (unlabelled := len(parted.train) - len(folds[0].train)):
+        if isinstance(parted, NamedSplit) and (unlabelled := len(parted.train) - len(folds[0].train)):
             notes.append(f"left out {unlabelled:,} of {len(parted.train):,} items to learn from: they have no label")
         if isinstance(parted, NoSplit):
             notes.append("all items are learnt from and predicted: how well says nothing about others")
-        return Loaded(data, folds, self._before(data), tuple(notes))
+        return LoadedData(data, folds, self._before(data), tuple(notes))
 
-    def _before(self, data: Prepared) -> Prepared | None:
+    def _before(self, data: JoinedItems) -> JoinedItems | None:
         if "pretraining" not in self.document:
             return None
         section = {key: value for key, value in self.document["pretraining"].items() if key in DATA}
@@ -132,9 +132,9 @@ class GridFile:
             labels = SoftLabels.read(files.labels)
             first = labels.probs.argmax(axis=1)
             hard = {item: labels.classes[k] for item, k in zip(labels.items.to_pylist(), first.tolist(), strict=True)}
-        return prepared(Inputs.read(files.inputs), original=hard, classes=data.lesson.classes)
+        return join_items(Inputs.read(files.inputs), original=hard, classes=data.lesson.classes)
 
-    def _files(self, name: str, section: Mapping[str, Any]) -> DataFiles:
+    def _files(self, name: str, section: Mapping[str, Any]) -> DataPaths:
         if "inputs" not in section:
             raise BadSetting(
                 f"found no inputs in [{name}]" if self.place("x").file else "found no inputs",
@@ -147,16 +147,16 @@ class GridFile:
         listed = section.get("teachers", [])
         if not isinstance(listed, list):
             listed = [listed]
-        return DataFiles(**paths, teachers=tuple(self._path((name, "teachers"), each) for each in listed))
+        return DataPaths(**paths, teachers=tuple(self._path((name, "teachers"), each) for each in listed))
 
     def _split(self) -> Any:
         if "split" not in self.document:
-            return Share()
-        choice = Choice.of(self.document["split"], self.place("split"))
-        if choice.name != Given.name:
-            member = next((each for each in SPLITS if each.name == choice.name), Share)
+            return RandomSplit()
+        choice = StrategyText.of(self.document["split"], self.place("split"))
+        if choice.name != NamedSplit.name:
+            member = next((each for each in SPLITS if each.name == choice.name), RandomSplit)
             settings = settings_for(member, choice.settings, where=self.place("split"))
-            return strategy_named("split", SPLITS, choice.name, settings)
+            return strategy_from_name("split", SPLITS, choice.name, settings)
         self._check_keys(("split",), choice.settings, ("train", "test"))
         for part in ("train", "test"):
             if part not in choice.settings:
@@ -182,7 +182,10 @@ class GridFile:
             raise self._bad(("grid", "device"), device, "the name of a device")
         return Grid(
             self._chosen(
-                "targets", section.get("targets", ["hard", "soft"]), targets, partial(strategy_named, "target", targets)
+                "targets",
+                section.get("targets", ["hard", "soft"]),
+                targets,
+                partial(strategy_from_name, "target", targets),
             ),
             self._chosen("networks", section.get("networks", ["lenet"]), NETWORKS, network_named),
             self._seeds(section.get("seeds", 1)),
@@ -195,7 +198,7 @@ class GridFile:
             device,
         )
 
-    def experiment(self, folder: Path, loaded: Loaded, *, allow_drift: bool = False) -> Experiment:
+    def experiment(self, folder: Path, loaded: LoadedData, *, allow_drift: bool = False) -> Experiment:
         """The grid with its data, and where its runs go."""
         from sfumato.training.experiment import Experiment
 
@@ -206,7 +209,7 @@ class GridFile:
             raise self._bad(("grid", key), given, f"a list of {key}")
         found: dict[str, Any] = {}
         for each in given:
-            choice = Choice.of(each, self.place("grid", key))
+            choice = StrategyText.of(each, self.place("grid", key))
             member = next((each for each in members if each.name == choice.name), None)
             where = self.place("grid", key)
             settings = settings_for(member, choice.settings, where=where) if member else choice.settings
@@ -239,10 +242,10 @@ class GridFile:
                 where = self.place(*above, family)
                 value = sections[family]
                 value = {"name": USUAL[family], **value} if isinstance(value, Mapping) else value
-                choice = Choice.of(value, where)
+                choice = StrategyText.of(value, where)
                 member = next((each for each in members[family] if each.name == choice.name), None)
                 settings = settings_for(member, choice.settings, where=where) if member else choice.settings
-                parts[family] = strategy_named(family, members[family], choice.name, settings)
+                parts[family] = strategy_from_name(family, members[family], choice.name, settings)
         where = self.place(*(above or ("recipe",)))
         if not isinstance(own, Mapping):
             raise self._bad(("recipe",), own, "a section [recipe]")
@@ -270,8 +273,8 @@ class GridFile:
         )
 
 
-def _read(files: DataFiles, inputs: Inputs) -> Prepared:
-    return prepared(
+def _read(files: DataPaths, inputs: Inputs) -> JoinedItems:
+    return join_items(
         inputs,
         people=SoftLabels.read(files.labels) if files.labels else None,
         original=read_original(files.original) if files.original else None,

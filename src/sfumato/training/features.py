@@ -11,13 +11,13 @@ from jaxtyping import Float
 from torch import nn
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.tables.inputs import Inputs
 from sfumato.training.runs import Predictor
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class FeatureTable:
     """The features of every item, as `sfumato represent` reads them."""
 
     items: tuple[str, ...]
@@ -25,11 +25,11 @@ class Taken:
 
     def write(self, path: str | Path) -> None:
         """Write an npz with `features` and `items`."""
-        with replacing(Path(path)) as part, part.open("wb") as file:
+        with atomic_write(Path(path)) as part, part.open("wb") as file:
             np.savez(file, features=self.features, items=np.array(self.items))
 
 
-def features_of(predictor: Predictor, inputs: Inputs) -> Taken:
+def features_of(predictor: Predictor, inputs: Inputs) -> FeatureTable:
     """What goes into the last linear layer, an item a row: the penultimate activations of any of our networks, and of
     any other whose last linear layer is its head."""
     head = head_of(predictor.network)
@@ -43,7 +43,7 @@ def features_of(predictor: Predictor, inputs: Inputs) -> Taken:
         predictor.predict(inputs)
     finally:
         hook.remove()
-    return Taken(inputs.items, np.concatenate(seen))
+    return FeatureTable(inputs.items, np.concatenate(seen))
 
 
 def head_of(network: nn.Module) -> nn.Linear:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 import sfumato
-from sfumato.tables.errors import BadSetting, SfumatoWarning, Where, show
+from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoWarning, show
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Fingerprint:
             expected="the settings, data, versions and threads it was begun with",
             fix="go on as it was begun, allow drift, or take the checkpoint away to begin anew",
             code="drift",
-            where=Where(file),
+            where=ErrorLocation(file),
         )
 
     def as_dict(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class RunKey:
 
 
 @dataclass(frozen=True)
-class StackKey:
+class RunGroupKey:
     """Networks of one form, seed and fold that are trained side by side: they differ in their targets alone."""
 
     targets: tuple[str, ...]
@@ -92,20 +92,20 @@ class Grid:
             )
         check_device(self.device)
 
-    def stacks(self, n_folds: int) -> list[StackKey]:
+    def stacks(self, n_folds: int) -> list[RunGroupKey]:
         """Everything there is to train, seed by seed: a grid that is stopped early has whole seeds."""
         return [
-            StackKey(tuple(self.targets), network, seed, fold)
+            RunGroupKey(tuple(self.targets), network, seed, fold)
             for seed in self.seeds
             for network in self.networks
             for fold in range(n_folds)
         ]
 
-    def pretraining_stacks(self) -> list[StackKey]:
+    def pretraining_stacks(self) -> list[RunGroupKey]:
         """What must be trained before: one network a form and seed."""
         if self.pretraining is None:
             return []
-        return [StackKey((PRETRAINED,), network, seed, None) for seed in self.seeds for network in self.networks]
+        return [RunGroupKey((PRETRAINED,), network, seed, None) for seed in self.seeds for network in self.networks]
 
     def settings_of(self, key: RunKey) -> dict[str, Any]:
         """Everything but the data that decides how a run comes out."""

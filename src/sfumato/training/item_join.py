@@ -18,28 +18,28 @@ from jaxtyping import Float, Int, UInt8
 
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadSetting, BadTable, Where, listing, show, unknown
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextReader
-from sfumato.training.training_set import Lesson, Pool
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 Original = Mapping[str, str]
 """The class each item came with, by name."""
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class JoinedItems:
     """Items with what is to be seen and what is known of them, row by row."""
 
-    lesson: Lesson
+    lesson: TrainingSet
     images: UInt8[np.ndarray, "items height width *channels"]
     notes: tuple[str, ...] = ()
     """What was left out, for people to read."""
 
-    def take(self, index: Int[np.ndarray, "kept"]) -> Prepared:
-        return Prepared(self.lesson.take(index), self.images[index], self.notes)
+    def take(self, index: Int[np.ndarray, "kept"]) -> JoinedItems:
+        return JoinedItems(self.lesson.take(index), self.images[index], self.notes)
 
     def hashes(self) -> dict[str, str]:
         """A SHA-256 of each source, so that a run can say what it was made of."""
@@ -72,7 +72,7 @@ def digest_of(*parts: np.ndarray | Sequence[str]) -> str:
     return digest.hexdigest()
 
 
-def prepared(
+def join_items(
     inputs: Inputs,
     *,
     people: SoftLabels | None = None,
@@ -80,7 +80,7 @@ def prepared(
     beliefs: Beliefs | None = None,
     teachers: Sequence[SoftLabels] = (),
     classes: Sequence[str] = (),
-) -> Prepared:
+) -> JoinedItems:
     """The items that have inputs and a label, and all that is known of them.
 
     Labels are people's where there are any, else the original ones, else beliefs. An item that has a label and no input
@@ -120,7 +120,7 @@ def prepared(
     pool = None if beliefs is None else _pool(beliefs, items, named)
     if pool is not None and (without := int((np.diff(pool.starts) == 0).sum())):
         notes.append(f"{without:,} of {len(items):,} items have no belief")
-    lesson = Lesson(
+    lesson = TrainingSet(
         items,
         named,
         None if original is None else _original(original, items, named, original_path),
@@ -128,7 +128,7 @@ def prepared(
         pool,
         _predicted(teachers, items, named) if teachers else None,
     )
-    return Prepared(lesson, inputs.images[kept], tuple(notes))
+    return JoinedItems(lesson, inputs.images[kept], tuple(notes))
 
 
 def read_original(path: str | Path) -> dict[str, str]:
@@ -172,7 +172,7 @@ def _one_hot(labels: SoftLabels) -> dict[str, str]:
             expected="one class an item, with all the mass",
             fix="give labels with doubt as --labels, and a table with item and label as --original",
             code="not-one-hot",
-            where=Where(str(labels.path) if labels.path else None, row=row),
+            where=ErrorLocation(str(labels.path) if labels.path else None, row=row),
         )
     best = labels.probs.argmax(axis=1)
     return {item: labels.classes[k] for item, k in zip(labels.items.to_pylist(), best.tolist(), strict=True)}
@@ -280,7 +280,7 @@ def _original(
     return np.array([number[original[item]] for item in items], np.int64)
 
 
-def _pool(beliefs: Beliefs, items: tuple[str, ...], classes: tuple[str, ...]) -> Pool:
+def _pool(beliefs: Beliefs, items: tuple[str, ...], classes: tuple[str, ...]) -> AnnotatorBeliefs:
     """The beliefs about `items`, sorted by item; of an item, in the order they were given."""
     columns = _columns(beliefs.classes, classes, "beliefs", None)
     coded = beliefs.coded()
@@ -290,7 +290,7 @@ def _pool(beliefs: Beliefs, items: tuple[str, ...], classes: tuple[str, ...]) ->
     order = order[np.searchsorted(item[order], 0) :]
     starts = np.searchsorted(item[order], np.arange(len(items) + 1))
     rows = np.ascontiguousarray(beliefs.take(order).probs[:, columns]) if len(order) else np.empty((0, len(classes)))
-    return Pool(rows, starts.astype(np.int64), coded.annotator[order].astype(np.int64), coded.n_annotators)
+    return AnnotatorBeliefs(rows, starts.astype(np.int64), coded.annotator[order].astype(np.int64), coded.n_annotators)
 
 
 def _some(items: Sequence[str]) -> str:
@@ -299,5 +299,5 @@ def _some(items: Sequence[str]) -> str:
     return f"item {show(items[0])}{more}"
 
 
-def _where(path: Path | None) -> Where:
-    return Where(str(path) if path else None)
+def _where(path: Path | None) -> ErrorLocation:
+    return ErrorLocation(str(path) if path else None)

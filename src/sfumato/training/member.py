@@ -23,7 +23,7 @@ class EpochRow:
 
 
 @dataclass(eq=False)
-class Member:
+class RunState:
     """One network of a training: where it has come to."""
 
     name: str

@@ -18,7 +18,7 @@ from sfumato.training.stacked_network import Stack, agrees, can_stack, of_member
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class ParameterSlice:
     """A parameter that belongs to `count` members from number `first` on, side by side along its first axis."""
 
     parameter: nn.Parameter
@@ -32,7 +32,7 @@ class Share:
         return parts, own.view(-1, *([1] * (parts.dim() - 1)))
 
 
-class Apart(nn.Module):
+class SeparateNetworks(nn.Module):
     """Networks of any form, each by itself. For what cannot be stacked, and to check what can."""
 
     def __init__(self, networks: Sequence[nn.Module]) -> None:
@@ -49,26 +49,28 @@ class Apart(nn.Module):
         return {name: tensor.detach().clone(memory_format=torch.contiguous_format) for name, tensor in state.items()}
 
 
-def shares_of(members: Stack | Apart) -> list[Share]:
+def shares_of(members: Stack | SeparateNetworks) -> list[ParameterSlice]:
     """Every parameter, and whose it is."""
     if isinstance(members, Stack):
-        return [Share(parameter, 0, members.members) for parameter in members.wide.parameters()]
-    return [Share(p, g, 1) for g, network in enumerate(members.networks) for p in network.parameters()]
+        return [ParameterSlice(parameter, 0, members.members) for parameter in members.wide.parameters()]
+    return [ParameterSlice(p, g, 1) for g, network in enumerate(members.networks) for p in network.parameters()]
 
 
-def side_by_side(networks: Sequence[nn.Module], example: Tensor, *, stacked: bool) -> Stack | Apart:
+def side_by_side(networks: Sequence[nn.Module], example: Tensor, *, stacked: bool) -> Stack | SeparateNetworks:
     """The networks as one where they can be and `stacked` asks for it."""
     if stacked and can_stack(networks[0]):
         stack = Stack(networks, example)
         if agrees(stack, networks, example):
             return stack
-    return Apart(networks)
+    return SeparateNetworks(networks)
 
 
-class Mover:
+class GroupOptimizer:
     """Moves the weights of members against their gradients: each by its own rate, none further than `clip` allows."""
 
-    def __init__(self, shares: list[Share], members: int, optimiser: Sgd | Adam, clip: float | None = None) -> None:
+    def __init__(
+        self, shares: list[ParameterSlice], members: int, optimiser: Sgd | Adam, clip: float | None = None
+    ) -> None:
         self.shares, self.members, self.clip = shares, members, clip
         self._optimiser = optimiser.build([share.parameter for share in shares])
         self._rate = optimiser.rate

@@ -12,7 +12,7 @@ from typing import Any
 from sfumato.jobs import cluster, need_ray
 from sfumato.tables.errors import NotNow, SfumatoError
 from sfumato.training.experiment import Experiment
-from sfumato.training.grid import StackKey
+from sfumato.training.grid import RunGroupKey
 
 NEW_STARTS = 3
 """So often a stack is taken up again after its process died."""
@@ -20,10 +20,10 @@ NEW_STARTS = 3
 
 def carry_out_on_cluster(
     experiment: Experiment,
-    stacks: Sequence[StackKey],
+    stacks: Sequence[RunGroupKey],
     n_workers: int,
     *,
-    done: Callable[[StackKey], None],
+    done: Callable[[RunGroupKey], None],
     address: str | None = None,
 ) -> None:
     """Train the stacks, each in a process with one CPU (and a GPU, if the grid's device is one)."""
@@ -44,7 +44,7 @@ def carry_out_on_cluster(
             done(coming[ready])
 
 
-def _carried_out(experiment: Experiment, stack: StackKey) -> SfumatoError | None:
+def _carried_out(experiment: Experiment, stack: RunGroupKey) -> SfumatoError | None:
     """In a process of the cluster. Errors of ours are handed back whole, for Ray would wrap them."""
     import torch
 
@@ -56,7 +56,7 @@ def _carried_out(experiment: Experiment, stack: StackKey) -> SfumatoError | None
     return None
 
 
-def _check(reference: Any, stack: StackKey) -> None:
+def _check(reference: Any, stack: RunGroupKey) -> None:
     import ray
 
     try:

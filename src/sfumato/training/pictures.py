@@ -11,14 +11,14 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Scale:
+class PixelScale:
     """Mean and standard deviation of each channel, of pixels from 0 to 1."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
 
     @classmethod
-    def of(cls, images: UInt8[np.ndarray, "items height width *channels"]) -> Scale:
+    def of(cls, images: UInt8[np.ndarray, "items height width *channels"]) -> PixelScale:
         """That of the images themselves."""
         pixels = images.reshape(*images.shape[:3], -1)
         counts = [np.bincount(pixels[..., c].ravel(), minlength=256) for c in range(pixels.shape[-1])]

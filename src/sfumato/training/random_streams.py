@@ -14,7 +14,7 @@ from torch import Tensor
 
 
 @dataclass(frozen=True)
-class Draws:
+class RandomStreams:
     """The luck of one epoch. Each purpose has a generator of its own, so that none depends on what another took."""
 
     seed: int

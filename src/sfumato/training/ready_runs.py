@@ -9,21 +9,21 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
 from sfumato.tables.inputs import Inputs
 from sfumato.training.networks import Network
 from sfumato.training.runs import MODEL, RUN, Predictor, Run, shape_of
 
 
 @dataclass(frozen=True, eq=False)
-class ReadyRuns:
+class TrainedRuns:
     """Runs, in the order of their folders' names; `notes` say which were left out, and why."""
 
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def in_folder(cls, place: str | Path) -> ReadyRuns:
+    def in_folder(cls, place: str | Path) -> TrainedRuns:
         """The run in `place`, or the runs in the folders there; those that cannot be asked are left out, if any can."""
         place = Path(place)
         if (place / RUN).is_file():
@@ -38,7 +38,7 @@ class ReadyRuns:
                 expected="the folder of a run, or one that holds such folders",
                 fix="train networks first: sfumato learn ... -o runs/",
                 code="no-such-run",
-                where=Where(str(place)),
+                where=ErrorLocation(str(place)),
             )
         runs = [Run.read(folder) for folder in folders]
         reasons = {run.folder.name: why for run in runs if (why := _why_not(run))}
@@ -64,7 +64,7 @@ def _unready(found: str, place: Path) -> BadFile:
         expected="a run that came to its end, with its weights",
         fix="give a folder that sfumato learn wrote; train what diverged again, with a smaller --rate",
         code="no-weights",
-        where=Where(str(place)),
+        where=ErrorLocation(str(place)),
     )
 
 
@@ -76,7 +76,7 @@ def tested_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
             expected="a run with test items: those alone are looked at again",
             fix="train with a --split that has test items, or give other inputs with --extra",
             code="no-predictions",
-            where=Where(str(run.folder)),
+            where=ErrorLocation(str(run.folder)),
         )
     items = run.predictions.items.to_pylist()
     rows = inputs.rows_of(items)
@@ -88,14 +88,14 @@ def tested_rows(run: Run, inputs: Inputs) -> Int[np.ndarray, "tested"]:
             expected="an input for every test item",
             fix="give the inputs that the networks learnt from",
             code="missing-input",
-            where=Where(str(inputs.path) if inputs.path else None),
+            where=ErrorLocation(str(inputs.path) if inputs.path else None),
         )
     return rows
 
 
 def check_fits(run: Run, inputs: Inputs) -> None:
     """An error unless `inputs` are pictures of the size the run learnt from."""
-    where = Where(str(inputs.path) if inputs.path else None)
+    where = ErrorLocation(str(inputs.path) if inputs.path else None)
     if inputs.images is None:
         raise BadTable(
             "found texts",
@@ -126,5 +126,5 @@ def predictor_of(run: Run, networks: Mapping[str, Network]) -> Predictor:
             expected=f"those of {run.said['network']}",
             fix="take the run's folder away and run the grid again",
             code="damaged",
-            where=Where(str(run.folder / MODEL)),
+            where=ErrorLocation(str(run.folder / MODEL)),
         ) from error

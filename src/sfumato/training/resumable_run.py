@@ -13,11 +13,11 @@ from types import FrameType
 
 from sfumato.training.checkpoints import Checkpoints
 from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.member import Member
+from sfumato.training.member import RunState
 from sfumato.training.ranks import Ranks
-from sfumato.training.saved import Saved
-from sfumato.training.task import Task
-from sfumato.training.training import Training
+from sfumato.training.saved import SavedState
+from sfumato.training.task import RunGroup
+from sfumato.training.training import TrainingLoop
 
 LEFT = 75
 """The exit code of a process that was asked to leave and may be started again (EX_TEMPFAIL)."""
@@ -35,15 +35,15 @@ FIRST_SAVE_SECONDS = 0.05
 """What the first checkpoint is taken to cost, until one was made: a training of two seconds needs none."""
 
 
-def carry_out(
-    task: Task,
+def train_group(
+    task: RunGroup,
     *,
     folder: Path,
     fingerprint: Fingerprint,
     allow_drift: bool = False,
     on_epoch: Callable[[int, int], None] | None = None,
     spacing: float = SPACING,
-) -> list[Member]:
+) -> list[RunState]:
     """The members of the task, trained; goes on from the checkpoints in `folder` where there are any.
 
     A process that is killed and started again ends with the same members, bit for bit. Asked to leave by SIGTERM it
@@ -57,7 +57,7 @@ def carry_out(
         checkpoints.prepare()
     ranks.wait()
     saving, keeping = _Cadence(spacing, FIRST_SAVE_SECONDS), _Cadence(KEEPING, 0.0)
-    kept: Saved | None = None
+    kept: SavedState | None = None
     with _Request() as request:
         training = _taken_up(task, checkpoints)
         if training.epoch:
@@ -70,15 +70,15 @@ def carry_out(
                     continue
                 if saving.is_due:
                     with saving.timed():
-                        checkpoints.save(Saved.of(training))
+                        checkpoints.save(SavedState.of(training))
                     kept = None
                 elif keeping.is_due:
                     with keeping.timed():
-                        kept = Saved.of(training)
+                        kept = SavedState.of(training)
                     if kept.n_bytes > KEPT_BYTES:
                         kept, keeping.seconds = None, math.inf
             if request.made:
-                kept = Saved.of(training) if ranks.writes else None
+                kept = SavedState.of(training) if ranks.writes else None
                 raise SystemExit(LEFT)
         except (SystemExit, KeyboardInterrupt):
             if kept is not None and saving.seconds <= LONGEST_SAVE_SECONDS:
@@ -87,8 +87,8 @@ def carry_out(
     return training.members
 
 
-def _taken_up(task: Task, checkpoints: Checkpoints) -> Training:
-    training = Training(task)
+def _taken_up(task: RunGroup, checkpoints: Checkpoints) -> TrainingLoop:
+    training = TrainingLoop(task)
     saved = checkpoints.load()
     if saved is not None:
         saved.go_on(training)
@@ -123,7 +123,7 @@ class _Request:
         self._can_break_off = False
         self._epoch_seconds = math.inf
 
-    def advance(self, training: Training) -> None:
+    def advance(self, training: TrainingLoop) -> None:
         """Train one epoch, or leave in the midst of it."""
         begun = time.monotonic()
         self._can_break_off = self._epoch_seconds > SHORT_EPOCH_SECONDS
@@ -151,6 +151,6 @@ class _Request:
             raise SystemExit(LEFT)
 
 
-def _tell(on_epoch: Callable[[int, int], None] | None, training: Training) -> None:
+def _tell(on_epoch: Callable[[int, int], None] | None, training: TrainingLoop) -> None:
     if on_epoch is not None:
         on_epoch(training.epoch, training.task.recipe.epochs)

@@ -24,17 +24,17 @@ from safetensors.torch import save as safetensors_of
 from torch import Tensor, nn
 
 import sfumato
-from sfumato.tables.errors import BadFile, BadTable, Where
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
 from sfumato.tables.files import classes_metadata, read_document, read_rows, write_rows
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.probabilities import probs_array
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.member import Member
-from sfumato.training.members import Apart
+from sfumato.training.member import RunState
+from sfumato.training.members import SeparateNetworks
 from sfumato.training.networks import Network, network_named
-from sfumato.training.pictures import Scale
-from sfumato.training.task import Task
+from sfumato.training.pictures import PixelScale
+from sfumato.training.task import RunGroup
 from sfumato.training.training import EVALUATED_AT_ONCE
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Run:
                 expected="the folder of a finished run",
                 fix="run the grid again: it does what is missing",
                 code="no-such-run",
-                where=Where(str(folder)),
+                where=ErrorLocation(str(folder)),
             )
         said = read_document(folder / RUN)
         missing = [key for key in ("target", "network", "seed", "settings", "classes", "ended") if key not in said]
@@ -73,7 +73,7 @@ class Run:
                 expected="a run.json as sfumato learn writes it",
                 fix="take the folder away and run the grid again",
                 code="bad-run",
-                where=Where(str(folder / RUN)),
+                where=ErrorLocation(str(folder / RUN)),
             )
         return cls(folder, said)
 
@@ -121,13 +121,13 @@ class Run:
                 expected="a whole model.safetensors",
                 fix="take the run's folder away and run the grid again",
                 code="damaged",
-                where=Where(str(path)),
+                where=ErrorLocation(str(path)),
             ) from error
         return weights
 
     def predictor(self, network: Network | None = None) -> Predictor:
         """The network itself, to predict other inputs with; one of your own has no name, so hand it in."""
-        scale = Scale(tuple(self.said["scale"]["mean"]), tuple(self.said["scale"]["std"]))
+        scale = PixelScale(tuple(self.said["scale"]["mean"]), tuple(self.said["scale"]["std"]))
         channels, height, width = self.said["shape"]
         with torch.random.fork_rng(devices=[]):
             built = (network or self._network()).build((channels, height, width), len(self.classes))
@@ -147,7 +147,7 @@ class Predictor:
     """A network with the scale its pictures were standardised by."""
 
     network: nn.Module
-    scale: Scale
+    scale: PixelScale
     shape: tuple[int, int, int]
     classes: tuple[str, ...]
 
@@ -161,9 +161,9 @@ class Predictor:
                 expected=f"images of {_size(self.shape)}",
                 fix="give images of the size the network learnt from",
                 code="wrong-shape",
-                where=Where(str(inputs.path) if inputs.path else None),
+                where=ErrorLocation(str(inputs.path) if inputs.path else None),
             )
-        network = Apart([self.network]).eval()
+        network = SeparateNetworks([self.network]).eval()
         with torch.no_grad():
             probs = [
                 network(self.scale.applied(images[start : start + EVALUATED_AT_ONCE]))[0].float().softmax(-1).numpy()
@@ -190,12 +190,12 @@ def normalised(probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "
 # --- writing ---
 
 
-def write_run(folder: Path, member: Member, task: Task, tested: tuple[str, ...], said: Mapping[str, Any]) -> None:
+def write_run(folder: Path, member: RunState, task: RunGroup, tested: tuple[str, ...], said: Mapping[str, Any]) -> None:
     """Write what came of `member`; `said` is what `run.json` says beside how it ended."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RUN).unlink(missing_ok=True)
     state = member.best if member.best is not None else task.new_network().state_dict()
-    with replacing(folder / MODEL) as part:
+    with atomic_write(folder / MODEL) as part:
         part.write_bytes(safetensors_of({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}))
     _write_history(folder / HISTORY, member, task.recipe.optimiser.rate)
     _write_dynamics(folder / DYNAMICS, member, task)
@@ -205,7 +205,7 @@ def write_run(folder: Path, member: Member, task: Task, tested: tuple[str, ...],
         if task.recipe.predictions_each_epoch:
             _write_by_epoch(folder / BY_EPOCH, predictions, tested, task.lesson.classes)
     ending = {"ended": member.ended, "epochs": len(member.rows), "environment": environment()}
-    with replacing(folder / RUN) as part:
+    with atomic_write(folder / RUN) as part:
         part.write_text(json.dumps({**said, **ending}, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
 
 
@@ -223,7 +223,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _write_history(path: Path, member: Member, rate: float) -> None:
+def _write_history(path: Path, member: RunState, rate: float) -> None:
     rows = member.rows
     table = pa.table(
         {
@@ -236,7 +236,7 @@ def _write_history(path: Path, member: Member, rate: float) -> None:
     write_rows(table.schema, iter([table]), path)
 
 
-def _write_dynamics(path: Path, member: Member, task: Task) -> None:
+def _write_dynamics(path: Path, member: RunState, task: RunGroup) -> None:
     """One row an item, epoch and moment; no file where nothing was noted."""
     moments = member.dynamics.moments
     if not moments:

@@ -12,21 +12,21 @@ import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
-from sfumato.training.dynamics_recorder import Dynamics, Moment
-from sfumato.training.member import EpochRow, Member
-from sfumato.training.training import Training, within
+from sfumato.training.dynamics_recorder import Dynamics, EpochDynamics
+from sfumato.training.member import EpochRow, RunState
+from sfumato.training.training import TrainingLoop, within
 
 
 @dataclass(frozen=True, eq=False)
-class Saved:
+class SavedState:
     """All it takes to go on with a training: a copy that the training does not change any more."""
 
     epoch: int
-    members: tuple[Member, ...]
+    members: tuple[RunState, ...]
     state: dict[str, Tensor]
 
     @classmethod
-    def of(cls, training: Training) -> Saved:
+    def of(cls, training: TrainingLoop) -> SavedState:
         """Where `training` stands. Weights and what the optimiser remembers are copied; what only grows is shared."""
         state = {name: tensor.detach().to("cpu", copy=True) for name, tensor in training.state().items()}
         return cls(training.epoch, tuple(_apart(member) for member in training.members), state)
@@ -36,7 +36,7 @@ class Saved:
         """How large its weights, and what the optimiser remembers, are."""
         return sum(tensor.nbytes for tensor in self.state.values())
 
-    def go_on(self, training: Training) -> None:
+    def go_on(self, training: TrainingLoop) -> None:
         """Bring `training`, of the same task, to where this one was left."""
         device = training.task.device
         state = {name: tensor.to(device) for name, tensor in self.state.items()}
@@ -53,14 +53,14 @@ class Saved:
         return json.dumps(said, allow_nan=False), tensors
 
     @classmethod
-    def unpacked(cls, text: str, tensors: dict[str, Tensor]) -> Saved:
+    def unpacked(cls, text: str, tensors: dict[str, Tensor]) -> SavedState:
         """What was packed."""
         said = json.loads(text)
         members = [_member(each, within(tensors, f"members.{g}.")) for g, each in enumerate(said["members"])]
         return cls(said["epoch"], tuple(members), within(tensors, "state."))
 
 
-def _apart(member: Member) -> Member:
+def _apart(member: RunState) -> RunState:
     """A copy that does not grow with the member. What is in its lists is never changed, so it may be shared."""
     return replace(
         member,
@@ -70,7 +70,7 @@ def _apart(member: Member) -> Member:
     )
 
 
-def _described(member: Member) -> dict[str, Any]:
+def _described(member: RunState) -> dict[str, Any]:
     return {
         "name": member.name,
         "number": member.number,
@@ -82,7 +82,7 @@ def _described(member: Member) -> dict[str, Any]:
     }
 
 
-def _arrays_of(member: Member) -> dict[str, Tensor]:
+def _arrays_of(member: RunState) -> dict[str, Tensor]:
     arrays = {f"best.{name}": tensor.cpu().contiguous() for name, tensor in (member.best or {}).items()}
     moments = list(member.dynamics.moments.values())
     for name in ("gold", "agreement", "correct"):
@@ -94,13 +94,13 @@ def _stacked(name: str, arrays: Sequence[Shaped[np.ndarray, "..."]]) -> dict[str
     return {name: torch.from_numpy(np.stack(arrays))} if arrays else {}
 
 
-def _member(said: dict[str, Any], tensors: dict[str, Tensor]) -> Member:
+def _member(said: dict[str, Any], tensors: dict[str, Tensor]) -> RunState:
     arrays = {name: tensor.numpy() for name, tensor in tensors.items() if not name.startswith("best.")}
     moments = {
-        (when, epoch): Moment(*(arrays[f"dynamics.{name}"][i] for name in ("gold", "agreement", "correct")))
+        (when, epoch): EpochDynamics(*(arrays[f"dynamics.{name}"][i] for name in ("gold", "agreement", "correct")))
         for i, (when, epoch) in enumerate(said["moments"])
     }
-    return Member(
+    return RunState(
         name=said["name"],
         number=said["number"],
         rows=[EpochRow(*row) for row in said["rows"]],

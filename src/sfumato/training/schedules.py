@@ -38,7 +38,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Steps:
+class StepSchedule:
     """The rate times `by` after each of the epochs `after` (counted from 1): (50, 55) and .1 as in Uma et al. 2020."""
 
     after: tuple[int, ...] = (50, 55)
@@ -125,4 +125,4 @@ class Plateau:
         return factor
 
 
-SCHEDULES: tuple[Any, ...] = (Constant, Steps, OneCycle, Plateau)
+SCHEDULES: tuple[Any, ...] = (Constant, StepSchedule, OneCycle, Plateau)

@@ -38,13 +38,13 @@ class Corrupted:
 
 
 @dataclass(frozen=True)
-class Elsewhere:
+class OtherDataset:
     """All items of another set."""
 
     name: str
 
 
-Shift = Corrupted | Elsewhere
+Shift = Corrupted | OtherDataset
 
 
 def corruptions_for(
@@ -67,7 +67,7 @@ def corruptions_for(
 
 
 @dataclass(frozen=True, eq=False)
-class Shifting:
+class ShiftExperiment:
     """Runs, and the shifts they are to meet. What is written already is not done again."""
 
     runs: tuple[Run, ...]
@@ -94,7 +94,7 @@ class Shifting:
 
     @property
     def shifts(self) -> tuple[Shift, ...]:
-        return (*self.corrupted, *(Elsewhere(name) for name in self.extra))
+        return (*self.corrupted, *(OtherDataset(name) for name in self.extra))
 
     def missing(self) -> list[Shift]:
         """What is still to be done, of at least one run."""
@@ -109,12 +109,12 @@ class Shifting:
         seen = self._seen(shift)
         for run in runs:
             model = PixelModel.of(predictor_of(run, self.networks), self.device)
-            few = seen if isinstance(shift, Elsewhere) else seen.take(tested_rows(run, seen))
+            few = seen if isinstance(shift, OtherDataset) else seen.take(tested_rows(run, seen))
             assert few.images is not None
             write(self.output, run, self._condition(shift), few.items, model.probs(few.images))
 
     def _seen(self, shift: Shift) -> Inputs:
-        if isinstance(shift, Elsewhere):
+        if isinstance(shift, OtherDataset):
             return self.extra[shift.name]
         assert self.inputs is not None
         assert self.inputs.images is not None
@@ -129,7 +129,7 @@ class Shifting:
         return [run for run in self.runs if not is_written(self.output, run, condition)]
 
     def _condition(self, shift: Shift) -> Condition:
-        if isinstance(shift, Elsewhere):
+        if isinstance(shift, OtherDataset):
             return Condition(shift.name, {"inputs": self._digest(shift.name, self.extra[shift.name])})
         assert self.inputs is not None
         under: dict[str, Any] = {"inputs": self._digest("", self.inputs)}

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from sfumato.tables.errors import BadFile, BadTable, Where, listing, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, listing, show
 from sfumato.tables.files import read_document
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -38,7 +38,7 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
                 expected="an input for every labelled item",
                 fix="name the items as the labels do, or leave their labels out",
                 code="missing-input",
-                where=Where(str(inputs.path) if inputs.path else None),
+                where=ErrorLocation(str(inputs.path) if inputs.path else None),
             )
         self.items: tuple[str, ...] = tuple(labels.items.to_pylist())
         self.classes = labels.classes
@@ -72,7 +72,7 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
                 expected=f"one of {listing(names)}" if names else "no split: the set has none",
                 fix="name another, or leave it out",
                 code="unknown-split",
-                where=Where(str(folder)),
+                where=ErrorLocation(str(folder)),
             )
         kept = np.flatnonzero(tensors["split"].numpy() == names.index(split))
         some = None if counts is None else counts[kept]
@@ -100,5 +100,5 @@ def _not_ours(folder: Path, found: str) -> BadFile:
         expected="a folder that sfumato share --as pytorch wrote, with --inputs",
         fix="share the set again",
         code="damaged",
-        where=Where(str(folder)),
+        where=ErrorLocation(str(folder)),
     )

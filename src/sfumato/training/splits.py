@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Int
 
 from sfumato.study.text_file import read_text
-from sfumato.tables.errors import BadFile, BadSetting, BadTable, Where, listing, show
+from sfumato.tables.errors import BadFile, BadSetting, BadTable, ErrorLocation, listing, show
 from sfumato.tables.files import read_arrays, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.text_columns import TextReader
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 MAX_LIST_BYTES = 100_000_000
 
@@ -34,7 +34,7 @@ class Split(Protocol):
 
     name: ClassVar[str]
 
-    def folds(self, lesson: Lesson) -> list[Fold]: ...
+    def folds(self, lesson: TrainingSet) -> list[Fold]: ...
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class KFold:
         if self.k < 2:
             raise _bad("k", self.k, "at least 2 folds")
 
-    def folds(self, lesson: Lesson) -> list[Fold]:
+    def folds(self, lesson: TrainingSet) -> list[Fold]:
         if self.k > lesson.n_items:
             raise _too_few(lesson.n_items, f"at least {self.k}, one a fold")
         fold = np.empty(lesson.n_items, np.int64)
@@ -61,7 +61,7 @@ class KFold:
 
 
 @dataclass(frozen=True)
-class Share:
+class RandomSplit:
     """The share `test` of the items, drawn once, class by class. Quick; prefer `k-fold` where items are few."""
 
     test: float = 0.3
@@ -73,7 +73,7 @@ class Share:
         if not 0 < self.test < 1:
             raise _bad("test", self.test, "a share between 0 and 1")
 
-    def folds(self, lesson: Lesson) -> list[Fold]:
+    def folds(self, lesson: TrainingSet) -> list[Fold]:
         n_items = lesson.n_items
         n_test = round(self.test * n_items)
         if not 0 < n_test < n_items:
@@ -86,7 +86,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Given:
+class NamedSplit:
     """Items by name. Those to learn from that have no label are left out; one to be predicted must have one."""
 
     train: tuple[str, ...]
@@ -105,11 +105,11 @@ class Given:
             )
 
     @classmethod
-    def read(cls, train: Path, test: Path, inputs: Inputs) -> Given:
+    def read(cls, train: Path, test: Path, inputs: Inputs) -> NamedSplit:
         """The split of two files: `.npy` with row numbers of the inputs, a table with `item`, or text, an id a line."""
         return cls(_listed(train, inputs), _listed(test, inputs))
 
-    def folds(self, lesson: Lesson) -> list[Fold]:
+    def folds(self, lesson: TrainingSet) -> list[Fold]:
         row = {name: i for i, name in enumerate(lesson.items)}
         unlabelled = [item for item in self.test if item not in row]
         if unlabelled:
@@ -131,7 +131,7 @@ class NoSplit:
 
     name: ClassVar[str] = "none"
 
-    def folds(self, lesson: Lesson) -> list[Fold]:
+    def folds(self, lesson: TrainingSet) -> list[Fold]:
         everything = np.arange(lesson.n_items)
         return [Fold(0, everything, everything)]
 
@@ -143,14 +143,14 @@ class GivenFiles:
     train: Path
     test: Path
 
-    def given(self, inputs: Inputs) -> Given:
-        return Given.read(self.train, self.test, inputs)
+    def given(self, inputs: Inputs) -> NamedSplit:
+        return NamedSplit.read(self.train, self.test, inputs)
 
 
-SPLITS: tuple[Any, ...] = (KFold, Share, Given, NoSplit)
+SPLITS: tuple[Any, ...] = (KFold, RandomSplit, NamedSplit, NoSplit)
 
 
-def _by_class(lesson: Lesson, seed: int) -> Int[np.ndarray, "items"]:
+def _by_class(lesson: TrainingSet, seed: int) -> Int[np.ndarray, "items"]:
     """The items in order of their class, within a class by chance."""
     if lesson.original is not None:
         label = lesson.original
@@ -182,7 +182,7 @@ def _listed(path: Path, inputs: Inputs) -> tuple[str, ...]:
             expected="items that are among the inputs",
             fix="name the items as the inputs do",
             code="missing-input",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     return tuple(dict.fromkeys(items))
 
@@ -195,7 +195,7 @@ def _numbered(path: Path, inputs: Inputs) -> list[str]:
             expected="row numbers of the inputs, in one dimension",
             fix="save the numbers of the rows as integers",
             code="wrong-type",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     wrong = (numbers < 0) | (numbers >= len(inputs))
     if wrong.any():
@@ -204,7 +204,7 @@ def _numbered(path: Path, inputs: Inputs) -> list[str]:
             expected=f"numbers from 0 to {len(inputs) - 1}",
             fix="count the rows of the inputs from 0",
             code="missing-input",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     return [inputs.items[i] for i in numbers.tolist()]
 
@@ -219,6 +219,6 @@ def _bad(name: str, value: object, expected: str) -> BadSetting:
     return BadSetting(f"found {name} = {value}", expected=expected, fix=f"choose another {name}", code="bad-setting")
 
 
-def names_of(lesson: Lesson, index: Sequence[int] | np.ndarray) -> tuple[str, ...]:
+def names_of(lesson: TrainingSet, index: Sequence[int] | np.ndarray) -> tuple[str, ...]:
     """The items of some rows."""
     return tuple(lesson.items[i] for i in index)

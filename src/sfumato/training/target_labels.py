@@ -17,7 +17,7 @@ from sfumato.tables.probabilities import check_probs
 
 
 @runtime_checkable
-class Labels(Protocol):
+class TargetLabels(Protocol):
     """A distribution for every item at every access."""
 
     def at(
@@ -30,7 +30,7 @@ class Labels(Protocol):
         """What an item's labels are on average."""
         ...
 
-    def to(self, device: torch.device) -> Labels:
+    def to(self, device: torch.device) -> TargetLabels:
         """The same on a device."""
         ...
 
@@ -61,14 +61,14 @@ class FixedLabels:
 
 
 @dataclass(frozen=True, eq=False)
-class VotedLabels:
+class SampledLabels:
     """One class, drawn anew at every access from the item's distribution."""
 
     probs: Float[Tensor, "items classes"]
     cumulative: Float[Tensor, "items classes"]
 
     @classmethod
-    def of(cls, probs: Float[np.ndarray, "items classes"]) -> VotedLabels:
+    def of(cls, probs: Float[np.ndarray, "items classes"]) -> SampledLabels:
         probs = np.asarray(probs, np.float64)
         check_probs(probs)
         cumulative = np.cumsum(probs, axis=1)
@@ -85,8 +85,8 @@ class VotedLabels:
     def mean(self) -> Float[np.ndarray, "items classes"]:
         return self.probs.cpu().numpy().copy()
 
-    def to(self, device: torch.device) -> VotedLabels:
-        return VotedLabels(self.probs.to(device), self.cumulative.to(device))
+    def to(self, device: torch.device) -> SampledLabels:
+        return SampledLabels(self.probs.to(device), self.cumulative.to(device))
 
 
 @dataclass(frozen=True, eq=False)

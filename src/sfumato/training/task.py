@@ -15,12 +15,12 @@ from sfumato.training.mixing import Plain
 from sfumato.training.networks import Network
 from sfumato.training.random_streams import generator_of
 from sfumato.training.recipe import Recipe
-from sfumato.training.target_labels import Labels
-from sfumato.training.training_set import Lesson
+from sfumato.training.target_labels import TargetLabels
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class RunGroup:
     """Networks of one form that differ in their labels alone.
 
     All begin with the same weights, see the same batches and meet the same luck: what differs between them in the end
@@ -30,8 +30,8 @@ class Task:
     names: tuple[str, ...]
     """What the members are called: their targets."""
     network: Network
-    labels: tuple[Labels, ...]
-    lesson: Lesson
+    labels: tuple[TargetLabels, ...]
+    lesson: TrainingSet
     pictures: Float[Tensor, "items channels height width"]
     recipe: Recipe
     seed: int

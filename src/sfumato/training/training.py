@@ -12,16 +12,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sfumato.training.crowds import CrowdLabels
-from sfumato.training.dynamics_recorder import Noted
-from sfumato.training.member import EpochRow, Member
-from sfumato.training.members import Apart, Mover, Share, shares_of, side_by_side
+from sfumato.training.dynamics_recorder import DynamicsBuffer
+from sfumato.training.member import EpochRow, RunState
+from sfumato.training.members import GroupOptimizer, ParameterSlice, SeparateNetworks, shares_of, side_by_side
 from sfumato.training.memory import keep_memory
 from sfumato.training.mixing.mixed import cross_entropies
-from sfumato.training.random_streams import Draws
+from sfumato.training.random_streams import RandomStreams
 from sfumato.training.ranks import Ranks
 from sfumato.training.stacked_network import Stack
 from sfumato.training.target_labels import FixedLabels
-from sfumato.training.task import Task
+from sfumato.training.task import RunGroup
 
 EVALUATED_AT_ONCE = 256
 """Pictures predicted together: few enough to stay near the processor."""
@@ -29,15 +29,15 @@ LABELLED_AT_ONCE = 2**22
 """Probabilities drawn together."""
 
 
-class Training:
+class TrainingLoop:
     """A task being carried out. `advance` trains one epoch; `finished` says when no member learns any more."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: RunGroup) -> None:
         keep_memory()
         self.task = task
         self.epoch = 0
         self._ranks = Ranks.here()
-        self.members = [Member(name, g) for g, name in enumerate(task.names)]
+        self.members = [RunState(name, g) for g, name in enumerate(task.names)]
         self._learnt, self._held_out = task.split()
         # Channels last in memory, also where there is only one and torch would not know.
         self._pixels = task.pictures.permute(0, 2, 3, 1).contiguous().to(task.device)
@@ -46,7 +46,7 @@ class Training:
         self._reference = torch.from_numpy(np.asarray(task.reference(), np.float32)).to(task.device)
         self._crowds = {g: labels for g, labels in enumerate(self._labels) if isinstance(labels, CrowdLabels)}
         self._heads = {g: labels.head().to(task.device) for g, labels in self._crowds.items()}
-        self._networks: Stack | Apart
+        self._networks: Stack | SeparateNetworks
         network = task.new_network()
         self._set_up([network] * task.members, self.members)
 
@@ -55,13 +55,13 @@ class Training:
         return not self.learning
 
     @property
-    def learning(self) -> list[Member]:
+    def learning(self) -> list[RunState]:
         """The members that still learn, in the order they stand in the stack."""
         return [member for member in self.members if not member.ended]
 
     def advance(self) -> None:
         """Train one epoch, and see how everybody stands."""
-        recipe, draws = self.task.recipe, Draws(self.task.seed, self.epoch)
+        recipe, draws = self.task.recipe, RandomStreams(self.task.seed, self.epoch)
         losses, noted = self._learn(draws)
         self.epoch += 1
         validation = self._validation_losses()
@@ -87,7 +87,9 @@ class Training:
                 member.ended = "finished"
         self._let_go()
 
-    def predicted(self, networks: Stack | Apart | None = None) -> Float[np.ndarray, "members tested classes"]:
+    def predicted(
+        self, networks: Stack | SeparateNetworks | None = None
+    ) -> Float[np.ndarray, "members tested classes"]:
         """What networks (the members that still learn, unless others are given) predict for the test items."""
         assert self.task.tested is not None
         found = self._logits(self.task.tested.to(self.task.device), networks)
@@ -112,7 +114,7 @@ class Training:
         }
         return weights | heads | {f"optimiser.{name}": tensor for name, tensor in self._mover.state().items()}
 
-    def take_up(self, epoch: int, members: Sequence[Member], state: dict[str, Tensor]) -> None:
+    def take_up(self, epoch: int, members: Sequence[RunState], state: dict[str, Tensor]) -> None:
         """Go on where `epoch`, `members` and `state` were left."""
         self.epoch, self.members = epoch, list(members)
         learning = self.learning
@@ -126,7 +128,7 @@ class Training:
 
     # --- an epoch ---
 
-    def _learn(self, draws: Draws) -> tuple[list[float], Noted | None]:
+    def _learn(self, draws: RandomStreams) -> tuple[list[float], DynamicsBuffer | None]:
         """One pass over the items: the mean loss of every member, and how each item was predicted on the way."""
         recipe = self.task.recipe
         order = self._learnt[draws.order(len(self._learnt))]
@@ -137,7 +139,11 @@ class Training:
         for layer in self._networks.modules():
             if hasattr(layer, "generator"):
                 setattr(layer, "generator", draws.generator(f"units{own}"))  # noqa: B010
-        noted = Noted.empty(self._networks.members, self._learnt) if recipe.dynamics in ("online", "both") else None
+        noted = (
+            DynamicsBuffer.empty(self._networks.members, self._learnt)
+            if recipe.dynamics in ("online", "both")
+            else None
+        )
         total = torch.zeros(self._networks.members, device=self.task.device)
         factors = self._factors(float(self.epoch))
         self._networks.train()
@@ -228,15 +234,15 @@ class Training:
             return labels.probs
         return torch.from_numpy(np.asarray(labels.mean(), np.float32)).to(self.task.device)
 
-    def _noted_at_end(self) -> Noted:
-        noted = Noted.empty(self._networks.members, self._learnt)
+    def _noted_at_end(self) -> DynamicsBuffer:
+        noted = DynamicsBuffer.empty(self._networks.members, self._learnt)
         index = self._learnt.to(self.task.device)
         for start, logits in self._logits(self._shown(index)):
             noted.note(logits, index[start : start + logits.shape[1]], self._gold, self._reference)
         return noted
 
     def _logits(
-        self, pictures: Tensor, networks: Stack | Apart | None = None
+        self, pictures: Tensor, networks: Stack | SeparateNetworks | None = None
     ) -> Iterator[tuple[int, Float[Tensor, "members some classes"]]]:
         """What networks (the members, unless others are given) say of some pictures at a time."""
         networks = networks or self._networks
@@ -251,7 +257,7 @@ class Training:
         recipe = self.task.recipe
         return [recipe.schedule.factor(progress, recipe.epochs, member.validation_losses) for member in self.learning]
 
-    def _keep_weights(self, g: int, member: Member) -> None:
+    def _keep_weights(self, g: int, member: RunState) -> None:
         """Remember the member's weights: the best so far if it watches the loss, else the latest good ones."""
         if not self.task.recipe.patience or member.n_waited == 0:
             member.best = self._networks.state_of(g)
@@ -270,13 +276,13 @@ class Training:
             self._set_up(networks, [self._standing[g] for g in staying])
             self._mover.load(memory)
 
-    def _predict_last(self, leaving: Sequence[Member]) -> None:
+    def _predict_last(self, leaving: Sequence[RunState]) -> None:
         """What members that leave predict with the weights they keep."""
         if self.task.tested is None:
             return
         for member in leaving:
             state = member.best or self.task.new_network().state_dict()
-            probs = self.predicted(Apart([_loaded(self.task, state)]))[0]
+            probs = self.predicted(SeparateNetworks([_loaded(self.task, state)]))[0]
             if self.task.recipe.predictions_each_epoch and member.ended == "finished":
                 member.predictions[-1] = probs
             elif self.task.recipe.predictions_each_epoch:
@@ -284,7 +290,7 @@ class Training:
             else:
                 member.predictions = [probs]
 
-    def _set_up(self, networks: Sequence[nn.Module], standing: Sequence[Member]) -> None:
+    def _set_up(self, networks: Sequence[nn.Module], standing: Sequence[RunState]) -> None:
         example = self._shown(torch.arange(min(2, len(self._pixels)), device=self.task.device))
         self._networks = side_by_side(networks, example, stacked=self.task.recipe.stacked)
         self._networks.to(self.task.device)
@@ -292,13 +298,13 @@ class Training:
         self._standing = list(standing)
         recipe = self.task.recipe
         heads = [
-            Share(parameter, g, 1)
+            ParameterSlice(parameter, g, 1)
             for g, member in enumerate(standing)
             if member.number in self._heads
             for parameter in self._heads[member.number].parameters()
         ]
         shares = [*shares_of(self._networks), *heads]
-        self._mover = Mover(shares, self._networks.members, recipe.optimiser, recipe.clip)
+        self._mover = GroupOptimizer(shares, self._networks.members, recipe.optimiser, recipe.clip)
 
 
 def within(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -306,7 +312,7 @@ def within(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}
 
 
-def _loaded(task: Task, state: dict[str, Tensor]) -> nn.Module:
+def _loaded(task: RunGroup, state: dict[str, Tensor]) -> nn.Module:
     network = task.new_network()
     network.load_state_dict(state)
     return network

@@ -11,7 +11,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from sfumato.training.experiment import Experiment
-from sfumato.training.grid import StackKey
+from sfumato.training.grid import RunGroupKey
 from sfumato.training.ranks import Ranks
 from sfumato.training.runs import shape_of
 
@@ -47,20 +47,24 @@ class Progress:
         return (time.monotonic() - self.paced_at) * (self.total - self.done) / own
 
 
-Told = Callable[[Progress], None]
+ProgressCallback = Callable[[Progress], None]
 
 
-class Count:
+class ProgressCounter:
     """Keeps the progress of every stack, and the table of runs up to date."""
 
     def __init__(
-        self, experiment: Experiment, stacks: list[StackKey], cost: Callable[[StackKey], float], told: Told | None
+        self,
+        experiment: Experiment,
+        stacks: list[RunGroupKey],
+        cost: Callable[[RunGroupKey], float],
+        told: ProgressCallback | None,
     ) -> None:
         self._experiment, self._cost, self._told = experiment, cost, told
         self._progress = Progress(len(stacks), sum(map(cost, stacks)))
-        self._share: dict[StackKey, float] = {}
+        self._share: dict[RunGroupKey, float] = {}
 
-    def epoch(self, stack: StackKey, number: int, of: int) -> None:
+    def epoch(self, stack: RunGroupKey, number: int, of: int) -> None:
         before, now = self._share.get(stack), number / of
         if self._progress.paced_at is None:
             self._progress.paced_at = time.monotonic()
@@ -69,20 +73,20 @@ class Count:
             self._progress.taken_up += now * self._cost(stack)
         self._add(stack, now - (before or 0.0))
 
-    def stack_done(self, stack: StackKey) -> None:
+    def stack_done(self, stack: RunGroupKey) -> None:
         self._progress.n_done += 1
         self._add(stack, 1.0 - self._share.get(stack, 0.0))
         if Ranks.here().writes:
             self._experiment.write_table()
 
-    def _add(self, stack: StackKey, share: float) -> None:
+    def _add(self, stack: RunGroupKey, share: float) -> None:
         self._share[stack] = self._share.get(stack, 0.0) + share
         self._progress.done += share * self._cost(stack)
         if self._told is not None:
             self._told(self._progress)
 
 
-def costs_of(experiment: Experiment) -> Callable[[StackKey], float]:
+def costs_of(experiment: Experiment) -> Callable[[RunGroupKey], float]:
     """How much work a stack is: multiplications of a picture, times pictures, epochs and members."""
     shape = shape_of(experiment.data.images)
     n_classes = experiment.data.lesson.n_classes
@@ -92,7 +96,7 @@ def costs_of(experiment: Experiment) -> Callable[[StackKey], float]:
         for name, network in networks.items()
     }
 
-    def cost(stack: StackKey) -> float:
+    def cost(stack: RunGroupKey) -> float:
         if stack.fold is None:
             assert experiment.before is not None
             assert experiment.grid.pretraining is not None

@@ -9,12 +9,12 @@ from typing import TypeVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, Where, show
+from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, ErrorLocation, show
 from sfumato.tables.probabilities import check_classes, check_probs
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class AnnotatorBeliefs:
     """Every annotator's belief about every item: the rows of item i are `starts[i]` up to `starts[i + 1]`."""
 
     rows: Float[np.ndarray, "rows classes"]
@@ -48,16 +48,16 @@ class Pool:
                 code="unknown-annotator",
             )
 
-    def take(self, index: Int[np.ndarray, "kept"]) -> Pool:
+    def take(self, index: Int[np.ndarray, "kept"]) -> AnnotatorBeliefs:
         """The rows of some items, in the order asked for."""
         counts = np.diff(self.starts)[index]
         starts = np.concatenate(([0], np.cumsum(counts)))
         rows = np.arange(starts[-1]) + np.repeat(self.starts[:-1][index] - starts[:-1], counts)
-        return Pool(self.rows[rows], starts, self.annotators[rows], self.n_annotators)
+        return AnnotatorBeliefs(self.rows[rows], starts, self.annotators[rows], self.n_annotators)
 
 
 @dataclass(frozen=True, eq=False)
-class Lesson:
+class TrainingSet:
     """What is known of the items: whichever of the four sources there are, row i of each about `items[i]`.
 
     A target that needs a source which is not there says so, and how to give it.
@@ -69,7 +69,7 @@ class Lesson:
     """The class the data set came with, by number."""
     people: Float[np.ndarray, "items classes"] | None = None
     """How people judge."""
-    beliefs: Pool | None = None
+    beliefs: AnnotatorBeliefs | None = None
     predicted: Float[np.ndarray, "items classes"] | None = None
     """What a teacher predicts: one model, or the mean of several."""
 
@@ -111,11 +111,11 @@ class Lesson:
     def n_classes(self) -> int:
         return len(self.classes)
 
-    def take(self, index: Int[np.ndarray, "kept"]) -> Lesson:
+    def take(self, index: Int[np.ndarray, "kept"]) -> TrainingSet:
         """The lesson about some of the items, in the order asked for."""
         # Numbers within bounds, whatever is handed in: a mask, read as numbers, would pick the first two items.
         index = np.arange(self.n_items)[index]
-        return Lesson(
+        return TrainingSet(
             tuple(self.items[i] for i in index),
             self.classes,
             None if self.original is None else self.original[index],
@@ -132,7 +132,7 @@ class Lesson:
     def need_people(self, target: str) -> Float[np.ndarray, "items classes"]:
         return _needed(self.people, target, "people's label of every item", "--labels")
 
-    def need_beliefs(self, target: str) -> Pool:
+    def need_beliefs(self, target: str) -> AnnotatorBeliefs:
         """Every annotator's belief, at least one about each item."""
         pool = _needed(self.beliefs, target, "every annotator's belief", "--beliefs")
         empty = np.flatnonzero(np.diff(pool.starts) == 0)
@@ -181,7 +181,7 @@ class Lesson:
                 expected=error.expected,
                 fix=error.fix,
                 code=error.code,
-                where=Where(row=error.where.row, column=name),
+                where=ErrorLocation(row=error.where.row, column=name),
             ) from None
 
 

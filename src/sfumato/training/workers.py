@@ -26,13 +26,13 @@ from typing import Any
 
 import torch
 
-from sfumato.tables.errors import NotNow, SfumatoError, SfumatoWarning, Where, unknown
+from sfumato.tables.errors import ErrorLocation, NotNow, SfumatoError, SfumatoWarning, unknown
 from sfumato.training.experiment import UNFINISHED, Experiment
-from sfumato.training.grid import StackKey
+from sfumato.training.grid import RunGroupKey
 from sfumato.training.on_cluster import carry_out_on_cluster
 from sfumato.training.ranks import Ranks, together
 from sfumato.training.resumable_run import LEFT
-from sfumato.training.training_progress import Count, Told, costs_of
+from sfumato.training.training_progress import ProgressCallback, ProgressCounter, costs_of
 
 ENGINES = ("local", "ray")
 LOCK = ".lock"
@@ -44,8 +44,8 @@ DEATHS = 2
 """So often the worker of a stack may die: then it will not live to end it."""
 
 
-def carry_out_all(
-    experiment: Experiment, *, processes: int = 0, engine: str = "local", on_progress: Told | None = None
+def run_experiment(
+    experiment: Experiment, *, processes: int = 0, engine: str = "local", on_progress: ProgressCallback | None = None
 ) -> None:
     """Do whatever is missing of an experiment; `processes` 0 is one a core.
 
@@ -64,7 +64,9 @@ def _engine(name: str) -> str:
     return name
 
 
-def _carry_out(experiment: Experiment, processes: int, engine: str, on_progress: Told | None, ranks: Ranks) -> None:
+def _carry_out(
+    experiment: Experiment, processes: int, engine: str, on_progress: ProgressCallback | None, ranks: Ranks
+) -> None:
     phases = [experiment.grid.pretraining_stacks(), experiment.grid.stacks(len(experiment.folds))]
     # All of it looked at before any of it is done: a run made otherwise must not be found hours later.
     todo = [experiment.missing(phase) for phase in phases]
@@ -72,7 +74,7 @@ def _carry_out(experiment: Experiment, processes: int, engine: str, on_progress:
     if ranks.writes:
         experiment.write_table()
     cost = costs_of(experiment)
-    count = Count(experiment, [stack for phase in todo for stack in phase], cost, on_progress)
+    count = ProgressCounter(experiment, [stack for phase in todo for stack in phase], cost, on_progress)
     for phase in todo:
         longest_first = sorted(phase, key=lambda stack: -cost(stack))
         if engine == "ray" and phase:
@@ -102,7 +104,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
                 expected="one at a time",
                 fix="wait for it, or choose another folder with -o",
                 code="at-work",
-                where=Where(str(folder)),
+                where=ErrorLocation(str(folder)),
             ) from None
         yield
 
@@ -110,7 +112,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
 # --- in this process ---
 
 
-def _here(experiment: Experiment, stacks: list[StackKey], count: Count) -> None:
+def _here(experiment: Experiment, stacks: list[RunGroupKey], count: ProgressCounter) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -170,17 +172,19 @@ def _work(connection: Connection) -> None:
 class _Worker:
     process: BaseProcess
     connection: Connection
-    stack: StackKey | None = None
+    stack: RunGroupKey | None = None
 
 
 class _Crew:
     """Workers at work: hands out stacks, hears of them, and replaces who dies."""
 
-    def __init__(self, experiment: Experiment, stacks: list[StackKey], n_workers: int, count: Count) -> None:
+    def __init__(
+        self, experiment: Experiment, stacks: list[RunGroupKey], n_workers: int, count: ProgressCounter
+    ) -> None:
         self._experiment, self._waiting, self._count = experiment, deque(stacks), count
         self._n_workers = n_workers
         self._workers: list[_Worker] = []
-        self._deaths: Counter[StackKey] = Counter()
+        self._deaths: Counter[RunGroupKey] = Counter()
         self._context = multiprocessing.get_context("spawn")
 
     def work(self) -> None:
@@ -246,7 +250,7 @@ class _Crew:
             self._count.stack_done(worker.stack)
             self._hand_out(worker)
 
-    def _replace(self, worker: _Worker, stack: StackKey) -> None:
+    def _replace(self, worker: _Worker, stack: RunGroupKey) -> None:
         self._workers.remove(worker)
         worker.process.join(SAVING_SECONDS)
         worker.connection.close()

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.cli.demo.demo_findings import Figure, compared, mean_of, shown
+from sfumato.cli.demo.demo_findings import DemoFigure, compared, mean_of, shown
 
 
 def row(metric: str, difference: float, low: float, high: float) -> pl.DataFrame:
@@ -49,5 +49,5 @@ def test_an_interval_over_items_is_as_wide_as_theory_has_it() -> None:
 
 def test_numbers_are_short() -> None:
     assert [shown(each) for each in (0.123, -0.5, 3.456, 86.11, 0.0)] == [".12", "-.50", "3.46", "86.1", ".00"]
-    assert str(Figure(2.0, 1.5, np.inf)) == "2.00 (1.50 or more)"
+    assert str(DemoFigure(2.0, 1.5, np.inf)) == "2.00 (1.50 or more)"
     assert "no interval" in str(mean_of(np.ones(20)))

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from sfumato.cli.demo.demo_digits import CLASSES, Digits
-from sfumato.cli.demo.demo_people import PART, Person, answer_studies, answer_study
+from sfumato.cli.demo.demo_people import PART, SimulatedPerson, answer_studies, answer_study
 from sfumato.cli.demo.studies import FORMS, folder_of, write_studies
 from sfumato.store.exporting import export
-from sfumato.store.location import StorePlace
+from sfumato.store.location import StoreLocation
 from sfumato.tables.errors import BadSetting
 
 N_ITEMS, N_PEOPLE = 20, 8
@@ -30,7 +30,9 @@ def studies_in(folder: Path, n_people: int = N_PEOPLE) -> Path:
 
 
 def answers_in(folder: Path, form: str = "tokens") -> pl.DataFrame:
-    export(StorePlace.of(folder / "store" / "answers.sqlite"), f"digits-{form.replace('_', '-')}", folder / "a.parquet")
+    export(
+        StoreLocation.of(folder / "store" / "answers.sqlite"), f"digits-{form.replace('_', '-')}", folder / "a.parquet"
+    )
     return pl.read_parquet(folder / "a.parquet")
 
 
@@ -84,7 +86,7 @@ def test_a_study_that_cannot_be_answered_stops_the_others(tmp_path: Path) -> Non
 def test_people_see_what_their_view_shows() -> None:
     views = np.full((2, 1, 10), 1e-6)
     views[0, 0, 3] = views[1, 0, 8] = 1
-    people = [Person(number, views, {"digit-0000": 0}) for number in range(8)]
+    people = [SimulatedPerson(number, views, {"digit-0000": 0}) for number in range(8)]
     seen = [CLASSES[int(person.belief("digit-0000").argmax())] for person in people]
     assert seen == ["3", "8"] * 4
     assert np.array_equal(people[0].belief("digit-0000"), people[0].belief("digit-0000"))

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from sfumato import Beliefs, SfumatoError, SfumatoWarning
 from sfumato.labeling.agreement import (
     MEASURES,
-    Agreement,
+    AgreementMeasure,
+    AgreementTable,
     AlphaDistributions,
     AlphaNominal,
     AlphaOrdinal,
-    Measure,
     RetestSameClass,
     RetestTotalVariation,
-    TotalVariation,
+    TotalVariationAgreement,
     agreement,
     measure_named,
 )
@@ -30,11 +30,11 @@ CLASSES = ("a", "b", "c", "d")
 ALPHAS = (AlphaNominal(), AlphaOrdinal(), AlphaDistributions())
 
 
-def of(beliefs: Beliefs, *measures: Measure, resamples: int = 100) -> Agreement:
+def of(beliefs: Beliefs, *measures: AgreementMeasure, resamples: int = 100) -> AgreementTable:
     return agreement(beliefs, measures=measures, resamples=resamples, rng=np.random.default_rng(0))
 
 
-def value(beliefs: Beliefs, measure: Measure) -> float:
+def value(beliefs: Beliefs, measure: AgreementMeasure) -> float:
     return float(of(beliefs, measure).value[0])
 
 
@@ -75,7 +75,7 @@ def random_soft(seed: int, n_rows: int = 60, *, alike: bool = True) -> Beliefs:
 @given(seed=st.integers(0, 2**32 - 1), n_people=st.integers(2, 9), n_classes=st.integers(2, 7))
 @settings(deadline=None, max_examples=60)
 def test_alpha_agrees_with_the_peer_library(
-    measure: Measure, level: Any, seed: int, n_people: int, n_classes: int
+    measure: AgreementMeasure, level: Any, seed: int, n_people: int, n_classes: int
 ) -> None:
     peer = pytest.importorskip("krippendorff")
     table = random_votes(seed, n_people, n_classes=n_classes)
@@ -157,7 +157,7 @@ def test_one_hot_beliefs_and_hard_votes_give_the_same(seed: int) -> None:
     nominal = value(hard, AlphaNominal())
     for table, measure in ((hard, AlphaDistributions()), (soft, AlphaDistributions()), (soft, AlphaNominal())):
         assert value(table, measure) == pytest.approx(nominal, abs=1e-12)
-    for measure in (AlphaOrdinal(), TotalVariation()):
+    for measure in (AlphaOrdinal(), TotalVariationAgreement()):
         assert value(soft, measure) == pytest.approx(value(hard, measure), abs=1e-12)
 
 
@@ -170,7 +170,7 @@ def test_total_variation_is_the_mean_over_pairs(seed: int, soft: bool) -> None:
         probs = table.probs[table.item.codes == item]
         if len(probs) > 1:
             means.append(np.mean([np.abs(p - q).sum() / 2 for p, q in combinations(probs, 2)]))
-    result = of(table, TotalVariation())
+    result = of(table, TotalVariationAgreement())
     assert result.value[0] == pytest.approx(np.mean(means), abs=1e-13)
     assert result.n_items[0] == len(means)
 
@@ -189,7 +189,7 @@ def shuffled(beliefs: Beliefs, seed: int) -> Beliefs:
 @pytest.mark.parametrize("seed", range(5))
 def test_row_order_and_names_do_not_matter(seed: int, soft: bool) -> None:
     table = random_soft(seed) if soft else beliefs_of(random_votes(seed))
-    for measure in (*ALPHAS, TotalVariation()):
+    for measure in (*ALPHAS, TotalVariationAgreement()):
         assert value(shuffled(table, seed), measure) == pytest.approx(value(table, measure), abs=1e-12)
 
 
@@ -204,7 +204,7 @@ def test_class_order_matters_only_where_classes_have_an_order(seed: int, soft: b
         table.probs[:, order],
         [table.classes[k] for k in order],
     )
-    for measure in (AlphaNominal(), AlphaDistributions(), TotalVariation()):
+    for measure in (AlphaNominal(), AlphaDistributions(), TotalVariationAgreement()):
         assert value(other, measure) == pytest.approx(value(table, measure), abs=1e-12)
     assert abs(value(other, AlphaOrdinal()) - value(table, AlphaOrdinal())) > 1e-3
     backwards = Beliefs.from_numpy(
@@ -218,7 +218,7 @@ def test_nobody_is_compared_with_themselves() -> None:
     rows = [("1", "x", 0), ("1", "y", 1), ("2", "x", 1), ("2", "y", 1)]
     again = [("1", "x", 0)] * 4
     wrong = votes(rows + [("1", f"x{i}", 0) for i in range(4)])
-    for measure in (*ALPHAS, TotalVariation()):
+    for measure in (*ALPHAS, TotalVariationAgreement()):
         right = of(votes(rows + again), measure)
         assert right.value[0] == value(votes(rows), measure)
         assert right.n_answers[0] == 4
@@ -239,13 +239,13 @@ def test_retest_by_hand() -> None:
 
 def test_the_first_row_is_the_first_answer() -> None:
     rows = [("1", "x", 0), ("1", "x", 1), ("1", "y", 0), ("2", "x", 1), ("2", "y", 1)]
-    assert value(votes(rows), TotalVariation()) == 0.0
-    assert value(votes([rows[1], rows[0], *rows[2:]]), TotalVariation()) == 0.5
+    assert value(votes(rows), TotalVariationAgreement()) == 0.0
+    assert value(votes([rows[1], rows[0], *rows[2:]]), TotalVariationAgreement()) == 0.5
 
 
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("alpha", ALPHAS, ids=lambda each: each.name)
-def test_alpha_is_undefined_where_everybody_always_says_the_same(alpha: Measure, soft: bool) -> None:
+def test_alpha_is_undefined_where_everybody_always_says_the_same(alpha: AgreementMeasure, soft: bool) -> None:
     table = votes([(item, who, 1) for item in "123" for who in "xy"])
     if soft:
         third = [[1 / 3, 0.2, 0.1, 1 - 0.3 - 1 / 3]] * 6

@@ -14,12 +14,12 @@ from sfumato.labeling.agreement import (
     AlphaNominal,
     AlphaOrdinal,
     RetestSameClass,
-    TotalVariation,
+    TotalVariationAgreement,
     agreement,
 )
-from sfumato.labeling.agreement.item_answers import Answers
+from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.tables import bootstrap
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 
 def simulated(n_items: int, rng: np.random.Generator, n_people: int = 4, n_classes: int = 3) -> Beliefs:
@@ -35,8 +35,8 @@ def simulated(n_items: int, rng: np.random.Generator, n_people: int = 4, n_class
     )
 
 
-def _names(codes: np.ndarray) -> Coded:
-    return Coded(codes.astype(np.int32), pa.array([str(i) for i in range(int(codes.max()) + 1)]))
+def _names(codes: np.ndarray) -> CodedText:
+    return CodedText(codes.astype(np.int32), pa.array([str(i) for i in range(int(codes.max()) + 1)]))
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
@@ -46,7 +46,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
     for study in range(n_studies):
         rng = np.random.default_rng(study)
         result = agreement(
-            simulated(80, rng), measures=[AlphaNominal(), TotalVariation()], level=0.9, resamples=200, rng=rng
+            simulated(80, rng), measures=[AlphaNominal(), TotalVariationAgreement()], level=0.9, resamples=200, rng=rng
         )
         covered += (result.low <= [0.49, 0.34]) & (result.high >= [0.49, 0.34])
     # 90% +- four standard errors of a share of 200, and a little for 80 items being few.
@@ -56,7 +56,7 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
 
 def test_groups_of_items_give_the_same_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     beliefs = simulated(4000, np.random.default_rng(0))
-    measures = [AlphaNominal(), AlphaOrdinal(), AlphaDistributions(), TotalVariation()]
+    measures = [AlphaNominal(), AlphaOrdinal(), AlphaDistributions(), TotalVariationAgreement()]
     each = agreement(beliefs, measures=measures, resamples=2000, rng=np.random.default_rng(1))
     monkeypatch.setattr(bootstrap, "MOST_BLOCKS", 1000)
     joined = agreement(beliefs, measures=measures, resamples=2000, rng=np.random.default_rng(1))
@@ -69,13 +69,13 @@ def test_groups_of_items_give_the_same_interval(monkeypatch: pytest.MonkeyPatch)
 def test_resampled_sums_are_those_of_resampled_answers() -> None:
     """Draw items by hand, copy their answers, and compute alpha from the start: the sums give the same."""
     beliefs = simulated(30, np.random.default_rng(3))
-    answers = Answers.of(beliefs)
+    answers = ItemAnswers.of(beliefs)
     drawn = np.random.default_rng(4).integers(0, 30, 30)
     rows = np.concatenate([np.flatnonzero(beliefs.item.codes == item) for item in drawn])
     copied = Beliefs(
         _names(np.repeat(np.arange(30), 4)), beliefs.annotator, beliefs.classes, hard=np.asarray(beliefs.hard)[rows]
     )
-    for measure in (AlphaNominal(), AlphaOrdinal(), AlphaDistributions(), TotalVariation()):
+    for measure in (AlphaNominal(), AlphaOrdinal(), AlphaDistributions(), TotalVariationAgreement()):
         sums = measure.sums(answers, np.arange(30), 30)
         again = agreement(copied, measures=[measure], resamples=100, rng=np.random.default_rng(0)).value[0]
         assert measure.value(sums[drawn].sum(axis=0, keepdims=True))[0] == pytest.approx(again, abs=1e-12)
@@ -83,9 +83,9 @@ def test_resampled_sums_are_those_of_resampled_answers() -> None:
 
 def test_the_same_seed_gives_the_same_whatever_else_is_asked_for() -> None:
     beliefs = simulated(50, np.random.default_rng(0))
-    both = agreement(beliefs, measures=[AlphaNominal(), TotalVariation()], rng=np.random.default_rng(7))
-    one = agreement(beliefs, measures=[TotalVariation()], rng=np.random.default_rng(7))
-    other = agreement(beliefs, measures=[TotalVariation()], rng=np.random.default_rng(8))
+    both = agreement(beliefs, measures=[AlphaNominal(), TotalVariationAgreement()], rng=np.random.default_rng(7))
+    one = agreement(beliefs, measures=[TotalVariationAgreement()], rng=np.random.default_rng(7))
+    other = agreement(beliefs, measures=[TotalVariationAgreement()], rng=np.random.default_rng(8))
     assert (both.low[1], both.high[1]) == (one.low[0], one.high[0])
     assert one.low[0] != other.low[0]
 
@@ -102,7 +102,7 @@ def test_there_is_no_interval_where_a_bootstrap_sees_nothing() -> None:
     one_item = Beliefs.from_numpy(["1", "1"], ["x", "y"], np.array([0, 1]), ["a", "b"])
     steady = Beliefs.from_numpy(["1", "1", "2", "2"], ["x"] * 4, np.array([0, 0, 1, 1]), ["a", "b"])
     for beliefs, measure, value, why in (
-        (one_item, TotalVariation(), 1.0, "none: only one item"),
+        (one_item, TotalVariationAgreement(), 1.0, "none: only one item"),
         (steady, RetestSameClass(), 1.0, "none: every resample gives the same"),
     ):
         result = agreement(beliefs, measures=[measure], rng=np.random.default_rng(0))
@@ -129,6 +129,6 @@ def test_a_million_votes_take_seconds() -> None:
         hard=rng.integers(0, 10, n).astype(np.int16),
     )
     start = time.perf_counter()
-    result = agreement(beliefs, measures=[AlphaNominal(), AlphaOrdinal(), TotalVariation()], rng=rng)
+    result = agreement(beliefs, measures=[AlphaNominal(), AlphaOrdinal(), TotalVariationAgreement()], rng=rng)
     assert time.perf_counter() - start < 10
     assert result.value.tolist() == pytest.approx([0, 0, 0.9], abs=0.003)

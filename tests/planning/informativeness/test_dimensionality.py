@@ -15,25 +15,25 @@ from sfumato.planning.informativeness.dimensionality import (
     sparsity_curve,
 )
 from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.kinds import Soft
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.noise import ChannelCapacity, TrueTriplets, flip_rate, noisy_triplets
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.errors import BadSetting
 
 
 @pytest.fixture
-def world() -> World:
-    return World.drawn(30, 8, 6, rng=np.random.default_rng(0))
+def world() -> LatentWorld:
+    return LatentWorld.drawn(30, 8, 6, rng=np.random.default_rng(0))
 
 
-def test_components_against_the_covariance(world: World) -> None:
+def test_components_against_the_covariance(world: LatentWorld) -> None:
     found = principal_components(world)
     values = np.linalg.eigvalsh(np.cov(world.objects.T))[::-1]
     np.testing.assert_allclose(found.var(axis=0, ddof=1), values, rtol=1e-10)
 
 
-def test_the_fewest_components_that_reach_it(world: World) -> None:
+def test_the_fewest_components_that_reach_it(world: LatentWorld) -> None:
     curve = []
     for q in range(1, 7):
         kept = principal_components(world)[:, :q]
@@ -48,9 +48,9 @@ def test_the_fewest_components_that_reach_it(world: World) -> None:
     assert (beyond.n_components, beyond.reached) == (6, False)
 
 
-def test_a_curve_ends_where_soft_labels_are(world: World) -> None:
+def test_a_curve_ends_where_soft_labels_are(world: LatentWorld) -> None:
     curve = sparsity_curve(world, rng=np.random.default_rng(0))
-    soft = judged_rho(world, Soft(), rng=np.random.default_rng(0))
+    soft = judged_rho(world, SoftLabelType(), rng=np.random.default_rng(0))
     assert curve.kept == tuple(range(1, 9))
     assert curve.sparse[-1] == pytest.approx(soft) == curve.top_class[-1]
     assert curve.sparse[0] < soft
@@ -58,7 +58,7 @@ def test_a_curve_ends_where_soft_labels_are(world: World) -> None:
     assert curve.components[5] == pytest.approx(component_rho(world, 6))
 
 
-def test_noise_lowers_the_curve_and_is_the_same_along_it(world: World) -> None:
+def test_noise_lowers_the_curve_and_is_the_same_along_it(world: LatentWorld) -> None:
     noisy = sparsity_curve(
         world, kept=(4, 8), noise=3.0, noise_rng=lambda: np.random.default_rng(5), rng=np.random.default_rng(0)
     )
@@ -80,8 +80,8 @@ def test_what_noise_leaves() -> None:
 
 
 def test_flip_rate_by_hand() -> None:
-    true = Orders.of_labels(np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 2.0]]))
-    judged = Orders.of_labels(np.array([[2.0, 3.0, 1.0], [1.0, 3.0, 2.0]]))
+    true = RankedLists.of_labels(np.array([[3.0, 2.0, 1.0], [1.0, 2.0, 2.0]]))
+    judged = RankedLists.of_labels(np.array([[2.0, 3.0, 1.0], [1.0, 3.0, 2.0]]))
     # Of six in rows one is false and one tied in truth; of columns a, b, c: right; tied in both, not judged; right.
     assert flip_rate(judged=true, true=true) == 0
     triplets = {tuple(each) for each in judged.triplets().tolist()}

@@ -10,13 +10,21 @@ import pytest
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
 from sfumato.planning.informativeness.gnmds_kernels import SHORT
-from sfumato.planning.informativeness.kinds import Hard, LabelKind, Similarity, Soft, Sparse, TopClass, Triplets
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.kinds import (
+    HardLabels,
+    LabelType,
+    SimilarityLabels,
+    SoftLabelType,
+    SparseLabels,
+    TopClassLabels,
+    TripletLabels,
+)
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.errors import BadSetting, BadTable
 
 
-def by_triplets(orders: Orders, x: np.ndarray) -> tuple[float, np.ndarray]:
+def by_triplets(orders: RankedLists, x: np.ndarray) -> tuple[float, np.ndarray]:
     """The loss and its gradient, triplet by triplet."""
     a, b, c = orders.triplets().T
     slack = 1 + ((x[a] - x[b]) ** 2).sum(axis=1) - ((x[a] - x[c]) ** 2).sum(axis=1)
@@ -28,7 +36,7 @@ def by_triplets(orders: Orders, x: np.ndarray) -> tuple[float, np.ndarray]:
     return slack[slack > 0].sum(), gradient
 
 
-def assert_equal_to_triplets(orders: Orders, x: np.ndarray) -> None:
+def assert_equal_to_triplets(orders: RankedLists, x: np.ndarray) -> None:
     found = loss_and_gradient(orders, x)
     loss, gradient = by_triplets(orders, x)
     assert found.loss == pytest.approx(loss, rel=1e-10, abs=1e-10)
@@ -37,10 +45,12 @@ def assert_equal_to_triplets(orders: Orders, x: np.ndarray) -> None:
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
 @pytest.mark.parametrize(
-    "kind", [Hard(), Soft(), Sparse(3), TopClass(4), Similarity(), Triplets(200)], ids=lambda kind: kind.title
+    "kind",
+    [HardLabels(), SoftLabelType(), SparseLabels(3), TopClassLabels(4), SimilarityLabels(), TripletLabels(200)],
+    ids=lambda kind: kind.title,
 )
-def test_equal_to_triplets(kind: LabelKind, scale: float) -> None:
-    world = World.drawn(20, 10, 3, rng=np.random.default_rng(0))
+def test_equal_to_triplets(kind: LabelType, scale: float) -> None:
+    world = LatentWorld.drawn(20, 10, 3, rng=np.random.default_rng(0))
     orders = kind.judge(world, noise=0.3, rng=np.random.default_rng(1))
     x = scale * np.random.default_rng(2).standard_normal((orders.n_objects, 4))
     assert_equal_to_triplets(orders, x)
@@ -54,17 +64,17 @@ def test_lists_of_all_lengths_with_ties_are_equal_too(n: int, levels: int) -> No
     labels = rng.integers(0, levels, (n, 3)) / levels
     labels[rng.random(labels.shape) < 0.05] = np.nan
     labels[:, 0] = np.nan_to_num(labels[:, 0])
-    assert_equal_to_triplets(Orders.of_labels(labels), rng.standard_normal((n + 3, 2)))
+    assert_equal_to_triplets(RankedLists.of_labels(labels), rng.standard_normal((n + 3, 2)))
 
 
 @pytest.mark.parametrize(("n", "k", "d"), [(3, 2, 1), (5, 17, 2), (30, 16, 4), (33, 20, 7), (18, 33, 9)])
 def test_whole_blocks_of_any_size(n: int, k: int, d: int) -> None:
     rng = np.random.default_rng(n)
-    assert_equal_to_triplets(Orders.of_labels(rng.random((n, k))), rng.standard_normal((n + k, d)))
+    assert_equal_to_triplets(RankedLists.of_labels(rng.random((n, k))), rng.standard_normal((n + k, d)))
     # The same pairs in another order are no block, and cost as much.
-    orders = Orders.of_labels(rng.random((n, k)))
+    orders = RankedLists.of_labels(rng.random((n, k)))
     mixed = rng.permutation(n * k)
-    other = Orders(
+    other = RankedLists(
         n, k, orders.first[mixed], orders.second[mixed], orders.starts, np.argsort(mixed)[orders.pair], orders.tie
     )
     x = rng.standard_normal((n + k, d))
@@ -76,23 +86,23 @@ def test_margins_met_within_rounding_of_whole_numbers() -> None:
     # On a line, squared distances that differ by 1 and a hair: as whole numbers of 16 bits they would be equal.
     hair = 1e-7 * np.random.default_rng(0).standard_normal(40)
     x = np.sqrt(np.concatenate([[0.0], 1 + np.arange(40) % 20 + hair]))[:, None]
-    assert_equal_to_triplets(Orders.of_labels(np.random.default_rng(1).random((1, 40))), x)
+    assert_equal_to_triplets(RankedLists.of_labels(np.random.default_rng(1).random((1, 40))), x)
     # One far away leaves few whole numbers for the others.
     x[-1] = 1e4
-    assert_equal_to_triplets(Orders.of_labels(np.random.default_rng(1).random((1, 40))), x)
-    assert_equal_to_triplets(Orders.of_labels(np.random.default_rng(1).random((1, 40))), np.zeros((41, 2)))
+    assert_equal_to_triplets(RankedLists.of_labels(np.random.default_rng(1).random((1, 40))), x)
+    assert_equal_to_triplets(RankedLists.of_labels(np.random.default_rng(1).random((1, 40))), np.zeros((41, 2)))
 
 
 def test_equal_distances_and_a_margin_that_is_just_met() -> None:
     labels = np.array([[3.0, 2.0, 1.0]])
     x = np.array([[0.0], [1.0], [1.0], [np.sqrt(2.0)]])
     # Squared distances 1, 1, 2: the first against the second costs 1, the others nothing but rounding.
-    assert loss_and_gradient(Orders.of_labels(labels), x).loss == pytest.approx(1.0)
+    assert loss_and_gradient(RankedLists.of_labels(labels), x).loss == pytest.approx(1.0)
 
 
 def test_half_a_billion_triplets_in_a_moment() -> None:
     rng = np.random.default_rng(0)
-    orders = Orders.of_labels(rng.random((10_000, 10)))
+    orders = RankedLists.of_labels(rng.random((10_000, 10)))
     assert orders.n_triplets > 5e8
     x = rng.standard_normal((10_010, 10))
     loss_and_gradient(orders, x)
@@ -105,8 +115,8 @@ def test_half_a_billion_triplets_in_a_moment() -> None:
 
 
 def test_the_loss_falls_and_what_it_says_is_true() -> None:
-    world = World.drawn(20, 10, 3, rng=np.random.default_rng(0))
-    orders = Soft().judge(world)
+    world = LatentWorld.drawn(20, 10, 3, rng=np.random.default_rng(0))
+    orders = SoftLabelType().judge(world)
     losses = [
         Gnmds(3, n_iterations=n, tolerance=0, random_start=True).embed(orders, rng=np.random.default_rng(1))
         for n in (1, 10, 100)
@@ -122,8 +132,8 @@ def test_the_loss_falls_and_what_it_says_is_true() -> None:
 
 @pytest.mark.parametrize("random_start", [False, True])
 def test_it_recovers_a_plane(random_start: bool) -> None:
-    world = World.drawn(40, 15, 2, rng=np.random.default_rng(3))
-    orders = Orders.of_labels(-world.seen_distances())
+    world = LatentWorld.drawn(40, 15, 2, rng=np.random.default_rng(3))
+    orders = RankedLists.of_labels(-world.seen_distances())
     embedding = Gnmds(2, random_start=random_start).embed(orders, rng=np.random.default_rng(1))
     centred = world.objects - world.objects.mean(axis=0)
     found = embedding.objects - embedding.objects.mean(axis=0)
@@ -131,7 +141,7 @@ def test_it_recovers_a_plane(random_start: bool) -> None:
 
 
 def test_it_ends_where_nothing_is_left_to_gain() -> None:
-    orders = Orders.of_triplets(np.array([[0, 1, 2]]), 3)
+    orders = RankedLists.of_triplets(np.array([[0, 1, 2]]), 3)
     embedding = Gnmds(2).embed(orders, rng=np.random.default_rng(0))
     assert embedding.converged
     assert embedding.loss == 0
@@ -139,7 +149,7 @@ def test_it_ends_where_nothing_is_left_to_gain() -> None:
 
 
 def test_it_ends_sooner_the_more_it_tolerates() -> None:
-    orders = Soft().judge(World.drawn(20, 10, 3, rng=np.random.default_rng(0)))
+    orders = SoftLabelType().judge(LatentWorld.drawn(20, 10, 3, rng=np.random.default_rng(0)))
     found = [Gnmds(3, tolerance=each).embed(orders, rng=np.random.default_rng(1)) for each in (0.0, 1e-3, 1e-2)]
     steps, losses = ([getattr(each, name) for each in found] for name in ("n_iterations", "loss"))
     assert steps == sorted(steps, reverse=True)
@@ -155,7 +165,7 @@ def test_it_ends_sooner_the_more_it_tolerates() -> None:
 
 
 def test_the_start_is_left_as_it_was_and_equal_seeds_end_alike() -> None:
-    orders = Soft().judge(World.drawn(10, 4, 3, rng=np.random.default_rng(0)))
+    orders = SoftLabelType().judge(LatentWorld.drawn(10, 4, 3, rng=np.random.default_rng(0)))
     start = np.random.default_rng(1).standard_normal((14, 6))
     before = start.copy()
     Gnmds(6).embed(orders, rng=np.random.default_rng(2), start=start)
@@ -165,7 +175,7 @@ def test_the_start_is_left_as_it_was_and_equal_seeds_end_alike() -> None:
 
 
 def test_bad_settings_and_places() -> None:
-    orders = Soft().judge(World.drawn(10, 4, 3, rng=np.random.default_rng(0)))
+    orders = SoftLabelType().judge(LatentWorld.drawn(10, 4, 3, rng=np.random.default_rng(0)))
     rng = np.random.default_rng(0)
     for wrong in (Gnmds(0), Gnmds(2, n_iterations=0), Gnmds(2, ridge=-1.0), Gnmds(2, tolerance=-1.0)):
         with pytest.raises(BadSetting, match="found"):

@@ -21,8 +21,8 @@ from sfumato.planning.informativeness.informativeness import (
     sparse_triplets,
     top_class_triplets,
 )
-from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse, TopClass
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.errors import BadSetting, BadTable
 
 NAN = float("nan")
@@ -36,7 +36,7 @@ def mined(labels: np.ndarray) -> set[tuple[int, int, int]]:
     return rows | columns
 
 
-def as_set(orders: Orders) -> set[tuple[int, ...]]:
+def as_set(orders: RankedLists) -> set[tuple[int, ...]]:
     triplets = [tuple(each) for each in orders.triplets().tolist()]
     assert len(set(triplets)) == len(triplets)
     return set(triplets)
@@ -50,7 +50,7 @@ entries = st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0, NAN])
 def test_counts_equal_mining_with_ties_and_missing_entries(labels: np.ndarray) -> None:
     if np.isnan(labels).all(axis=1).any():
         labels = np.where(np.isnan(labels), 0.0, labels)
-    orders = Orders.of_labels(labels)
+    orders = RankedLists.of_labels(labels)
     assert as_set(orders) == mined(labels)
     assert orders.n_triplets == len(mined(labels))
     if labels.size > 2:
@@ -64,7 +64,7 @@ def test_formulas_equal_mining_where_classes_are_equally_large(n: int, k: int) -
     hard = np.eye(k)[np.arange(n) % k]
     assert len(mined(hard)) == pytest.approx(hard_triplets(n, k))
     assert len(mined(soft)) == soft_triplets(n, k)
-    assert len(mined(TopClass(2).labels(soft))) == top_class_triplets(n, k, 2)
+    assert len(mined(TopClassLabels(2).labels(soft))) == top_class_triplets(n, k, 2)
     # Every class is among the two of equally many items.
     shares = np.zeros((n, k))
     for i in range(n):
@@ -91,7 +91,7 @@ def test_ratios_by_hand() -> None:
 
 def test_dropped_classes_are_missing_and_not_zero() -> None:
     soft = np.random.default_rng(1).dirichlet(np.ones(5), 8)
-    dropped = TopClass(3).labels(soft)
+    dropped = TopClassLabels(3).labels(soft)
     assert np.isnan(dropped).all(axis=0).sum() == 2
     # 8 x 3 pairs of classes and 3 x 28 pairs of items; zeros would have added 8 x 3 x 2.
     assert informativeness_of(dropped).n_triplets == 24 + 84
@@ -102,23 +102,25 @@ def test_similarities_and_triplets() -> None:
     rng = np.random.default_rng(2)
     points = rng.standard_normal((7, 2))
     similarity = -((points[:, None] - points[None]) ** 2).sum(axis=2)
-    orders = Orders.of_similarities(similarity)
+    orders = RankedLists.of_similarities(similarity)
     expected = {(i, a, b) for i, a, b in permutations(range(7), 3) if similarity[i, a] > similarity[i, b]}
     assert as_set(orders) == expected
     assert orders.n_triplets == similarity_triplets(7) == 3 * len(list(combinations(range(7), 3)))
     similarity[0, 1:4] = NAN
-    assert as_set(Orders.of_similarities(similarity)) == {t for t in expected if t[0] or not {1, 2, 3} & set(t[1:])}
+    assert as_set(RankedLists.of_similarities(similarity)) == {
+        t for t in expected if t[0] or not {1, 2, 3} & set(t[1:])
+    }
     assert judged_triplets(7, 50) == 50
     assert judged_triplets(7, 500) == 105
 
 
 def test_a_question_asked_often_counts_once_by_its_majority() -> None:
     asked = [(0, 1, 2), (0, 2, 1), (0, 1, 2), (3, 0, 1), (3, 1, 0), (2, 3, 0)]
-    assert as_set(Orders.of_triplets(np.array(asked), 4)) == {(0, 1, 2), (2, 3, 0)}
+    assert as_set(RankedLists.of_triplets(np.array(asked), 4)) == {(0, 1, 2), (2, 3, 0)}
 
 
-@pytest.mark.parametrize("kind", [Hard(), Soft(), Sparse(2), TopClass(2)])
-def test_labels_keep_what_they_say_they_keep(kind: Hard | Soft | Sparse | TopClass) -> None:
+@pytest.mark.parametrize("kind", [HardLabels(), SoftLabelType(), SparseLabels(2), TopClassLabels(2)])
+def test_labels_keep_what_they_say_they_keep(kind: HardLabels | SoftLabelType | SparseLabels | TopClassLabels) -> None:
     soft = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.3, 0.4, 0.3], [0.05, 0.9, 0.05]])
     expected = {
         "hard": [[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]],
@@ -153,10 +155,10 @@ def test_bad_labels(labels: np.ndarray, found: str) -> None:
 
 def test_bad_triplets_name_their_row() -> None:
     with pytest.raises(BadTable, match="row 1") as error:
-        Orders.of_triplets(np.array([[0, 1, 2], [0, 0, 1]]), 3)
+        RankedLists.of_triplets(np.array([[0, 1, 2], [0, 0, 1]]), 3)
     assert error.value.where.row == 1
     with pytest.raises(BadTable, match="row 0"):
-        Orders.of_triplets(np.array([[0, 1, 3]]), 3)
+        RankedLists.of_triplets(np.array([[0, 1, 3]]), 3)
 
 
 def test_bad_numbers() -> None:
@@ -167,4 +169,4 @@ def test_bad_numbers() -> None:
     with pytest.raises(BadSetting, match="found kept = 0"):
         top_class_triplets(5, 3, 0)
     with pytest.raises(BadSetting, match="kept"):
-        Sparse(4).labels(np.ones((2, 3)))
+        SparseLabels(4).labels(np.ones((2, 3)))

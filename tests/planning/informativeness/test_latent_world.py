@@ -8,36 +8,36 @@ import numpy as np
 import pytest
 
 from sfumato.planning.informativeness.kinds import (
-    Hard,
-    LabelKind,
-    Similarity,
-    Soft,
-    Sparse,
-    TopClass,
-    Triplets,
+    HardLabels,
+    LabelType,
+    SimilarityLabels,
+    SoftLabelType,
+    SparseLabels,
+    TopClassLabels,
+    TripletLabels,
     questions,
 )
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.noise import flip_rate
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.errors import BadSetting
 
-KINDS = (Hard(), Soft(), Sparse(2), TopClass(3), Similarity(), Triplets(60))
+KINDS = (HardLabels(), SoftLabelType(), SparseLabels(2), TopClassLabels(3), SimilarityLabels(), TripletLabels(60))
 
 
-def world(n: int = 12, k: int = 4, d: int = 3, seed: int = 0, spread: float = 1.0) -> World:
-    return World.drawn(n, k, d, rng=np.random.default_rng(seed), spread=spread)
+def world(n: int = 12, k: int = 4, d: int = 3, seed: int = 0, spread: float = 1.0) -> LatentWorld:
+    return LatentWorld.drawn(n, k, d, rng=np.random.default_rng(seed), spread=spread)
 
 
 def test_soft_labels_fall_with_the_distance_and_not_its_square() -> None:
-    one = World(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]), np.array([0, 1]))
+    one = LatentWorld(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]), np.array([0, 1]))
     # Distances 1 and 5, then 2 and 2.
     expected = np.exp([[-1.0, -5.0], [-2.0, -2.0]])
     np.testing.assert_allclose(one.soft_labels(), expected / expected.sum(axis=1, keepdims=True), rtol=1e-14)
 
 
 def test_labels_hold_where_everything_is_far() -> None:
-    far = World(np.array([[0.0], [1.0]]), np.array([[1e4], [2e4]]), np.array([0, 1]))
+    far = LatentWorld(np.array([[0.0], [1.0]]), np.array([[1e4], [2e4]]), np.array([0, 1]))
     np.testing.assert_array_equal(far.soft_labels(), [[1.0, 0.0], [1.0, 0.0]])
 
 
@@ -56,7 +56,7 @@ def test_cosines() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
-def test_every_kind_says_as_much_as_its_formula(kind: LabelKind) -> None:
+def test_every_kind_says_as_much_as_its_formula(kind: LabelType) -> None:
     orders = kind.judge(world(), rng=np.random.default_rng(1))
     exact = {"hard", "sparse(2)"}
     if kind.title in exact:
@@ -65,8 +65,8 @@ def test_every_kind_says_as_much_as_its_formula(kind: LabelKind) -> None:
         assert orders.n_triplets == kind.n_triplets(12, 4)
 
 
-@pytest.mark.parametrize("kind", [Similarity(), Triplets(60)], ids=lambda kind: kind.title)
-def test_judgments_of_points_are_true_without_noise(kind: LabelKind) -> None:
+@pytest.mark.parametrize("kind", [SimilarityLabels(), TripletLabels(60)], ids=lambda kind: kind.title)
+def test_judgments_of_points_are_true_without_noise(kind: LabelType) -> None:
     one = world()
     distance = np.linalg.norm(one.points[:, None] - one.points[None], axis=2)
     for anchor, near, far in kind.judge(one, rng=np.random.default_rng(1)).triplets():
@@ -75,15 +75,15 @@ def test_judgments_of_points_are_true_without_noise(kind: LabelKind) -> None:
 
 def test_item_anchored_triplets_of_soft_labels_are_true_and_some_class_anchored_ones_are_not() -> None:
     one = world(n=40, k=8)
-    true = Orders.of_labels(-one.seen_distances())
-    triplets = Soft().judge(one).triplets()
+    true = RankedLists.of_labels(-one.seen_distances())
+    triplets = SoftLabelType().judge(one).triplets()
     wrong = {tuple(each) for each in triplets.tolist()} - {tuple(each) for each in true.triplets().tolist()}
     assert all(anchor >= 40 for anchor, _, _ in wrong)
     assert 0.05 < len(wrong) / (triplets[:, 0] >= 40).sum() < 0.3
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
-def test_noise_is_in_the_label(kind: LabelKind) -> None:
+def test_noise_is_in_the_label(kind: LabelType) -> None:
     one = world()
     still = kind.judge(one, rng=np.random.default_rng(1)).triplets().tolist()
     again = kind.judge(one, noise=0.0, rng=np.random.default_rng(1)).triplets().tolist()
@@ -93,10 +93,10 @@ def test_noise_is_in_the_label(kind: LabelKind) -> None:
 
 def test_noise_flips_more_the_larger_it_is_and_triplets_of_a_label_agree() -> None:
     one = world(n=30, k=6)
-    true = Orders.of_labels(-one.seen_distances())
+    true = RankedLists.of_labels(-one.seen_distances())
     rates = []
     for noise in (0.0, 0.3, 1.0, 10.0):
-        seen = Orders.of_labels(-one.seen_distances(noise=noise, rng=np.random.default_rng(3)))
+        seen = RankedLists.of_labels(-one.seen_distances(noise=noise, rng=np.random.default_rng(3)))
         rates.append(flip_rate(judged=seen, true=true))
         nearer = {tuple(each) for each in seen.triplets().tolist() if each[0] == 0}
         # An error in the label keeps an order: nothing runs in circles.
@@ -123,13 +123,13 @@ def test_equal_seeds_equal_worlds() -> None:
 )
 def test_bad_worlds(size: tuple[int, int, int], found: str) -> None:
     with pytest.raises(BadSetting, match=found) as error:
-        World.drawn(*size, rng=np.random.default_rng(0))
+        LatentWorld.drawn(*size, rng=np.random.default_rng(0))
     assert error.value.code == "bad-setting"
     assert error.value.expected
 
 
 def test_more_classes_than_points_can_be_asked_for() -> None:
-    few = World.drawn(3, 5, 2, rng=np.random.default_rng(0), less_than_one_shot=True)
+    few = LatentWorld.drawn(3, 5, 2, rng=np.random.default_rng(0), less_than_one_shot=True)
     assert few.soft_labels().shape == (3, 5)
 
 
@@ -141,4 +141,4 @@ def test_bad_noise_and_spread() -> None:
     with pytest.raises(BadSetting, match="spread"):
         world(spread=-1.0)
     with pytest.raises(BadSetting, match="rng"):
-        Triplets(5).judge(world())
+        TripletLabels(5).judge(world())

@@ -13,7 +13,7 @@ from sfumato.planning.informativeness.informativeness import (
     possible_triplets,
     soft_triplets,
 )
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.signals import SIGNALS, Graded, answers_an_item, ratio_of, simulated_rho
 from sfumato.planning.informativeness.simulated_rates import simulated_rates
 from sfumato.planning.value_map import value_map
@@ -45,7 +45,7 @@ def test_graded_answers_are_counted_as_the_formula_says() -> None:
 
 
 def test_more_people_see_more_and_richer_forms_say_more() -> None:
-    world = World.drawn(80, 8, 5, rng=np.random.default_rng(0))
+    world = LatentWorld.drawn(80, 8, 5, rng=np.random.default_rng(0))
 
     def rho(kind: str, n_answers: int, noise: float = 1.0) -> float:
         draws = [np.random.default_rng(seed) for seed in range(3)]

@@ -10,14 +10,22 @@ import pytest
 
 from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.informativeness import hard_triplets, soft_triplets
-from sfumato.planning.informativeness.kinds import Hard, Similarity, Soft, Sparse, Triplets
-from sfumato.planning.informativeness.simulation import Cell, Grid
+from sfumato.planning.informativeness.kinds import (
+    HardLabels,
+    SimilarityLabels,
+    SoftLabelType,
+    SparseLabels,
+    TripletLabels,
+)
+from sfumato.planning.informativeness.simulation import GridCell, SimulationGrid
 from sfumato.tables.errors import BadSetting
 
-SMALL = Grid(n=(4, 12), k=(3, 6), d=(2, 5), kinds=(Soft(), Hard(), Sparse(2)), n_seeds=2, noise=0.2)
+SMALL = SimulationGrid(
+    n=(4, 12), k=(3, 6), d=(2, 5), kinds=(SoftLabelType(), HardLabels(), SparseLabels(2)), n_seeds=2, noise=0.2
+)
 
 
-def figures(cells: tuple[Cell, ...]) -> list[tuple[object, ...]]:
+def figures(cells: tuple[GridCell, ...]) -> list[tuple[object, ...]]:
     """Everything but the time."""
     return [
         (c.n, c.k, c.d, c.kind, c.seed, c.n_triplets, c.information_ratio, c.rho, c.effective_dimensionality)
@@ -46,34 +54,45 @@ def test_every_cell_once_and_in_order() -> None:
 
 
 def test_a_world_does_not_depend_on_the_rest_of_the_grid() -> None:
-    alone = Grid(n=(12,), k=(6,), d=(5,), kinds=(Soft(),), noise=0.2).run().cells
+    alone = SimulationGrid(n=(12,), k=(6,), d=(5,), kinds=(SoftLabelType(),), noise=0.2).run().cells
     among = [c for c in SMALL.run().cells if (c.n, c.k, c.d, c.kind, c.seed) == (12, 6, 5, "soft", 0)]
     assert figures(alone) == figures(tuple(among))
-    assert figures(Grid(n=(12,), k=(6,), d=(5,), kinds=(Soft(),), noise=0.2, seed=1).run().cells) != figures(alone)
+    assert figures(
+        SimulationGrid(n=(12,), k=(6,), d=(5,), kinds=(SoftLabelType(),), noise=0.2, seed=1).run().cells
+    ) != figures(alone)
 
 
 def test_soft_labels_recover_more_than_hard_ones() -> None:
-    cells = Grid(n=(20, 40), k=(8, 20), d=(5,), n_seeds=2).run().cells
+    cells = SimulationGrid(n=(20, 40), k=(8, 20), d=(5,), n_seeds=2).run().cells
     soft, hard = ([c.rho for c in cells if c.kind == kind] for kind in ("soft", "hard"))
     assert (np.array(soft) > np.array(hard)).all()
 
 
 def test_initial_values_know_nothing_of_the_truth() -> None:
     # A start that shared the world's stream would be the world: one step from it must recover next to nothing.
-    grid = Grid(
-        n=(30,), k=(10,), d=(25,), kinds=(Hard(),), n_seeds=4, embedder=Gnmds(25, n_iterations=1, random_start=True)
+    grid = SimulationGrid(
+        n=(30,),
+        k=(10,),
+        d=(25,),
+        kinds=(HardLabels(),),
+        n_seeds=4,
+        embedder=Gnmds(25, n_iterations=1, random_start=True),
     )
     assert abs(np.mean([c.rho for c in grid.run().cells])) < 0.2
 
 
 def test_kinds_without_classes_have_points_alone() -> None:
-    cells = Grid(n=(12,), k=(4,), d=(3,), kinds=(Similarity(), Triplets(100), Soft())).run().cells
+    cells = (
+        SimulationGrid(n=(12,), k=(4,), d=(3,), kinds=(SimilarityLabels(), TripletLabels(100), SoftLabelType()))
+        .run()
+        .cells
+    )
     assert [c.rho == c.points_rho for c in cells] == [True, True, False]
     assert cells[0].information_ratio == pytest.approx(12 * 11 * 10 / (16 * 15 * 14))
 
 
 def test_it_is_a_table(tmp_path: Path) -> None:
-    cells = Grid(n=(4,), k=(3,), d=(2,)).run()
+    cells = SimulationGrid(n=(4,), k=(3,), d=(2,)).run()
     cells.write(tmp_path / "grid.parquet")
     read = pq.read_table(tmp_path / "grid.parquet")
     assert read.column_names[:5] == ["n", "k", "d", "kind", "seed"]
@@ -92,12 +111,12 @@ def test_it_is_a_table(tmp_path: Path) -> None:
         ({"kinds": ()}, "kinds"),
         ({"n": ()}, "n, k or d"),
         ({"n_seeds": 0}, "n_seeds"),
-        ({"kinds": (Soft(), Sparse(4)), "k": (3, 5)}, "kept = 4"),
+        ({"kinds": (SoftLabelType(), SparseLabels(4)), "k": (3, 5)}, "kept = 4"),
     ],
 )
 def test_bad_grids(settings: dict[str, object], found: str) -> None:
     with pytest.raises(BadSetting, match=found):
-        Grid(**settings)  # type: ignore[arg-type]
+        SimulationGrid(**settings)  # type: ignore[arg-type]
 
 
 def test_bad_number_of_processes() -> None:

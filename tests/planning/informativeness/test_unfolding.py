@@ -7,15 +7,22 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.kinds import Hard, LabelKind, Similarity, Soft, TopClass, Triplets
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.kinds import (
+    HardLabels,
+    LabelType,
+    SimilarityLabels,
+    SoftLabelType,
+    TopClassLabels,
+    TripletLabels,
+)
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding, centred, mean_ranks
 from sfumato.tables.errors import BadTable
 
 
-def world(n: int = 40, k: int = 10, d: int = 5, seed: int = 0) -> World:
-    return World.drawn(n, k, d, rng=np.random.default_rng(seed))
+def world(n: int = 40, k: int = 10, d: int = 5, seed: int = 0) -> LatentWorld:
+    return LatentWorld.drawn(n, k, d, rng=np.random.default_rng(seed))
 
 
 def test_inner_products_of_points_and_classes_are_the_centred_ranks() -> None:
@@ -23,7 +30,7 @@ def test_inner_products_of_points_and_classes_are_the_centred_ranks() -> None:
     labels[3, :4] = labels[3, 4]
     ranks = ((rankdata(labels, axis=1) - 0.5) / 10 + (rankdata(labels, axis=0) - 0.5) / 40) / 2
     expected = ranks - ranks.mean(axis=0) - ranks.mean(axis=1, keepdims=True) + ranks.mean()
-    embedding = SpectralUnfolding().embed(Orders.of_labels(labels))
+    embedding = SpectralUnfolding().embed(RankedLists.of_labels(labels))
     np.testing.assert_allclose(embedding.gram()[:40, 40:], expected, atol=1e-12)
     assert embedding.objects.shape == (50, 10)
     assert embedding.converged
@@ -31,7 +38,7 @@ def test_inner_products_of_points_and_classes_are_the_centred_ranks() -> None:
 
 def test_missing_entries_are_ranked_among_those_known() -> None:
     labels = np.array([[0.2, np.nan, 0.5, 0.3], [0.1, 0.6, 0.3, 0.0]])
-    orders = Orders.of_labels(labels)
+    orders = RankedLists.of_labels(labels)
     rows = [[1 / 6, 5 / 6, 3 / 6], [3 / 8, 7 / 8, 5 / 8, 1 / 8]]
     columns = [[3 / 4, 3 / 4, 3 / 4], [1 / 4, 1 / 2, 1 / 4, 1 / 4]]
     np.testing.assert_allclose(mean_ranks(orders), (np.concatenate(rows) + np.concatenate(columns)) / 2)
@@ -54,14 +61,14 @@ def test_soft_labels_recover_most_and_hard_ones_little() -> None:
                 for one in (world(seed=seed) for seed in range(5))
             ]
         )
-        for kind in (Soft(), Hard())
+        for kind in (SoftLabelType(), HardLabels())
     }
     assert rho["soft"] > 0.85
     assert rho["hard"] < 0.45
 
 
-@pytest.mark.parametrize("kind", [Similarity(), Triplets(3000)], ids=lambda kind: kind.title)
-def test_judgments_of_points_alone(kind: LabelKind) -> None:
+@pytest.mark.parametrize("kind", [SimilarityLabels(), TripletLabels(3000)], ids=lambda kind: kind.title)
+def test_judgments_of_points_alone(kind: LabelType) -> None:
     one = world(d=2)
     embedding = SpectralUnfolding().embed(kind.judge(one, rng=np.random.default_rng(1)))
     assert len(embedding.objects) == 40
@@ -71,8 +78,8 @@ def test_judgments_of_points_alone(kind: LabelKind) -> None:
 
 
 def test_a_class_nobody_was_asked_about_lies_in_the_middle() -> None:
-    labels = TopClass(6).labels(world().soft_labels())
-    objects = SpectralUnfolding().embed(Orders.of_labels(labels)).objects
+    labels = TopClassLabels(6).labels(world().soft_labels())
+    objects = SpectralUnfolding().embed(RankedLists.of_labels(labels)).objects
     dropped = 40 + np.flatnonzero(np.isnan(labels).all(axis=0))
     np.testing.assert_allclose(objects[dropped], 0, atol=1e-7)
 

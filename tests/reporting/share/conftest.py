@@ -11,7 +11,7 @@ from sfumato.reporting.share import Release, Splits
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.inputs import Inputs
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 ITEMS = (
     "007", "7", "1e5", "9007199254740993", "Ünïcode 漢字 🦢", "=1+1", "'=quoted", "a,b", 'say "x"', " spaces ", "-3",
@@ -27,7 +27,7 @@ def odd_labels() -> SoftLabels:
     probs[3, :3] = 1 / 3  # three classes that tie
     probs[4, :3] = [0, 1, 0]
     labels = SoftLabels.from_numpy(ITEMS, probs, CLASSES, np.arange(len(ITEMS)) % 4)
-    return replace(labels, target=Target.PEOPLE)
+    return replace(labels, target=Estimand.PEOPLE)
 
 
 def odd_beliefs() -> Beliefs:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.reporting.share.folder import MANIFEST, check_vacant, filling, sha256_of
+from sfumato.reporting.share.folder import MANIFEST, atomic_folder, check_vacant, sha256_of
 from sfumato.tables.errors import CannotWrite
 
 
 def fill(folder: Path, text: str = "one") -> None:
-    with filling(folder, "test") as part:
+    with atomic_folder(folder, "test") as part:
         (part / "below").mkdir()
         (part / "below" / "a.txt").write_text(text)
 
@@ -21,7 +21,7 @@ def seen(folder: Path) -> list[str]:
 
 
 def test_the_folder_appears_whole(tmp_path):
-    with filling(tmp_path / "out", "test") as part:
+    with atomic_folder(tmp_path / "out", "test") as part:
         (part / "a.txt").write_text("half")
         assert not (tmp_path / "out").exists()
         assert part.parent == tmp_path
@@ -32,7 +32,7 @@ def test_the_folder_appears_whole(tmp_path):
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, OSError(28, "No space left on device")])
 def test_a_fault_leaves_nothing_half_written(tmp_path, error):
     def half(folder: Path) -> None:
-        with filling(folder, "test") as part:
+        with atomic_folder(folder, "test") as part:
             (part / "a.txt").write_text("half")
             raise error
 

@@ -12,7 +12,7 @@ import pytest
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import CannotWrite
 from sfumato.tables.files import read_rows, write_rows
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 
 SCHEMA = pa.schema([("item", pa.string())])
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
@@ -28,14 +28,14 @@ class Interrupted(Exception):
 
 def write_half(path: Path, error: BaseException | type[BaseException]) -> None:
     """Begin to replace `path`, and fail."""
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text("half of the n")
         raise error
 
 
 def test_the_new_file_takes_the_old_ones_place(written, tmp_path):
     path = written("a.txt", "old")
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text("new")
         assert path.read_text() == "old", "the old file stands until the new one is whole"
     assert path.read_text() == "new"
@@ -44,7 +44,7 @@ def test_the_new_file_takes_the_old_ones_place(written, tmp_path):
 
 def test_the_part_is_beside_the_file_and_hidden(tmp_path):
     """Only within one folder is a rename one step."""
-    with replacing(tmp_path / "a.txt") as part:
+    with atomic_write(tmp_path / "a.txt") as part:
         assert part.parent == tmp_path.resolve()
         assert part.name.startswith(".")
         assert part.name != "a.txt"
@@ -62,7 +62,7 @@ def test_any_fault_leaves_the_old_file_and_no_part(written, tmp_path, error):
 
 def test_a_fault_before_anything_is_written(written, tmp_path):
     path = written("a.txt", "old")
-    with pytest.raises(Interrupted), replacing(path):
+    with pytest.raises(Interrupted), atomic_write(path):
         raise Interrupted
     assert (path.read_text(), only_files(tmp_path)) == ("old", ["a.txt"])
 
@@ -103,7 +103,7 @@ def test_a_link_stays_a_link(written, tmp_path):
     target = written("target.txt", "old")
     link = tmp_path / "link.txt"
     link.symlink_to(target)
-    with replacing(link) as part:
+    with atomic_write(link) as part:
         part.write_text("new")
     assert link.is_symlink()
     assert target.read_text() == "new"
@@ -123,7 +123,7 @@ def test_the_new_file_is_on_disk_before_the_old_one_goes(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "fsync", sync)
     monkeypatch.setattr(os, "replace", replace)
-    with replacing(tmp_path / "a.txt") as part:
+    with atomic_write(tmp_path / "a.txt") as part:
         part.write_text("new")
     assert steps == ["sync", "replace", "sync"]
 

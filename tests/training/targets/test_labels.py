@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.tables.errors import BadProbabilities
-from sfumato.training.target_labels import FixedLabels, PooledLabels, VotedLabels
+from sfumato.training.target_labels import FixedLabels, PooledLabels, SampledLabels
 
 LAST = float(np.nextafter(1.0, 0.0))
 LAST_SINGLE = float(np.nextafter(np.float32(1), np.float32(0)))
 
 
-def classes_at(labels: VotedLabels, item: int, chances: list[float] | np.ndarray) -> list[int]:
+def classes_at(labels: SampledLabels, item: int, chances: list[float] | np.ndarray) -> list[int]:
     chance = torch.tensor(chances, dtype=torch.float64)
     got = labels.at(torch.full((len(chance),), item), chance)
     assert got.dtype == torch.float32
@@ -33,7 +33,7 @@ def test_fixed_labels_give_the_same_whatever_the_luck() -> None:
 
 
 def test_a_vote_is_where_chance_falls_in_the_cumulated_distribution() -> None:
-    labels = VotedLabels.of(np.array([[0.25, 0.5, 0.25], [0.0, 1.0, 0.0]]))
+    labels = SampledLabels.of(np.array([[0.25, 0.5, 0.25], [0.0, 1.0, 0.0]]))
     # Cumulated: .25, .75, 1. A chance on a bound belongs to the class above it, as bounds are [low, high).
     assert classes_at(labels, 0, [0.0, 0.2499, 0.25, 0.7499, 0.75, LAST]) == [0, 0, 1, 1, 2, 2]
     assert classes_at(labels, 1, [0.0, 0.5, LAST]) == [1, 1, 1]
@@ -52,7 +52,7 @@ ROWS = st.lists(st.sampled_from([0.0, 0.0, 1e-300, 1e-17, 1e-9, 0.1, 0.3, 1 / 3,
 def test_a_class_without_mass_is_never_voted_for(weights: list[float], slack: float, luck: float) -> None:
     """Also where the row sums to a little more or less than one, which tables may, and at the very ends of chance."""
     probs = np.array([weights]) / sum(weights) * (1 + slack)
-    labels = VotedLabels.of(probs)
+    labels = SampledLabels.of(probs)
     bounds = np.cumsum(probs[0])
     around = np.concatenate([bounds, np.nextafter(bounds, 0), np.nextafter(bounds, 2)])
     chances = [0.0, LAST, LAST_SINGLE, luck, *around[around < 1].tolist()]
@@ -63,7 +63,7 @@ def test_a_class_without_mass_is_never_voted_for(weights: list[float], slack: fl
 def test_votes_are_as_frequent_as_the_distribution_says() -> None:
     """On a grid of 1,000 chances in the middle of their cells, counts are exact for masses in thousandths."""
     counts = np.array([[0, 125, 0, 875, 0], [200, 200, 200, 200, 200], [1, 998, 0, 0, 1], [1000, 0, 0, 0, 0]])
-    labels = VotedLabels.of(counts / 1000)
+    labels = SampledLabels.of(counts / 1000)
     grid = (np.arange(1000) + 0.5) / 1000
     for item, expected in enumerate(counts):
         assert np.bincount(classes_at(labels, item, grid), minlength=5).tolist() == expected.tolist()
@@ -103,7 +103,7 @@ def test_luck_of_exactly_one_is_the_last_there_is() -> None:
     labels, rows = pooled()
     one = torch.tensor([1.0, 1.0, 1.0])
     assert labels.at(torch.tensor([0, 1, 2]), one).tolist() == rows[[2, 3, 4]].tolist()
-    assert classes_at(VotedLabels.of(np.array([[0.1, 0.9, 0.0]])), 0, [1.0]) == [1]
+    assert classes_at(SampledLabels.of(np.array([[0.1, 0.9, 0.0]])), 0, [1.0]) == [1]
 
 
 def test_pools_that_do_not_fit_their_rows_are_refused() -> None:
@@ -121,7 +121,7 @@ def test_rows_that_are_no_distribution_are_refused(row: list[float]) -> None:
     with pytest.raises(BadProbabilities):
         FixedLabels.of(probs)
     with pytest.raises(BadProbabilities):
-        VotedLabels.of(probs)
+        SampledLabels.of(probs)
     with pytest.raises(BadProbabilities):
         PooledLabels.of(probs, np.array([0, 1, 2]))
 
@@ -130,7 +130,7 @@ def test_labels_share_no_memory_with_where_they_came_from() -> None:
     """Not in single precision either, and not with rows that may not be written to, such as those of a file."""
     probs = np.array([[0.25, 0.75], [1.0, 0.0]], np.float32)
     probs.setflags(write=False)
-    for labels in (FixedLabels.of(probs), VotedLabels.of(probs), PooledLabels.of(probs, np.array([0, 1, 2]))):
+    for labels in (FixedLabels.of(probs), SampledLabels.of(probs), PooledLabels.of(probs, np.array([0, 1, 2]))):
         labels.mean()[:] = 9
         held = labels.rows if isinstance(labels, PooledLabels) else labels.probs
         assert held.tolist() == probs.tolist()

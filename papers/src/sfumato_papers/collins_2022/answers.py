@@ -8,14 +8,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.evaluation.compared import Compared, compare
-from sfumato.importers import Cifar10S
+from sfumato.evaluation.compared import MatchedLabels, match_labels
+from sfumato.importers import Cifar10SImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, TopTwoClamp
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
-from sfumato.tables.payloads import TopTwo, decode, payload_kind
+from sfumato.tables.payloads import TopTwoPayload, decode, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
@@ -25,7 +25,7 @@ HIGH, LOW = 0.25, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class Cifar10sAnswers:
     """Answers of CIFAR-10S with the classes and votes of the same images."""
 
     table: Annotations
@@ -34,9 +34,9 @@ class Answers:
     """The CIFAR-10 class of every test picture."""
 
     @cached_property
-    def each(self) -> list[TopTwo]:
+    def each(self) -> list[TopTwoPayload]:
         """The answers, one by one."""
-        found: list[TopTwo] = decode(self.table.payload.to_pylist(), payload_kind("top_two/1"))
+        found: list[TopTwoPayload] = decode(self.table.payload.to_pylist(), payload_kind("top_two/1"))
         return found
 
     @cached_property
@@ -58,25 +58,27 @@ class Answers:
     def entropy_of_votes(self) -> Float[np.ndarray, "answers"]:
         return np.asarray(entropy(self.votes.probs)[self.votes.rows_of(self.table.item.text())])
 
-    def beside_votes(self, by: Labeler | None = None) -> Compared:
+    def beside_votes(self, by: Labeler | None = None) -> MatchedLabels:
         """Each image's mean label, as if predicted, beside the votes of CIFAR-10H."""
         labels = mean_labels((by or TopTwoClamp(as_released=True)).label(self.table, CIFAR_10))
-        return compare(predicted=labels, people=self.votes, common=True)
+        return match_labels(predicted=labels, people=self.votes, common=True)
 
 
-def first_pass(rerun: Rerun) -> Answers:
+def first_pass(rerun: Rerun) -> Cifar10sAnswers:
     """The 6,200 first-pass answers."""
     return rerun.once("first pass", lambda: _answers(rerun.data, rerun.data.cifar_10s))
 
 
-def as_released(rerun: Rerun) -> Answers:
+def as_released(rerun: Rerun) -> Cifar10sAnswers:
     """The 6,723 rows behind the released labels: repeats and one upload sent twice are among them."""
-    return rerun.once("as released", lambda: _answers(rerun.data, _read(rerun.data, Cifar10S(as_released=True))))
+    return rerun.once(
+        "as released", lambda: _answers(rerun.data, _read(rerun.data, Cifar10SImporter(as_released=True)))
+    )
 
 
-def with_repeats(rerun: Rerun) -> Answers:
+def with_repeats(rerun: Rerun) -> Cifar10sAnswers:
     """First passes, and the pictures that people were shown a second time."""
-    return rerun.once("with repeats", lambda: _answers(rerun.data, _read(rerun.data, Cifar10S(repeats=True))))
+    return rerun.once("with repeats", lambda: _answers(rerun.data, _read(rerun.data, Cifar10SImporter(repeats=True))))
 
 
 def mean_labels(beliefs: Beliefs) -> SoftLabels:
@@ -93,11 +95,11 @@ def original_classes(data: PublishedData) -> Int[np.ndarray, "items"]:
         return np.asarray(file["labels"].astype(np.int64))
 
 
-def _read(data: PublishedData, reader: Cifar10S) -> Annotations:
+def _read(data: PublishedData, reader: Cifar10SImporter) -> Annotations:
     table = reader.read(data.path("cifar10s")).table
     assert isinstance(table, Annotations)
     return table
 
 
-def _answers(data: PublishedData, table: Annotations) -> Answers:
-    return Answers(table, data.cifar_10h, original_classes(data))
+def _answers(data: PublishedData, table: Annotations) -> Cifar10sAnswers:
+    return Cifar10sAnswers(table, data.cifar_10h, original_classes(data))

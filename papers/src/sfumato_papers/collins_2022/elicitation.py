@@ -8,15 +8,15 @@ from collections import Counter
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.importers import Cifar10S
+from sfumato.importers import Cifar10SImporter
 from sfumato.importers.cifar_10s import FILES
 from sfumato.importers.importer import find_file
 from sfumato.importers.source_columns import coded_columns
-from sfumato.labeling.screening import Evidence, screen
+from sfumato.labeling.screening import ScreeningData, screen
 from sfumato.labeling.screening_rules import Contradictions
 from sfumato.tables.doubt import entropy
 from sfumato.tables.files import read_rows
-from sfumato_papers.collins_2022.answers import HIGH, LOW, Answers, as_released, first_pass, with_repeats
+from sfumato_papers.collins_2022.answers import HIGH, LOW, Cifar10sAnswers, as_released, first_pass, with_repeats
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
@@ -81,11 +81,11 @@ def section_4_1(rerun: Rerun) -> Part:
     answers, released = first_pass(rerun), as_released(rerun)
     items = answers.table.item.names
     doubt = entropy(answers.votes.probs)[answers.votes.rows_of(items)]
-    original = Cifar10S().read(rerun.data.path("cifar10s")).original
+    original = Cifar10SImporter().read(rerun.data.path("cifar10s")).original
     by_paper = screen(released.table, (Contradictions(),), gold=original)
     by_code = screen(released.table, (Contradictions(remove_at=IN_AUTHORS_CODE),), gold=original)
     low_in_batch = _low_in_batch(rerun, set(np.array(items.to_pylist())[doubt <= LOW].tolist()))
-    n_offences = Contradictions().find(Evidence(released.table, original)).value
+    n_offences = Contradictions().find(ScreeningData(released.table, original)).value
     return Part(
         "Section 4.1",
         "Setup of the elicitation, and exclusions",
@@ -197,7 +197,7 @@ def section_6(rerun: Rerun) -> Part:
     )
 
 
-def repeated(answers: Answers) -> dict[str, float]:
+def repeated(answers: Cifar10sAnswers) -> dict[str, float]:
     """What became of the pictures that people were shown twice."""
     table = answers.table
     key = list(zip(table.item.text().to_pylist(), table.annotator.text().to_pylist(), strict=True))

@@ -6,11 +6,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import rankdata
 
-from sfumato.importers import Cifar10H
+from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, histogram
 from sfumato.tables.annotations import Annotations
-from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass, with_repeats
+from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, first_pass, with_repeats
 from sfumato_papers.collins_2022.elicitation import counted, repeated
 from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two
 from sfumato_papers.estimate import Estimate
@@ -118,7 +118,7 @@ def figure_7(rerun: Rerun) -> Part:
     )
 
 
-def within(answers: Answers) -> float:
+def within(answers: Cifar10sAnswers) -> float:
     """The median over people of the rank correlation between a page's time and the doubt about the first label."""
     who, seconds, doubt = answers.table.annotator.codes, answers.table.seconds, 100 - answers.first_percent
     found = []
@@ -129,7 +129,7 @@ def within(answers: Answers) -> float:
     return float(np.median(found))
 
 
-def _actions(answers: Answers) -> tuple[Float[np.ndarray, "answers"], Float[np.ndarray, "answers"]]:
+def _actions(answers: Cifar10sAnswers) -> tuple[Float[np.ndarray, "answers"], Float[np.ndarray, "answers"]]:
     """How often each answer makes its annotator point at something, and how often at a definitely-not box."""
     presses = [
         [str(event[2]) for event in planned_top_two(answer) if event[1] == "pointerdown"] for answer in answers.each
@@ -148,7 +148,7 @@ def _seconds_a_vote(rerun: Rerun) -> Finding:
     if not path.is_file():
         needs = f"{RAW_VOTES}, the times of single votes, beside the counts of CIFAR-10H"
         return Finding(row, "seconds", SECONDS_A_VOTE, needs=needs)
-    table = Cifar10H(annotator_level=True).read(path).table
+    table = Cifar10HImporter(annotator_level=True).read(path).table
     assert isinstance(table, Annotations)
     wanted = set(first_pass(rerun).table.item.names.to_pylist())
     own = np.array([name in wanted for name in table.item.names.to_pylist()])[table.item.codes]

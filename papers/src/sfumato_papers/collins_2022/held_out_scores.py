@@ -11,14 +11,14 @@ import numpy as np
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
-from sfumato.evaluation.run_folders import Trained
+from sfumato.evaluation.run_folders import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import Attacking
+from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import Attack, attack_named
-from sfumato.training.dealing import carry_out_work
-from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.dealing import run_jobs
+from sfumato.training.ready_runs import TrainedRuns
 from sfumato_papers.collins_2022.answers import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained
@@ -65,8 +65,8 @@ def figures(rerun: Rerun) -> Figures:
     """Every figure of every training."""
 
     def found() -> Figures:
-        clean: list[Trained] = []
-        attacked: list[Trained] = []
+        clean: list[RunPredictions] = []
+        attacked: list[RunPredictions] = []
         for folder in trained(rerun):
             clean += read_runs(folder)
             attacked += read_runs(_attacked(rerun, folder))
@@ -84,16 +84,16 @@ def figures(rerun: Rerun) -> Figures:
 def _attacked(rerun: Rerun, folder: Path) -> Path:
     """Where the predictions of attacked pictures stand; those that are missing are made."""
     place = folder.parent / f"{folder.name}-attacked"
-    ready = ReadyRuns.in_folder(folder).runs
+    ready = TrainedRuns.in_folder(folder).runs
     fgsm: Attack = attack_named("fgsm", {})
-    work = Attacking(ready, place, fgsm, pictures(rerun), device=rerun.device)
-    carry_out_work(work, processes=rerun.processes)
+    work = AttackExperiment(ready, place, fgsm, pictures(rerun), device=rerun.device)
+    run_jobs(work, processes=rerun.processes)
     return next(path for path in sorted(place.iterdir()) if path.name.startswith(fgsm.name))
 
 
 def _add(
     values: dict[tuple[str, str, str], dict[int, float]],
-    runs: list[Trained],
+    runs: list[RunPredictions],
     people: SoftLabels,
     block: str,
     metrics: dict[str, Metric],

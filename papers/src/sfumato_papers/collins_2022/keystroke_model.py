@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sfumato.tables.payloads import Tokens, TopTwo
+from sfumato.tables.payloads import TokensPayload, TopTwoPayload
 
 SECONDS = {"K": 0.28, "P": 1.1, "B": 0.1, "H": 0.4, "M": 1.35}
 """What each operator takes."""
@@ -98,7 +98,7 @@ class Hand:
         self.over = control
 
 
-def planned_tokens(answer: Tokens, keys: Mapping[str, str] | None = None) -> list[Event]:
+def planned_tokens(answer: TokensPayload, keys: Mapping[str, str] | None = None) -> list[Event]:
     """What the quickest way to place these tokens leaves in a record: the keys alone.
 
     The class with the most tokens comes first and gets them all; each further press moves one over. `keys` are the
@@ -110,7 +110,7 @@ def planned_tokens(answer: Tokens, keys: Mapping[str, str] | None = None) -> lis
     return [(0, "keydown", "form", key) for key in typed]
 
 
-def planned_top_two(answer: TopTwo) -> list[Event]:
+def planned_top_two(answer: TopTwoPayload) -> list[Event]:
     """What filling in the form of CIFAR-10S leaves in a record: classes, boxes and submit clicked, percents clicked
     into and typed. The answer need not be one that our own form takes."""
     events = _clicked(f"first:{answer.first}") + _typed("first_percent", answer.first_percent)
@@ -122,7 +122,7 @@ def planned_top_two(answer: TopTwo) -> list[Event]:
     return events + _clicked(SUBMIT)
 
 
-def nearest_tokens(belief: Sequence[float], classes: Sequence[str], n: int = 10) -> Tokens:
+def nearest_tokens(belief: Sequence[float], classes: Sequence[str], n: int = 10) -> TokensPayload:
     """The `n` tokens nearest to `belief` (largest remainders); others where a class without a token has some belief."""
     # A whisker is no remainder: .7 of ten is seven.
     wanted = [round(n * float(p), 9) for p in belief]
@@ -131,7 +131,7 @@ def nearest_tokens(belief: Sequence[float], classes: Sequence[str], n: int = 10)
     for k in by_remainder[: n - sum(placed)]:
         placed[k] += 1
     tokens = {name: count for name, count in zip(classes, placed, strict=True) if count}
-    return Tokens(tokens, any(p > 0 and not count for p, count in zip(belief, placed, strict=True)))
+    return TokensPayload(tokens, any(p > 0 and not count for p, count in zip(belief, placed, strict=True)))
 
 
 def _chunk(control: str, key: str | None = None) -> str | None:

@@ -11,7 +11,7 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
-from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass
+from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, first_pass
 from sfumato_papers.collins_2022.elicitation import counted
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.finding import Finding, Statement
@@ -87,7 +87,7 @@ def difference(
     return float(np.abs(np.array([row for _, row in theirs]) - np.array([row for _, row in ours])).max())
 
 
-def edge_cases(answers: Answers) -> list[Finding]:
+def edge_cases(answers: Cifar10sAnswers) -> list[Finding]:
     """How many answers ask more of a rule than two percents that add up."""
     each = answers.each
     named = [a for a in each if a.second is not None]
@@ -123,13 +123,13 @@ def _second(answer: object) -> float:
     return float(percent or 0) if second is not None else 0.0
 
 
-def _moved(answers: Answers, one: object, other: object) -> Float[np.ndarray, "answers"]:
+def _moved(answers: Cifar10sAnswers, one: object, other: object) -> Float[np.ndarray, "answers"]:
     """How far apart two rules put the label of each answer: total variation."""
     labels = [rule.label(answers.table, CIFAR_10).probs for rule in (one, other)]  # type: ignore[attr-defined]
     return np.asarray(np.abs(labels[0] - labels[1]).sum(axis=1) / 2)
 
 
-def _varieties(answers: Answers) -> Chart:
+def _varieties(answers: Cifar10sAnswers) -> Chart:
     """Figure 2: the labels of one answer, the first with percents below 100, a second class and room for others."""
     fits = (
         i

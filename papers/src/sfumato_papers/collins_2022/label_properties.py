@@ -8,12 +8,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp, TopTwoUniform
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, curve, scatter
-from sfumato_papers.collins_2022.answers import Answers, as_released, first_pass
+from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, first_pass
 from sfumato_papers.collins_2022.elicitation import counted
 from sfumato_papers.finding import Statement
 from sfumato_papers.part import Part
@@ -177,28 +177,28 @@ def figure_5(rerun: Rerun) -> Part:
 # --- distances ---
 
 
-def wasserstein(beside: Compared) -> Float[np.ndarray, "items"]:
+def wasserstein(beside: MatchedLabels) -> Float[np.ndarray, "items"]:
     """The paper's distance: between the ten probabilities of either label, taken as two samples of numbers."""
     rows = zip(beside.predicted, beside.people, strict=True)
     return np.array([wasserstein_distance(ours, votes) for ours, votes in rows], np.float64)
 
 
-def total_variation(beside: Compared) -> Float[np.ndarray, "items"]:
+def total_variation(beside: MatchedLabels) -> Float[np.ndarray, "items"]:
     return np.asarray(np.abs(beside.predicted - beside.people).sum(axis=1) / 2)
 
 
-def _pearson(beside: Compared) -> float:
+def _pearson(beside: MatchedLabels) -> float:
     return float(pearsonr(beside.predicted_entropy, beside.people_entropy)[0])
 
 
-def _spearman(beside: Compared) -> float:
+def _spearman(beside: MatchedLabels) -> float:
     return float(spearmanr(beside.predicted_entropy, beside.people_entropy)[0])
 
 
 # --- charts ---
 
 
-def _entropies(beside: Compared) -> Chart:
+def _entropies(beside: MatchedLabels) -> Chart:
     return scatter(
         "section-4-3-entropy",
         title="Entropy of the labels of 1,000 images",
@@ -212,7 +212,7 @@ def _entropies(beside: Compared) -> Chart:
     )
 
 
-def _labels(beside: Compared, row: int, name: str, title: str) -> Chart:
+def _labels(beside: MatchedLabels, row: int, name: str, title: str) -> Chart:
     """The two labels of one image, class by class."""
     item = beside.items[int(row)].as_py()
     return bars(
@@ -230,7 +230,7 @@ def _labels(beside: Compared, row: int, name: str, title: str) -> Chart:
     )
 
 
-def _by_entropy(answers: Answers, n_possible: Float[np.ndarray, "answers"]) -> Chart:
+def _by_entropy(answers: Cifar10sAnswers, n_possible: Float[np.ndarray, "answers"]) -> Chart:
     """The means of either within tenths of the answers, by entropy."""
     tenths = np.array_split(np.argsort(answers.entropy_of_votes, kind="stable"), 10)
     measures = {"percent on the most probable label": answers.first_percent, "labels left possible": n_possible}

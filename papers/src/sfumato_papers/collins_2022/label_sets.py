@@ -11,7 +11,7 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, SelectTopTwo, TopOneClamp, TopOneUniform, TopTwoClamp, TopTwoUniform
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.training_set import Lesson, Pool
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 from sfumato_papers.collins_2022.answers import original_classes
 from sfumato_papers.collins_2022.relabeled_target import Labelled
 from sfumato_papers.published_data import PublishedData
@@ -40,13 +40,13 @@ class LabelSets:
         pools |= {name: beliefs_pool(by.label(data.cifar_10s, CIFAR_10), items) for name, by in LABELERS.items()}
         return cls(
             {
-                name: Labelled(name, Lesson(items, CIFAR_10, original, mean_of(pool), pool))
+                name: Labelled(name, TrainingSet(items, CIFAR_10, original, mean_of(pool), pool))
                 for name, pool in pools.items()
             }
         )
 
 
-def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> Pool:
+def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> AnnotatorBeliefs:
     """CIFAR-10H's votes one by one; whose they are is not published with the counts, so each has a voter of its own."""
     assert labels.n_annotators is not None
     rows = labels.rows_of([str(n) for n in numbers])
@@ -54,10 +54,10 @@ def votes_pool(labels: SoftLabels, numbers: Int[np.ndarray, "items"]) -> Pool:
     item, chosen = np.nonzero(counts)
     rows_each = np.repeat(np.eye(len(labels.classes))[chosen], counts[item, chosen], axis=0)
     starts = np.concatenate(([0], np.cumsum(counts.sum(axis=1))))
-    return Pool(rows_each, starts, np.arange(len(rows_each)), len(rows_each))
+    return AnnotatorBeliefs(rows_each, starts, np.arange(len(rows_each)), len(rows_each))
 
 
-def beliefs_pool(beliefs: Beliefs, items: tuple[str, ...]) -> Pool:
+def beliefs_pool(beliefs: Beliefs, items: tuple[str, ...]) -> AnnotatorBeliefs:
     """Beliefs about `items`, item by item."""
     coded = beliefs.coded()
     place = {item: i for i, item in enumerate(items)}
@@ -66,9 +66,9 @@ def beliefs_pool(beliefs: Beliefs, items: tuple[str, ...]) -> Pool:
     order = np.argsort(item, kind="stable")
     order = order[np.searchsorted(item[order], 0) :]
     starts = np.searchsorted(item[order], np.arange(len(items) + 1)).astype(np.int64)
-    return Pool(coded.probs()[order], starts, coded.annotator[order].astype(np.int64), coded.n_annotators)
+    return AnnotatorBeliefs(coded.probs()[order], starts, coded.annotator[order].astype(np.int64), coded.n_annotators)
 
 
-def mean_of(pool: Pool) -> np.ndarray:
+def mean_of(pool: AnnotatorBeliefs) -> np.ndarray:
     """Each item's mean label."""
     return np.asarray(np.add.reduceat(pool.rows, pool.starts[:-1]) / np.diff(pool.starts)[:, None])

@@ -16,22 +16,22 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.training.augmenting import CropAndFlip
 from sfumato.training.grid import Grid
-from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.networks import NAMED
 from sfumato.training.optimisers import Sgd
 from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import OneCycle, Steps
+from sfumato.training.schedules import OneCycle, StepSchedule
 from sfumato.training.splits import Fold
 from sfumato.training.targets import (
-    Deaggregated,
-    EntropyMatched,
-    Hard,
-    Random,
-    Shuffled,
-    Smoothing,
-    Soft,
+    DeaggregatedTarget,
+    EntropyMatchedTarget,
+    HardTarget,
+    RandomTarget,
+    ShuffledTarget,
+    SmoothingTarget,
+    SoftTarget,
     Target,
-    Uniform,
+    UniformTarget,
 )
 from sfumato_papers.collins_2022.label_sets import LabelSets
 from sfumato_papers.collins_2022.relabeled_target import Relabelled
@@ -103,24 +103,24 @@ def targets(sets: LabelSets, scale: Scale) -> dict[str, Target]:
         return Relabelled(target, sets.labelled[of])
 
     found: dict[str, Target] = {
-        "hard": Hard(),
-        "random": relabelled(Random("soft"), "T2, Clamp"),
-        "uniform": relabelled(Uniform(), "T2, Clamp"),
-        "10h aggregated": relabelled(Soft(), "CIFAR-10H"),
-        "10s aggregated": relabelled(Soft(), "T2, Clamp"),
-        "10s shuffled": relabelled(Shuffled(), "T2, Clamp"),
-        "10s entropy-matched": relabelled(EntropyMatched(), "T2, Clamp"),
-        "10h": relabelled(Deaggregated(), "CIFAR-10H"),
-        "10s": relabelled(Deaggregated(), "T2, Clamp"),
-        "10s t1 unif": relabelled(Deaggregated(), "T1, Unif"),
-        "10s t1 clamp": relabelled(Deaggregated(), "T1, Clamp"),
-        "10s t2 unif": relabelled(Deaggregated(), "T2, Unif"),
-        "10s select": relabelled(Deaggregated(), "Select Top 2 Only"),
-        "smoothing": Smoothing(SMOOTHING),
-        "smoothing 900": relabelled(Smoothing(SMOOTHING), "T2, Clamp"),
+        "hard": HardTarget(),
+        "random": relabelled(RandomTarget("soft"), "T2, Clamp"),
+        "uniform": relabelled(UniformTarget(), "T2, Clamp"),
+        "10h aggregated": relabelled(SoftTarget(), "CIFAR-10H"),
+        "10s aggregated": relabelled(SoftTarget(), "T2, Clamp"),
+        "10s shuffled": relabelled(ShuffledTarget(), "T2, Clamp"),
+        "10s entropy-matched": relabelled(EntropyMatchedTarget(), "T2, Clamp"),
+        "10h": relabelled(DeaggregatedTarget(), "CIFAR-10H"),
+        "10s": relabelled(DeaggregatedTarget(), "T2, Clamp"),
+        "10s t1 unif": relabelled(DeaggregatedTarget(), "T1, Unif"),
+        "10s t1 clamp": relabelled(DeaggregatedTarget(), "T1, Clamp"),
+        "10s t2 unif": relabelled(DeaggregatedTarget(), "T2, Unif"),
+        "10s select": relabelled(DeaggregatedTarget(), "Select Top 2 Only"),
+        "smoothing": SmoothingTarget(SMOOTHING),
+        "smoothing 900": relabelled(SmoothingTarget(SMOOTHING), "T2, Clamp"),
     }
-    found |= {f"10h m={m}": relabelled(Deaggregated(m), "CIFAR-10H") for m in scale.of(VOTES)}
-    return found | {f"10s m={m}": relabelled(Deaggregated(m), "T2, Clamp") for m in scale.of(BELIEFS)}
+    found |= {f"10h m={m}": relabelled(DeaggregatedTarget(m), "CIFAR-10H") for m in scale.of(VOTES)}
+    return found | {f"10s m={m}": relabelled(DeaggregatedTarget(m), "T2, Clamp") for m in scale.of(BELIEFS)}
 
 
 def recipe(scale: Scale, network: str) -> Recipe:
@@ -131,7 +131,7 @@ def recipe(scale: Scale, network: str) -> Recipe:
             epochs=EPOCHS[scale],
             batch_size=32,
             optimiser=optimiser,
-            schedule=Steps((50, 55), 0.1),
+            schedule=StepSchedule((50, 55), 0.1),
             augmentation=CropAndFlip(),
             clip=1.0,
             dynamics="none",
@@ -151,10 +151,10 @@ def grid(sets: LabelSets, scale: Scale, network: str, device: str = "cpu") -> Gr
     )
 
 
-def lesson_data(rerun: Rerun, items: Items) -> tuple[Prepared, Fold]:
+def lesson_data(rerun: Rerun, items: Items) -> tuple[JoinedItems, Fold]:
     """The pictures that are learnt from or predicted, with their hard labels."""
     numbers = np.sort(np.concatenate([items.compared, items.others, items.held_out, items.tested]))
-    data = prepared(pictures(rerun).take(numbers), classes=CIFAR_10)
+    data = join_items(pictures(rerun).take(numbers), classes=CIFAR_10)
     learnt = np.isin(numbers, np.concatenate([items.compared, items.others]))
     return data, Fold(0, np.flatnonzero(learnt), np.flatnonzero(~learnt))
 

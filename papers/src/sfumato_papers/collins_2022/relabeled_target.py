@@ -11,13 +11,13 @@ from jaxtyping import Float, Int
 from sfumato.training.item_join import digest_of
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
-from sfumato.training.training_set import Lesson, one_hot
+from sfumato.training.training_set import TrainingSet, one_hot
 
 
 class Labelled:
     """What is known of the items whose labels are compared; runs keep its digest, and so know when it changes."""
 
-    def __init__(self, name: str, lesson: Lesson) -> None:
+    def __init__(self, name: str, lesson: TrainingSet) -> None:
         self.name, self.lesson = name, lesson
         arrays = [lesson.people] if lesson.people is not None else []
         arrays += [lesson.beliefs.rows, lesson.beliefs.starts] if lesson.beliefs is not None else []
@@ -40,7 +40,7 @@ class Relabelled:
 
     name: ClassVar[str] = "relabelled"
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> PooledLabels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> PooledLabels:
         place = {item: row for row, item in enumerate(self.known.lesson.items)}
         own = np.array([place.get(item, -1) for item in lesson.items], np.int64)
         made = self.target.labels(self.known.lesson, rng)

@@ -15,7 +15,7 @@ from sfumato.labeling.top_two_clamp import clamp
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
-from sfumato_papers.collins_2022.answers import Answers, first_pass
+from sfumato_papers.collins_2022.answers import Cifar10sAnswers, first_pass
 from sfumato_papers.collins_2022.elicitation import FOUND, counted
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
@@ -102,7 +102,7 @@ def _simulated(fitted: dict[str, AnswerStatistics]) -> _Drawn:
     return _Drawn(clamp(answers, simulator.gamma), float(above.mean()))
 
 
-def _arrays(answers: Answers, rows: Bool[np.ndarray, "answers"]) -> TopTwoArrays:
+def _arrays(answers: Cifar10sAnswers, rows: Bool[np.ndarray, "answers"]) -> TopTwoArrays:
     index = {name: k for k, name in enumerate(CIFAR_10)}
     return read_top_two([answers.each[i] for i in np.flatnonzero(rows)], index)
 

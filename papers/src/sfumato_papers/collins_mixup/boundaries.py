@@ -7,7 +7,7 @@ import numpy as np
 from sfumato.evaluation.paired_tests import t_interval
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
-from sfumato.training.mixing import Curve, CurveFit
+from sfumato.training.mixing import CurveFit, ShareCurve
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS, WHOLE
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.estimate import LEVEL, Estimate
@@ -85,7 +85,7 @@ def _intervals(collection: Collection) -> dict[tuple[int, int, float], tuple[flo
     return found
 
 
-def _pair_chart(everyone: Collection, pooled: Curve) -> Chart:
+def _pair_chart(everyone: Collection, pooled: ShareCurve) -> Chart:
     classes = everyone.judgments.classes
     names = {pair: f"{classes[pair[0]]} in {classes[pair[1]]}" for pair in DRAWN}
     rows: dict[str, list[object]] = {name: [] for name in ("generating", "inferred", "low", "high", "series", "pair")}

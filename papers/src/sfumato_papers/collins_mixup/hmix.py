@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.importers import HMix
+from sfumato.importers import HMixImporter
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import HumanMixtures, Judgments, blends_of
@@ -80,14 +80,14 @@ def mixtures(rerun: Rerun) -> HumanMixtures:
 
 def soft_labels(rerun: Rerun) -> Beliefs:
     """Ten-class beliefs about 100 of the mixed images."""
-    table = HMix(part="soft-labels").read(rerun.data.path("hmix")).table
+    table = HMixImporter(part="soft-labels").read(rerun.data.path("hmix")).table
     assert isinstance(table, Beliefs)
     return table
 
 
 def _read(rerun: Rerun) -> Annotations:
     def found() -> Annotations:
-        table = HMix().read(rerun.data.path("hmix")).table
+        table = HMixImporter().read(rerun.data.path("hmix")).table
         assert isinstance(table, Annotations)
         return table
 

@@ -12,7 +12,7 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.files import read_rows
-from sfumato.tables.text_columns import CodedColumn
+from sfumato.tables.text_columns import TextEncoder
 from sfumato.training.mixing import CurveFit
 from sfumato_papers.collins_mixup.hmix import all_collections
 from sfumato_papers.estimate import LEVEL, Estimate
@@ -22,7 +22,7 @@ from sfumato_papers.rerun import Rerun
 
 
 @dataclass(frozen=True)
-class Task:
+class MidpointTask:
     """How the point was asked for: the file, and the column with the coefficient that was chosen."""
 
     name: str
@@ -31,13 +31,13 @@ class Task:
 
 
 TASKS = (
-    Task("Construct", "construct_midpoint.csv.gz", "final_value"),
-    Task("Select-Shuffled", "select_shuffled_midpoint.csv.gz", "selected_mixing"),
+    MidpointTask("Construct", "construct_midpoint.csv.gz", "final_value"),
+    MidpointTask("Select-Shuffled", "select_shuffled_midpoint.csv.gz", "selected_mixing"),
 )
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class MidpointAnswers:
     """The coefficients chosen; answers of one annotator are not independent of each other."""
 
     annotators: tuple[str, ...]
@@ -54,14 +54,14 @@ class Answers:
         return np.asarray(sums / np.bincount(self.annotator[first], minlength=len(self.annotators)))
 
 
-def answers(rerun: Rerun, task: Task) -> Answers:
+def answers(rerun: Rerun, task: MidpointTask) -> MidpointAnswers:
     """The released answers of a task, read once."""
 
-    def found() -> Answers:
+    def found() -> MidpointAnswers:
         rows = read_rows(rerun.data.path("hmix", task.file), guarded=False)
         names = ("annotator", "task", "index1", "index2")
         check_columns(rows, (*names, task.column))
-        coded = {name: CodedColumn.of(rows, name) for name in names}
+        coded = {name: TextEncoder.of(rows, name) for name in names}
         wanted = [task.column, *(["start_value"] if "start_value" in rows.schema.names else [])]
         values: dict[str, list[np.ndarray]] = {name: [] for name in wanted}
         n_rows = 0
@@ -74,7 +74,7 @@ def answers(rerun: Rerun, task: Task) -> Answers:
         done = {name: column.finish() for name, column in coded.items()}
         first, second = (done[name].text().to_pylist() for name in ("index1", "index2"))
         tasks = np.array(done["task"].names.to_pylist(), object)[done["task"].codes]
-        return Answers(
+        return MidpointAnswers(
             tuple(done["annotator"].names.to_pylist()),
             done["annotator"].codes,
             tuple(f"{a}+{b}" for a, b in zip(first, second, strict=True)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from sfumato.training.mixing import ClassPair, EntropyWeighted, Mixed
+from sfumato.training.mixing import ClassPair, EntropyWeighted, MixedBatch
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class ClassPairWeighted:
 
     name: ClassVar[str] = "class-pair-weighted"
 
-    def mixed(self, x: Any, y: Any, draw: Any) -> Mixed:
+    def mixed(self, x: Any, y: Any, draw: Any) -> MixedBatch:
         return self.pairs.mixed(x, y, draw)
 
-    def losses(self, logits: Any, mixed: Mixed) -> Any:
+    def losses(self, logits: Any, mixed: MixedBatch) -> Any:
         return self.weighted.losses(logits, mixed)

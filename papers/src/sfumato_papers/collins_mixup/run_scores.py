@@ -12,16 +12,16 @@ import numpy as np
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
-from sfumato.evaluation.run_folders import Trained
+from sfumato.evaluation.run_folders import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import Attacking
+from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import attack_named
 from sfumato.training.conditions import CLEAN
 from sfumato.training.corruptions import CORRUPTIONS
-from sfumato.training.dealing import Work, carry_out_work
-from sfumato.training.ready_runs import ReadyRuns
-from sfumato.training.shifting import Shifting, corruptions_for
+from sfumato.training.dealing import JobList, run_jobs
+from sfumato.training.ready_runs import TrainedRuns
+from sfumato.training.shifting import ShiftExperiment, corruptions_for
 from sfumato_papers.collins_mixup.training import (
     AUGMENTING,
     ENT_WC,
@@ -67,7 +67,7 @@ def _values(rerun: Rerun, name: str) -> Values:
     (grids,) = [each for each in CHAPTERS if name in each]
     places = {each: _Places.of(rerun, each) for each in grids}
     work = Together(tuple(each for place in places.values() for each in place.work(rerun)))
-    carry_out_work(work, processes=rerun.processes)
+    run_jobs(work, processes=rerun.processes)
     people, pictures, place = rerun.data.cifar_10h, tested(rerun), places[name]
     assert pictures.labels is not None
     original = SoftLabels.one_hot(pictures.items, pictures.labels, people.classes)
@@ -95,21 +95,21 @@ class _Places:
         corrupted = None if name == AUGMENTING else runs.parent / f"{name}-corrupted"
         return cls(runs, runs.parent / f"{name}-attacked", corrupted)
 
-    def work(self, rerun: Rerun) -> list[Work[Any]]:
+    def work(self, rerun: Rerun) -> list[JobList[Any]]:
         """What is to be predicted; of it only what is missing is done."""
-        pictures, runs = tested(rerun), ReadyRuns.in_folder(self.runs).runs
-        works: list[Work[Any]] = [
-            Attacking(runs, self.attacked, attack_named("fgsm", {}), pictures, device=rerun.device)
+        pictures, runs = tested(rerun), TrainedRuns.in_folder(self.runs).runs
+        works: list[JobList[Any]] = [
+            AttackExperiment(runs, self.attacked, attack_named("fgsm", {}), pictures, device=rerun.device)
         ]
         if self.corrupted is not None:
             n = rerun.scale.of(N_CORRUPTIONS)
             kinds = [each() for each in CORRUPTIONS[:: len(CORRUPTIONS) // n][:n]]
             asked = corruptions_for(pictures, kinds, (SEVERITY,))[1:]
-            works.append(Shifting(runs, self.corrupted, pictures, asked, device=rerun.device))
+            works.append(ShiftExperiment(runs, self.corrupted, pictures, asked, device=rerun.device))
         return works
 
 
-def _measured(runs: Sequence[Trained], people: SoftLabels, metrics: dict[str, Metric]) -> Values:
+def _measured(runs: Sequence[RunPredictions], people: SoftLabels, metrics: dict[str, Metric]) -> Values:
     """The metrics by seed; the mean over conditions, where there are several."""
     found: dict[tuple[str, str, str], dict[int, list[float]]] = {}
     for name, metric in metrics.items():
@@ -124,7 +124,7 @@ def _measured(runs: Sequence[Trained], people: SoftLabels, metrics: dict[str, Me
 class Together:
     """Several pieces of work as one, so that processes are started once."""
 
-    works: tuple[Work[Any], ...]
+    works: tuple[JobList[Any], ...]
 
     def missing(self) -> list[tuple[int, Any]]:
         return [(number, job) for number, work in enumerate(self.works) for job in work.missing()]

@@ -9,10 +9,10 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.training.item_join import digest_of
-from sfumato.training.mixing import HumanMixtures, Smoothing
+from sfumato.training.mixing import HumanMixtures, MixtureSmoothing
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.targets import Target
-from sfumato.training.training_set import Lesson, one_hot
+from sfumato.training.training_set import TrainingSet, one_hot
 
 SHUFFLE = 2023
 
@@ -48,7 +48,7 @@ class MixtureLabels:
         told = RowsOf(mixtures, labels)
         return cls(name, told.digest, told)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> PooledLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> PooledLabels:  # noqa: ARG002
         original = one_hot(lesson.need_original(self.name), lesson.n_classes).astype(np.float32)
         parts = [self.told.of(item, original[i : i + 1]) for i, item in enumerate(lesson.items)]
         starts = np.concatenate(([0], np.cumsum([len(part) for part in parts])))
@@ -69,7 +69,7 @@ class RandomOnMixtures:
         told = RowsOf(mixtures, mixtures.uniform())
         return cls(told.digest, told)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
         drawn = rng.integers(lesson.n_classes, size=lesson.n_items)
         is_mixture = np.array([item in self.told for item in lesson.items])
         return FixedLabels.of(one_hot(np.where(is_mixture, drawn, lesson.need_original(self.name)), lesson.n_classes))
@@ -86,17 +86,17 @@ def labelings(mixtures: HumanMixtures) -> dict[str, Target]:
         "generating": mixtures.generating(),
         "averaged": mixtures.averaged(),
         "by-annotator": mixtures.by_annotator(),
-        "averaged-confidence": mixtures.averaged(Smoothing()),
-        "by-annotator-confidence": mixtures.by_annotator(Smoothing()),
+        "averaged-confidence": mixtures.averaged(MixtureSmoothing()),
+        "by-annotator-confidence": mixtures.by_annotator(MixtureSmoothing()),
         "generating-smoothed": _smoothed(mixtures),
-        "shuffled-confidence": _shuffled(mixtures).by_annotator(Smoothing()),
+        "shuffled-confidence": _shuffled(mixtures).by_annotator(MixtureSmoothing()),
     }
     found: dict[str, Target] = {name: MixtureLabels.of(name, mixtures, each) for name, each in labels.items()}
     return found | {"random": RandomOnMixtures.of(mixtures)}
 
 
 def _smoothed(mixtures: HumanMixtures) -> FixedLabels:
-    share = float(Smoothing().of(mixtures.judgments.confidence).mean())
+    share = float(MixtureSmoothing().of(mixtures.judgments.confidence).mean())
     return FixedLabels.of((1 - share) * mixtures.generating().mean() + share / mixtures.n_classes)
 
 

@@ -13,15 +13,15 @@ from jaxtyping import Int
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import Grid
-from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain
 from sfumato.training.networks import Network, PreactResNet, Small
 from sfumato.training.optimisers import Sgd
 from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import OneCycle, Steps
+from sfumato.training.schedules import OneCycle, StepSchedule
 from sfumato.training.splits import Fold
-from sfumato.training.targets import EntropyMatched, Hard, Soft, Target
-from sfumato.training.training_set import Lesson
+from sfumato.training.targets import EntropyMatchedTarget, HardTarget, SoftTarget, Target
+from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_mixup.hmix import mixtures, thesis_collection
 from sfumato_papers.collins_mixup.mixings import ClassPairWeighted
 from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints
@@ -78,7 +78,7 @@ def recipe(scale: Scale, mixing: Mixing) -> Recipe:
         epochs=scale.of(EPOCHS),
         batch_size=128 if scale == Scale.FULL else 64,
         optimiser=Sgd(rate=0.1, momentum=0.9, weight_decay=1e-4),
-        schedule=Steps((100, 150), 0.1) if scale == Scale.FULL else OneCycle(),
+        schedule=StepSchedule((100, 150), 0.1) if scale == Scale.FULL else OneCycle(),
         mixing=mixing,
         dynamics="none",
     )
@@ -128,7 +128,7 @@ def tested(rerun: Rerun) -> Inputs:
     return rerun.once("tested", lambda: pictures(rerun).take(split(rerun)[1]))
 
 
-def _plain_data(rerun: Rerun) -> tuple[Prepared, Fold]:
+def _plain_data(rerun: Rerun) -> tuple[JoinedItems, Fold]:
     """The items themselves; people's labels of those learnt from are CIFAR-10S's, elicited or simulated."""
     train, test = split(rerun)
     numbers = np.concatenate([train, test])
@@ -136,26 +136,26 @@ def _plain_data(rerun: Rerun) -> tuple[Prepared, Fold]:
     items = [str(n) for n in numbers]
     probs = np.concatenate([simulated.probs[simulated.rows_of(items[: len(train)])],
                             people.probs[people.rows_of(items[len(train) :])]])  # fmt: skip
-    data = prepared(pictures(rerun).take(numbers), people=SoftLabels.from_numpy(items, probs, people.classes))
+    data = join_items(pictures(rerun).take(numbers), people=SoftLabels.from_numpy(items, probs, people.classes))
     return data, Fold(0, np.arange(len(train)), np.arange(len(train), len(numbers)))
 
 
-def _augmented_data(rerun: Rerun) -> tuple[Prepared, Fold]:
+def _augmented_data(rerun: Rerun) -> tuple[JoinedItems, Fold]:
     """The items, and after them the mixed images; of a mixture's two classes the larger share is its original one."""
     train, test = split(rerun)
     numbers = np.concatenate([train, test])
-    plain = prepared(pictures(rerun).take(numbers), classes=rerun.data.cifar_10h.classes)
+    plain = join_items(pictures(rerun).take(numbers), classes=rerun.data.cifar_10h.classes)
     mixed = _mixtures(rerun)
     told = mixed.judgments
     original = plain.lesson.original
     assert original is not None
-    lesson = Lesson(
+    lesson = TrainingSet(
         (*plain.lesson.items, *mixed.items),
         plain.lesson.classes,
         np.concatenate([original, np.where(told.generating >= 0.5, told.first, told.second)]),
     )
     learnt = np.concatenate([np.arange(len(train)), np.arange(len(numbers), len(lesson.items))])
-    return Prepared(lesson, np.concatenate([plain.images, mixed.images])), Fold(
+    return JoinedItems(lesson, np.concatenate([plain.images, mixed.images])), Fold(
         0, learnt, np.arange(len(train), len(numbers))
     )
 
@@ -184,11 +184,11 @@ def mixed(rerun: Rerun, name: str) -> Path:
 
     def found() -> Path:
         data, fold = rerun.once("plain-data", lambda: _plain_data(rerun))
-        targets: dict[str, Target] = {HARD: Hard()}
+        targets: dict[str, Target] = {HARD: HardTarget()}
         if name not in (TAU, TAU_ENT_WC):
-            targets[SOFT] = Soft()
+            targets[SOFT] = SoftTarget()
         if name not in (REGULAR, TAU, TAU_ENT_WC):
-            targets[MATCHED] = EntropyMatched()
+            targets[MATCHED] = EntropyMatchedTarget()
         depths = DEPTHS if name == REGULAR else DEPTHS[1:]
         mixing = rerun.once("mixings", lambda: mixings(rerun))[name]
         return rerun.train(name, data=data, folds=[fold], grid=grid(rerun, targets, mixing, depths))

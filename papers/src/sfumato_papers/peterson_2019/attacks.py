@@ -5,11 +5,11 @@ from __future__ import annotations
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
 from sfumato.reporting.charts import Field, curve
-from sfumato.training.attacking import Attacking
+from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.conditions import CLEAN
-from sfumato.training.dealing import carry_out_work
-from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.dealing import run_jobs
+from sfumato.training.ready_runs import TrainedRuns
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.part import Part
@@ -223,10 +223,10 @@ def _under(rerun: Rerun, name: str, attack: Attack) -> tuple[Scored, str]:
 
     def measured() -> tuple[Scored, str]:
         folder = fine_tuned(rerun)
-        runs = tuple(run for run in ReadyRuns.in_folder(folder).runs if run.said["target"] in ATTACKED)
+        runs = tuple(run for run in TrainedRuns.in_folder(folder).runs if run.said["target"] in ATTACKED)
         output, inputs = folder.parent / f"tuned-{name}", judged(rerun)
-        attacking = Attacking(runs, output, attack, inputs, device=rerun.device)
-        carry_out_work(attacking, processes=rerun.processes)
+        attacking = AttackExperiment(runs, output, attack, inputs, device=rerun.device)
+        run_jobs(attacking, processes=rerun.processes)
         predicted, hard = read_runs(output), original(inputs)
         conditions = [CLEAN, *(attacking.name_of(step) for step in range(1, attack.n_steps + 1))]
         sets = {

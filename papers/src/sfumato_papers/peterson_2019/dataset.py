@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.importers import Cifar10H
+from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, bars, curve, histogram
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
@@ -147,6 +147,6 @@ def _why_400(n_votes: int) -> str:
 
 
 def _participants(rerun: Rerun) -> int:
-    table = Cifar10H(annotator_level=True).read(rerun.data.path("cifar10h")).table
+    table = Cifar10HImporter(annotator_level=True).read(rerun.data.path("cifar10h")).table
     assert isinstance(table, Annotations)
     return len(table.annotator.names)

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import compare
+from sfumato.evaluation.compared import match_labels
 from sfumato.evaluation.metric import mean_over_items
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Statement
 from sfumato_papers.part import Part
@@ -40,7 +40,7 @@ def section_6_3(rerun: Rerun) -> Part:
     fit: dict[tuple[str, str], Estimate] = {}
     cells: list[Finding] = []
     for name, predicted in released(rerun).items():
-        to_people, to_hard = (compare(predicted=predicted, people=each).cross_entropies for each in (people, hard))
+        to_people, to_hard = (match_labels(predicted=predicted, people=each).cross_entropies for each in (people, hard))
         fit[name, "c10H"], fit[name, "c10"] = _mean(to_people), _mean(to_hard)
         figure, reference = (_published(name, column) for column in ("c10H", "c10"))
         further = (
@@ -71,7 +71,7 @@ def _published(name: str, column: str) -> Published | None:
 
 def _mean(values: Float[np.ndarray, "items"]) -> Estimate:
     """The mean over images, with the interval for other images."""
-    resampling = Resampling.of(len(values), level=0.95, draws=DRAWS, rng=np.random.default_rng(0))
+    resampling = Bootstrap.of(len(values), level=0.95, draws=DRAWS, rng=np.random.default_rng(0))
     found = mean_over_items(values, resampling)
     return Estimate.within(found.value, found.interval)
 

@@ -17,20 +17,28 @@ from sfumato.evaluation.metrics import (
     SecondBestAccuracy,
 )
 from sfumato.tables.inputs import Inputs
-from sfumato.training.attacking import Attacking
+from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import attack_named
 from sfumato.training.conditions import CLEAN
 from sfumato.training.corruptions import GaussianNoise
-from sfumato.training.dealing import carry_out_work
+from sfumato.training.dealing import run_jobs
 from sfumato.training.grid import Grid
-from sfumato.training.item_join import prepared
+from sfumato.training.item_join import join_items
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import LeNet
-from sfumato.training.ready_runs import ReadyRuns
+from sfumato.training.ready_runs import TrainedRuns
 from sfumato.training.recipe import Recipe
-from sfumato.training.shifting import Shifting, corruptions_for
+from sfumato.training.shifting import ShiftExperiment, corruptions_for
 from sfumato.training.splits import Fold
-from sfumato.training.targets import ClassLevel, EntropyMatched, Hard, Sampled, Shuffled, Soft, Target
+from sfumato.training.targets import (
+    ClassLevelTarget,
+    EntropyMatchedTarget,
+    HardTarget,
+    SampledTarget,
+    ShuffledTarget,
+    SoftTarget,
+    Target,
+)
 from sfumato_papers.peterson_2019.pictures import original
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.scored import Scored, scored, under
@@ -44,12 +52,12 @@ EPOCHS = {Scale.SMALL: 10, Scale.CPU: 15, Scale.FULL: 60}
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 10}
 SEVERITIES = {Scale.SMALL: (3,), Scale.CPU: (1, 3, 5), Scale.FULL: (1, 2, 3, 4, 5)}
 TARGETS: dict[str, Target] = {
-    CONTROL: Hard(),
-    "category": ClassLevel(),
-    HUMAN: Soft(),
-    "sampled": Sampled(),
-    "shuffled": Shuffled(),
-    "entropy-matched": EntropyMatched(),
+    CONTROL: HardTarget(),
+    "category": ClassLevelTarget(),
+    HUMAN: SoftTarget(),
+    "sampled": SampledTarget(),
+    "shuffled": ShuffledTarget(),
+    "entropy-matched": EntropyMatchedTarget(),
 }
 
 
@@ -66,10 +74,10 @@ def _pictures(rerun: Rerun) -> Inputs:
 
 def _trained(rerun: Rerun) -> Path:
     inputs, scale = _pictures(rerun), rerun.scale
-    data = prepared(inputs, people=rerun.data.fashion_mnist_h)
+    data = join_items(inputs, people=rerun.data.fashion_mnist_h)
     fold = Fold(0, np.arange(scale.of(N_LEARNT)), np.arange(7000, 7000 + scale.of(N_HELD_OUT)))
     grid = fashion_grid(scale, rerun.device)
-    mixed = replace(grid, targets={MIXUP: Hard()}, recipe=replace(grid.recipe, mixing=Mixup(alpha=ALPHA)))
+    mixed = replace(grid, targets={MIXUP: HardTarget()}, recipe=replace(grid.recipe, mixing=Mixup(alpha=ALPHA)))
     for each in (grid, mixed):
         folder = rerun.train("fashion", data=data, folds=[fold], grid=each)
     return folder
@@ -82,8 +90,8 @@ def on_held_out(rerun: Rerun) -> Scored:
         folder, inputs, people = _trained(rerun), _pictures(rerun), rerun.data.fashion_mnist_h
         output = folder.parent / "fashion-noise"
         noise = corruptions_for(inputs, [GaussianNoise()], rerun.scale.of(SEVERITIES))[1:]
-        ready = ReadyRuns.in_folder(folder).runs
-        carry_out_work(Shifting(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
+        ready = TrainedRuns.in_folder(folder).runs
+        run_jobs(ShiftExperiment(ready, output, inputs, noise, device=rerun.device), processes=rerun.processes)
         runs, noisy, hard = read_runs(folder), read_runs(output), original(inputs)
         metrics = (
             CrossEntropy(),  Accuracy(), SecondBestAccuracy(), ConfidenceWhenRight(),
@@ -106,14 +114,14 @@ def under_attack(rerun: Rerun) -> tuple[Scored, str]:
     def measured() -> tuple[Scored, str]:
         folder, inputs = _trained(rerun), _pictures(rerun)
         output, hard = folder.parent / "fashion-fgsm", original(inputs)
-        attacking = Attacking(
-            ReadyRuns.in_folder(folder).runs,
+        attacking = AttackExperiment(
+            TrainedRuns.in_folder(folder).runs,
             output,
             attack_named("fgsm", {"eps": 4 / 255}),
             inputs,
             device=rerun.device,
         )
-        carry_out_work(attacking, processes=rerun.processes)
+        run_jobs(attacking, processes=rerun.processes)
         runs, name = read_runs(output), attacking.name_of(1)
         metrics = (AccuracyOriginal(), CrossEntropy())
         return Scored({each: scored(under(runs, each), hard, metrics, original=hard) for each in (CLEAN, name)}), name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared, compare
+from sfumato.evaluation.compared import MatchedLabels, match_labels
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
 from sfumato_papers.estimate import Estimate
@@ -31,7 +31,7 @@ def figure_1(rerun: Rerun) -> Part:
     people = rerun.data.cifar_10h
     findings: list[Finding | Statement] = []
     for name in RELEASED:
-        compared = compare(predicted=released(rerun)[name], people=people)
+        compared = match_labels(predicted=released(rerun)[name], people=people)
         same = compared.take(np.flatnonzero(compared.right == 1))
         away, others = _away(same), _of_others(same, np.random.default_rng(0))
         surer = float((same.confidence > same.people.max(axis=1)).mean())
@@ -68,7 +68,7 @@ def figure_1(rerun: Rerun) -> Part:
 
 
 def _chart(rerun: Rerun) -> Chart:
-    compared = compare(predicted=released(rerun)["DenseNet"], people=rerun.data.cifar_10h)
+    compared = match_labels(predicted=released(rerun)["DenseNet"], people=rerun.data.cifar_10h)
     doubted = np.flatnonzero((compared.right == 1) & (compared.people.max(axis=1) < 1))
     drawn = np.sort(np.random.default_rng(0).choice(doubted, min(SHOWN, len(doubted)), replace=False))
     some = compared.take(drawn)
@@ -88,12 +88,12 @@ def _chart(rerun: Rerun) -> Chart:
     )
 
 
-def _away(compared: Compared) -> Float[np.ndarray, "items"]:
+def _away(compared: MatchedLabels) -> Float[np.ndarray, "items"]:
     """Total variation between network and people."""
     return np.asarray(np.abs(compared.predicted - compared.people).sum(axis=1) / 2)
 
 
-def _of_others(compared: Compared, rng: np.random.Generator) -> float:
+def _of_others(compared: MatchedLabels, rng: np.random.Generator) -> float:
     """The mean total variation between people's shares and those of as many votes drawn from them."""
     assert compared.n_annotators is not None
     drawn = rng.multinomial(compared.n_annotators, compared.people) / compared.n_annotators[:, None]

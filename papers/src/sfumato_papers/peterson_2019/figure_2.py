@@ -6,9 +6,9 @@ from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field
-from sfumato.training.dealing import carry_out_work
-from sfumato.training.ready_runs import ReadyRuns
-from sfumato.training.shifting import Shifting
+from sfumato.training.dealing import run_jobs
+from sfumato.training.ready_runs import TrainedRuns
+from sfumato.training.shifting import ShiftExperiment
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Reference, Statement
 from sfumato_papers.part import Part
@@ -96,8 +96,8 @@ def generalization(rerun: Rerun) -> Scored:
         folder = from_scratch(rerun)
         output = folder.parent / "scratch-elsewhere"
         sets = elsewhere(rerun, with_training_set=True)
-        ready = ReadyRuns.in_folder(folder).runs
-        carry_out_work(Shifting(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
+        ready = TrainedRuns.in_folder(folder).runs
+        run_jobs(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
         held_out, away = read_runs(folder), read_runs(output)
         metrics = (AccuracyOriginal(), CrossEntropy())
         hard = original(judged(rerun))

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.item_join import Prepared, prepared
+from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.splits import Fold, KFold
 from sfumato_papers.peterson_2019.released_predictions import teachers
 from sfumato_papers.rerun import Rerun
@@ -41,10 +41,10 @@ def judged(rerun: Rerun) -> Inputs:
     return rerun.once("judged", lambda: rerun.data.pictures("cifar10-test", "images.npz", classes=people.classes))
 
 
-def cifar_10h(rerun: Rerun) -> Prepared:
+def cifar_10h(rerun: Rerun) -> JoinedItems:
     """The same with all that is known of them: people's labels, CIFAR-10's, and what three large networks predict."""
     people = rerun.data.cifar_10h
-    return rerun.once("cifar-10h", lambda: prepared(judged(rerun), people=people, teachers=teachers(rerun)))
+    return rerun.once("cifar-10h", lambda: join_items(judged(rerun), people=people, teachers=teachers(rerun)))
 
 
 def folds(rerun: Rerun) -> Sequence[Fold]:
@@ -56,13 +56,13 @@ def folds(rerun: Rerun) -> Sequence[Fold]:
     return [Fold(0, np.sort(learnt[some[0]]), np.sort(held_out[some[1]]))]
 
 
-def pretraining_set(rerun: Rerun) -> Prepared:
+def pretraining_set(rerun: Rerun) -> JoinedItems:
     """Pictures of CIFAR-10's training set with their hard labels."""
 
-    def read() -> Prepared:
+    def read() -> JoinedItems:
         classes = rerun.data.cifar_10h.classes
         pictures = rerun.data.pictures(*rerun.scale.of(BEFORE), classes=classes)
-        return prepared(_some(pictures, rerun.scale.of(N_BEFORE)), classes=classes)
+        return join_items(_some(pictures, rerun.scale.of(N_BEFORE)), classes=classes)
 
     return rerun.once("pretraining", read)
 

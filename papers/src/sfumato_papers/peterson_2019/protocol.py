@@ -13,13 +13,13 @@ from sfumato.training.optimisers import Adam, Sgd
 from sfumato.training.recipe import Recipe
 from sfumato.training.schedules import OneCycle
 from sfumato.training.targets import (
-    ClassLevel,
-    Distilled,
-    EntropyMatched,
-    Hard,
-    Sampled,
-    Shuffled,
-    Soft,
+    ClassLevelTarget,
+    DistilledTarget,
+    EntropyMatchedTarget,
+    HardTarget,
+    SampledTarget,
+    ShuffledTarget,
+    SoftTarget,
     Target,
 )
 from sfumato_papers.peterson_2019.pictures import cifar_10h, folds, pretraining_set
@@ -29,21 +29,21 @@ from sfumato_papers.scale import Scale
 CONTROL, HUMAN, MIXUP = "control", "human", "mixup"
 
 FROM_SCRATCH: dict[str, Target] = {
-    CONTROL: Hard(),
-    HUMAN: Soft(),
-    "shuffled": Shuffled(),
-    "entropy-matched": EntropyMatched(),
+    CONTROL: HardTarget(),
+    HUMAN: SoftTarget(),
+    "shuffled": ShuffledTarget(),
+    "entropy-matched": EntropyMatchedTarget(),
 }
 """What networks learn in Section 5, and two controls that the paper lacks."""
 
 FINE_TUNED: dict[str, Target] = {
-    CONTROL: Hard(),
-    "category": ClassLevel(),
-    HUMAN: Soft(),
-    "sampled": Sampled(),
-    "distilled": Distilled(),
-    "shuffled": Shuffled(),
-    "entropy-matched": EntropyMatched(),
+    CONTROL: HardTarget(),
+    "category": ClassLevelTarget(),
+    HUMAN: SoftTarget(),
+    "sampled": SampledTarget(),
+    "distilled": DistilledTarget(),
+    "shuffled": ShuffledTarget(),
+    "entropy-matched": EntropyMatchedTarget(),
 }
 """What they learn in Section 6 after pretraining, with the same two controls; mixup stands apart, being a recipe."""
 
@@ -118,7 +118,7 @@ def tuning_grid(scale: Scale, device: str = "cpu") -> Grid:
 def mixup_grid(scale: Scale, device: str = "cpu") -> Grid:
     """The control's labels, mixed; it begins with the same pretrained networks."""
     mixing = replace(scale.of(TUNING), mixing=Mixup(alpha=ALPHA))
-    return Grid({MIXUP: Hard()}, scale.of(NETWORKS), seeds(scale), mixing, scale.of(PRETRAINING), device)
+    return Grid({MIXUP: HardTarget()}, scale.of(NETWORKS), seeds(scale), mixing, scale.of(PRETRAINING), device)
 
 
 def from_scratch(rerun: Rerun) -> Path:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.evaluation.metric import Metric
-from sfumato.evaluation.run_folders import Trained
-from sfumato.evaluation.run_scores import Measured, measure_runs
+from sfumato.evaluation.run_folders import RunPredictions
+from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import PRETRAINED, RunKey
@@ -26,7 +26,7 @@ RESAMPLES = 100
 class Scored:
     """Figures by the set they were taken on. `times` turns shares into percents, where asked for."""
 
-    sets: Mapping[str, Measured]
+    sets: Mapping[str, RunMeasurements]
 
     def of(self, on: str, network: str, target: str, metric: str, *, times: float = 1.0) -> dict[int, float]:
         """The figure of every seed; of `ACROSS`, the mean over all networks of the seed."""
@@ -48,8 +48,8 @@ class Scored:
 
 
 def scored(
-    runs: Sequence[Trained], labels: SoftLabels, metrics: Sequence[Metric], *, original: SoftLabels | None = None
-) -> Measured:
+    runs: Sequence[RunPredictions], labels: SoftLabels, metrics: Sequence[Metric], *, original: SoftLabels | None = None
+) -> RunMeasurements:
     """The metrics of `runs` against `labels`, which are people's or the original ones."""
     return measure_runs(runs, people=labels, original=original, metrics=metrics, resamples=RESAMPLES)
 
@@ -59,12 +59,12 @@ def difference(one: Mapping[int, float], other: Mapping[int, float]) -> Estimate
     return Estimate.over_seeds([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
 
 
-def under(runs: Sequence[Trained], condition: str) -> list[Trained]:
+def under(runs: Sequence[RunPredictions], condition: str) -> list[RunPredictions]:
     """The runs of one condition, which stands with the set they are scored on and no longer with them."""
     return [replace(run, condition="") for run in runs if run.condition == condition]
 
 
-def pretrained(folder: Path, networks: Sequence[str], seeds: Sequence[int], like: SoftLabels) -> list[Trained]:
+def pretrained(folder: Path, networks: Sequence[str], seeds: Sequence[int], like: SoftLabels) -> list[RunPredictions]:
     """What networks predict that have learnt no target yet, of the items of `like`."""
     found = []
     for network in networks:
@@ -72,7 +72,7 @@ def pretrained(folder: Path, networks: Sequence[str], seeds: Sequence[int], like
             table = SoftLabels.read(folder / RunKey(PRETRAINED, network, seed, None).name / PREDICTIONS)
             rows = table.rows_of(like.items)
             same = replace(table, items=like.items, probs=table.probs[rows], n_annotators=None)
-            found.append(Trained(PRETRAINED, network, seed, same))
+            found.append(RunPredictions(PRETRAINED, network, seed, same))
     return found
 
 

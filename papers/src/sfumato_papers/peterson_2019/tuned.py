@@ -8,11 +8,11 @@ import numpy as np
 
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.evaluation.run_folders import Trained
+from sfumato.evaluation.run_folders import RunPredictions
 from sfumato.training.conditions import in_a_path
-from sfumato.training.dealing import carry_out_work
-from sfumato.training.ready_runs import ReadyRuns
-from sfumato.training.shifting import Shifting
+from sfumato.training.dealing import run_jobs
+from sfumato.training.ready_runs import TrainedRuns
+from sfumato.training.shifting import ShiftExperiment
 from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
 from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
 from sfumato_papers.peterson_2019.scored import Scored, pretrained, scored, under
@@ -31,8 +31,8 @@ def tuned(rerun: Rerun) -> Scored:
         folder = fine_tuned(rerun)
         output = folder.parent / "tuned-elsewhere"
         sets = elsewhere(rerun, with_training_set=False)
-        ready = ReadyRuns.in_folder(folder).runs
-        carry_out_work(Shifting(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
+        ready = TrainedRuns.in_folder(folder).runs
+        run_jobs(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
         held_out, away = read_runs(folder), read_runs(output)
         names, hard = tuple(rerun.scale.of(NETWORKS)), original(judged(rerun))
         before = pretrained(folder, names, seeds(rerun.scale), held_out[0].predictions)
@@ -50,11 +50,11 @@ def tuned(rerun: Rerun) -> Scored:
     return rerun.once("tuned", measured)
 
 
-def _ensembles(runs: list[Trained], networks: tuple[str, ...]) -> list[Trained]:
+def _ensembles(runs: list[RunPredictions], networks: tuple[str, ...]) -> list[RunPredictions]:
     """The mean of what all pretrained networks of a form predict, as one run."""
     found = []
     for network in networks:
         tables = [run.predictions for run in runs if run.network == network]
         mean = np.mean([table.probs for table in tables], axis=0)
-        found.append(Trained(ENSEMBLE, network, 0, replace(tables[0], probs=mean)))
+        found.append(RunPredictions(ENSEMBLE, network, 0, replace(tables[0], probs=mean)))
     return found

@@ -127,7 +127,7 @@ def drawn(labels: tuple[str, ...], size: int, rng: np.random.Generator) -> np.nd
 
 def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
     """The test accuracy of every repeat."""
-    from sfumato.training.item_join import prepared
+    from sfumato.training.item_join import join_items
     from sfumato.training.splits import Fold
 
     train, test = _mnist(rerun).values()
@@ -148,7 +148,7 @@ def _accuracy(rerun: Rerun, size: int) -> dict[int, float]:
         fold = Fold(0, np.arange(len(rows)), np.arange(len(rows), len(both)))
         folder = rerun.train(
             f"mnist/{size}-a-digit/{repeat}",
-            data=prepared(both, classes=DIGITS),
+            data=join_items(both, classes=DIGITS),
             folds=[fold],
             grid=size_grid(repeat, rerun.device),
         )
@@ -165,7 +165,7 @@ def size_grid(repeat: int, device: str = "cpu") -> Any:
     from sfumato.training.networks import network_named
     from sfumato.training.optimisers import Adam
     from sfumato.training.recipe import Recipe
-    from sfumato.training.targets import Hard
+    from sfumato.training.targets import HardTarget
 
     recipe = Recipe(epochs=EPOCHS, batch_size=64, optimiser=Adam(rate=1e-3), dynamics="none")
-    return Grid({"hard": Hard()}, {"lenet": network_named("lenet")}, (repeat,), recipe, device=device)
+    return Grid({"hard": HardTarget()}, {"lenet": network_named("lenet")}, (repeat,), recipe, device=device)

@@ -16,7 +16,7 @@ from sfumato.evaluation.training_dynamics import BY_EPOCH, TrainingDynamics, fin
 from sfumato.tables.files import read_rows
 from sfumato.tables.probabilities import classes_of, probs_of
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.sets import Audited
 from sfumato_papers.soft_digits.training import (
@@ -98,7 +98,7 @@ def _dynamics(run: Watched, gold: Mapping[str, int]) -> TrainingDynamics:
     last = run.probs[-LAST:]
     right = np.array([gold[item] for item in run.items])
     n_epochs, n_items, _ = last.shape
-    item = Coded(np.tile(np.arange(n_items, dtype=np.int32), n_epochs), pa.array(run.items, pa.string()))
+    item = CodedText(np.tile(np.arange(n_items, dtype=np.int32), n_epochs), pa.array(run.items, pa.string()))
     return TrainingDynamics(
         item,
         np.repeat(np.arange(len(run.probs) - n_epochs + 1, len(run.probs) + 1), n_items),

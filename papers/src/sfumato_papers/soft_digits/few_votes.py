@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluation import Given, Trained, measure_runs, read_runs
+from sfumato.evaluation import GivenStrata, RunPredictions, measure_runs, read_runs
 from sfumato.evaluation.metrics import KLDivergence
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.beliefs import Beliefs
@@ -33,7 +33,7 @@ def section_4(rerun: Rerun) -> Part:
     everyone = over_classes(fashion, votes.probs[votes.rows_of(list(fashion.inputs.items))], votes.classes)
     runs = [*_taught(rerun, fashion, votes, everyone)]
     runs += [run for run in performance(rerun, fashion) if (run.target, run.network) == (MAJORITY, "lenet")]
-    strata = [Given({item: fashion.stratum[item] for item in fashion.tested})]
+    strata = [GivenStrata({item: fashion.stratum[item] for item in fashion.tested})]
     scores = measure_runs(runs, people=everyone, metrics=[KLDivergence()], strata=strata, resamples=100)
     own = {target: by_seed(scores, target, NETWORK, KLD, HLV) for target in (MAJORITY, SIX, EVERY)}
     gain = {target: paired(own[target], own[MAJORITY]) for target in (SIX, EVERY)}
@@ -93,20 +93,20 @@ def drawn_votes(votes: SoftLabels, items: tuple[str, ...], rng: np.random.Genera
     return np.asarray(few / few.sum(axis=1, keepdims=True))
 
 
-def _taught(rerun: Rerun, audited: Audited, votes: SoftLabels, everyone: SoftLabels) -> list[Trained]:
+def _taught(rerun: Rerun, audited: Audited, votes: SoftLabels, everyone: SoftLabels) -> list[RunPredictions]:
     """The same weights, batches and validation items as in the trainings on the majority."""
     from sfumato.training.grid import Grid
-    from sfumato.training.item_join import prepared
+    from sfumato.training.item_join import join_items
     from sfumato.training.networks import network_named
-    from sfumato.training.splits import Given as GivenSplit
-    from sfumato.training.targets import Deaggregated, Soft
+    from sfumato.training.splits import NamedSplit as GivenSplit
+    from sfumato.training.targets import DeaggregatedTarget, SoftTarget
 
     items = audited.inputs.items
     few = over_classes(audited, drawn_votes(votes, items, np.random.default_rng(SEED)), votes.classes)
     beliefs = Beliefs.from_probs(item=items, annotator=["all"] * len(items), probs=few.probs, classes=few.classes)
-    data = prepared(audited.inputs, people=everyone, beliefs=beliefs, classes=everyone.classes)
+    data = join_items(audited.inputs, people=everyone, beliefs=beliefs, classes=everyone.classes)
     grid = Grid(
-        targets={SIX: Deaggregated(), EVERY: Soft()},
+        targets={SIX: DeaggregatedTarget(), EVERY: SoftTarget()},
         networks={"lenet": network_named("lenet")},
         seeds=tuple(range(rerun.scale.of(SEEDS))),
         recipe=best_recipe(rerun.scale, audited),

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from sfumato.evaluation.cartography import DataMap
-from sfumato.evaluation.regions import REGIONS, Region
+from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, shaded
 from sfumato_papers.estimate import Estimate
@@ -117,7 +117,9 @@ def _in(audited: Audited, drawn: DataMap, stratum: str) -> Bool[np.ndarray, "ite
 
 def _averages(drawn: DataMap, own: Bool[np.ndarray, "items"]) -> dict[str, float]:
     region = drawn.region[own]
-    shares = {f"{each} share": float(np.mean(region == REGIONS.index(each))) for each in (Region.EASY, Region.HARD)}
+    shares = {
+        f"{each} share": float(np.mean(region == REGIONS.index(each))) for each in (MapRegion.EASY, MapRegion.HARD)
+    }
     between = float(np.sum(drawn.between_runs[own] ** 2) / max(float(np.sum(drawn.variability[own] ** 2)), 1e-12))
     return {
         "confidence": float(drawn.confidence[own].mean()),

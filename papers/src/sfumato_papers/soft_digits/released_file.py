@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.importers.soft_digits import DIGITS, SoftDigits
-from sfumato.tables.errors import BadTable, Where
+from sfumato.importers.soft_digits import DIGITS, SoftDigitsImporter
+from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -34,7 +34,7 @@ def _read(folder: Path) -> tuple[Audited, ...]:
 
 
 def _part(path: Path, name: str, source: str) -> Audited:
-    imported = SoftDigits(source=source).read(path)
+    imported = SoftDigitsImporter(source=source).read(path)
     weighted, original = imported.table, imported.original
     assert isinstance(weighted, SoftLabels)
     assert imported.doubt is not None
@@ -44,7 +44,7 @@ def _part(path: Path, name: str, source: str) -> Audited:
             expected="the label each picture came with",
             fix="is this the published file?",
             code="missing-column",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     items = tuple(weighted.items.to_pylist())
     pictures, sources, splits = (_column(path, column) for column in ("images", "source", "split"))
@@ -54,7 +54,7 @@ def _part(path: Path, name: str, source: str) -> Audited:
     first = original.probs.argmax(axis=1)
     is_synthetic = bool((original.probs.max(axis=1) < 1).any())
     by_split = {each: tuple(items[k] for k, s in enumerate(split) if s == each) for each in ("train", "val", "test")}
-    equal = SoftDigits(column="soft_label_yes_unc_equal", source=source).read(path).table
+    equal = SoftDigitsImporter(column="soft_label_yes_unc_equal", source=source).read(path).table
     assert isinstance(equal, SoftLabels)
     return Audited(
         name,
@@ -84,7 +84,7 @@ def _column(path: Path, name: str) -> Any:
         expected="the published columns",
         fix="is this the published file?",
         code="missing-column",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )
 
 
@@ -97,7 +97,7 @@ def _picture(path: Path, row: int, value: Any) -> np.ndarray:
             expected=f"{SIDE} x {SIDE} grey values from 0 to 255",
             fix="give pictures as arrays, or as their bytes",
             code="wrong-shape",
-            where=Where(str(path), row=row, column="images"),
+            where=ErrorLocation(str(path), row=row, column="images"),
         )
     if flat.dtype.kind == "f" and flat.max() <= 1:
         flat = np.rint(flat * 255)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from sfumato.evaluation import Given, Measured, measure_runs
+from sfumato.evaluation import GivenStrata, RunMeasurements, measure_runs
 from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.tables.scores import ALL
 from sfumato_papers.estimate import Estimate
@@ -25,10 +25,10 @@ BySeed: TypeAlias = Mapping[str, Mapping[int, float]]
 """A figure by network and seed."""
 
 
-def measured(rerun: Rerun, audited: Audited) -> Mapping[str, Measured]:
+def measured(rerun: Rerun, audited: Audited) -> Mapping[str, RunMeasurements]:
     """All figures of the networks trained on a set, against each of its two kinds of label."""
 
-    def found() -> Mapping[str, Measured]:
+    def found() -> Mapping[str, RunMeasurements]:
         runs = performance(rerun, audited)
         original = audited.synthetic if audited.is_synthetic and audited.synthetic is not None else audited.original
         return {
@@ -36,7 +36,7 @@ def measured(rerun: Rerun, audited: Audited) -> Mapping[str, Measured]:
                 runs,
                 people=labels,
                 metrics=[Accuracy(), Brier(), CrossEntropy(), KLDivergence()],
-                strata=[Given({item: audited.stratum[item] for item in audited.tested})],
+                strata=[GivenStrata({item: audited.stratum[item] for item in audited.tested})],
                 resamples=DRAWS,
                 rng=np.random.default_rng(0),
             )
@@ -46,7 +46,7 @@ def measured(rerun: Rerun, audited: Audited) -> Mapping[str, Measured]:
     return rerun.once(f"measured on {audited.name}", found)
 
 
-def by_seed(scores: Measured, target: str, network: str, metric: str, stratum: str = ALL) -> dict[int, float]:
+def by_seed(scores: RunMeasurements, target: str, network: str, metric: str, stratum: str = ALL) -> dict[int, float]:
     """A figure of every seed; `network` by the paper's name."""
     figures = scores.of(target, NETWORKS[network], metric, stratum)
     assert figures is not None, f"{target}, {network}, {metric}, {stratum} was not measured"
@@ -54,7 +54,7 @@ def by_seed(scores: Measured, target: str, network: str, metric: str, stratum: s
 
 
 def contrasts(
-    scores: Measured, target: str, baseline: str, metric: str, stratum: str = ALL, networks: Sequence[str] = ()
+    scores: RunMeasurements, target: str, baseline: str, metric: str, stratum: str = ALL, networks: Sequence[str] = ()
 ) -> dict[str, Estimate]:
     """How far `target` is from `baseline`, of all networks together and of each: the mean over seeds, paired."""
     own, other = (

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.evaluation import Trained, read_runs
+from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
@@ -40,7 +40,7 @@ TARGETS = (ORIGINAL, MAJORITY, EQUAL, WEIGHTED)
 """The paper's four, in the order of its rows."""
 
 
-def performance(rerun: Rerun, audited: Audited) -> list[Trained]:
+def performance(rerun: Rerun, audited: Audited) -> list[RunPredictions]:
     """What networks predict for the test items, each from where its validation loss was least."""
     return rerun.once(f"performance on {audited.name}", lambda: read_runs(_performance(rerun, audited)))
 
@@ -100,24 +100,32 @@ def fixed_recipe(scale: Scale) -> Any:
 
 def targets_of(audited: Audited) -> Mapping[str, Any]:
     """Every target by the name it has here."""
-    from sfumato.training.targets import Deaggregated, Distilled, EntropyMatched, Hard, Majority, Shuffled, Soft
+    from sfumato.training.targets import (
+        DeaggregatedTarget,
+        DistilledTarget,
+        EntropyMatchedTarget,
+        HardTarget,
+        MajorityTarget,
+        ShuffledTarget,
+        SoftTarget,
+    )
 
     return {
-        ORIGINAL: Distilled() if audited.is_synthetic else Hard(),
-        MAJORITY: Majority(),
-        EQUAL: Deaggregated(),
-        WEIGHTED: Soft(),
-        SYNTHETIC: Distilled(),
-        SHUFFLED: Shuffled(by="majority"),
-        ENTROPY_MATCHED: EntropyMatched(),
+        ORIGINAL: DistilledTarget() if audited.is_synthetic else HardTarget(),
+        MAJORITY: MajorityTarget(),
+        EQUAL: DeaggregatedTarget(),
+        WEIGHTED: SoftTarget(),
+        SYNTHETIC: DistilledTarget(),
+        SHUFFLED: ShuffledTarget(by="majority"),
+        ENTROPY_MATCHED: EntropyMatchedTarget(),
     }
 
 
 def _performance(rerun: Rerun, audited: Audited) -> Path:
-    from sfumato.training.splits import Given
+    from sfumato.training.splits import NamedSplit
 
     data = _prepared(rerun, audited)
-    folds = Given(audited.learnt, audited.tested).folds(data.lesson)
+    folds = NamedSplit(audited.learnt, audited.tested).folds(data.lesson)
     grid = _grid(rerun, audited, (*TARGETS, *_extra(audited), *CONTROLS), best_recipe(rerun.scale, audited), NETWORKS)
     return rerun.train(_folder(audited), data=data, folds=folds, grid=grid)
 
@@ -150,13 +158,13 @@ def _folder(audited: Audited) -> str:
 
 
 def _prepared(rerun: Rerun, audited: Audited) -> Any:
-    from sfumato.training.item_join import prepared
+    from sfumato.training.item_join import join_items
 
     def found() -> Any:
         labels = audited.synthetic
         if labels is None and _extra(audited):
             labels = _model_made(rerun, audited)
-        return prepared(
+        return join_items(
             audited.inputs,
             people=audited.weighted,
             beliefs=audited.equal_beliefs(),
@@ -186,11 +194,11 @@ def _of_resnet(rerun: Rerun, audited: Audited) -> SoftLabels:
 def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
     """What LeNet says that learnt the first 10,000 training pictures of Fashion-MNIST by their one-hot labels."""
     from sfumato.training.grid import Grid
-    from sfumato.training.item_join import prepared
+    from sfumato.training.item_join import join_items
     from sfumato.training.networks import network_named
     from sfumato.training.recipe import Recipe
     from sfumato.training.splits import Fold
-    from sfumato.training.targets import Hard
+    from sfumato.training.targets import HardTarget
 
     others = rerun.data.pictures("fashion-mnist", "train-first10000.npz", classes=FASHION_MNIST)
     asked = audited.inputs
@@ -204,13 +212,13 @@ def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
     )
     fold = Fold(0, np.arange(len(others)), np.arange(len(others), len(both)))
     grid = Grid(
-        targets={"hard": Hard()},
+        targets={"hard": HardTarget()},
         networks={"lenet": network_named("lenet")},
         recipe=Recipe(epochs=rerun.scale.of(TEACHER_EPOCHS), dynamics="none"),
         device=rerun.device,
     )
     (run,) = read_runs(
-        rerun.train("fashion-mnist-teacher", data=prepared(both, classes=FASHION_MNIST), folds=[fold], grid=grid)
+        rerun.train("fashion-mnist-teacher", data=join_items(both, classes=FASHION_MNIST), folds=[fold], grid=grid)
     )
     predicted = run.predictions
     return over_classes(audited, predicted.probs[predicted.rows_of(list(asked.items))], predicted.classes)

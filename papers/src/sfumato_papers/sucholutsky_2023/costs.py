@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from sfumato.planning.informativeness.simulation import Cell
+from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
@@ -58,7 +58,7 @@ def cost_benefit(rerun: Rerun) -> Part:
     )
 
 
-def gains_of(cells: Sequence[Cell]) -> dict[tuple[str, float], dict[tuple[int, int], float]]:
+def gains_of(cells: Sequence[GridCell]) -> dict[tuple[str, float], dict[tuple[int, int], float]]:
     """How much lower the loss of soft labels is, by utility, β, and number of points and classes."""
     soft, hard = (_mean_by_size(cells, kind) for kind in ("soft", "hard"))
     found: dict[tuple[str, float], dict[tuple[int, int], float]] = {}
@@ -73,7 +73,7 @@ def gains_of(cells: Sequence[Cell]) -> dict[tuple[str, float], dict[tuple[int, i
     return found
 
 
-def _mean_by_size(cells: Sequence[Cell], kind: str) -> dict[tuple[int, int], float]:
+def _mean_by_size(cells: Sequence[GridCell], kind: str) -> dict[tuple[int, int], float]:
     by_size: dict[tuple[int, int], list[float]] = {}
     for cell in of_kind(cells, kind):
         by_size.setdefault((cell.n, cell.k), []).append(cell.rho)

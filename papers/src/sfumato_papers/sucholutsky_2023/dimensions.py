@@ -8,9 +8,9 @@ import numpy as np
 from scipy.stats import pearsonr
 
 from sfumato.planning.informativeness.dimensionality import component_rho, judged_rho
-from sfumato.planning.informativeness.kinds import Soft
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.simulation import Cell
+from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.tables.bootstrap import Interval
@@ -71,7 +71,7 @@ def effective_dimensionality(rerun: Rerun) -> Part:
     )
 
 
-def correlated(cells: Sequence[Cell]) -> Estimate:
+def correlated(cells: Sequence[GridCell]) -> Estimate:
     """Pearson's r over worlds."""
     found = pearsonr(*_columns(cells))
     interval = found.confidence_interval(0.95)
@@ -80,11 +80,11 @@ def correlated(cells: Sequence[Cell]) -> Estimate:
     )
 
 
-def _columns(cells: Sequence[Cell]) -> tuple[list[float], list[float]]:
+def _columns(cells: Sequence[GridCell]) -> tuple[list[float], list[float]]:
     return [c.information_ratio for c in cells], [float(c.effective_dimensionality) for c in cells]
 
 
-def _maps(cells: Sequence[Cell]) -> Chart:
+def _maps(cells: Sequence[GridCell]) -> Chart:
     few = np.mean([2 * cell.effective_dimensionality <= cell.k for cell in cells])
     return heat_map(
         "figure-2-left",
@@ -107,8 +107,8 @@ def _maps(cells: Sequence[Cell]) -> Chart:
 def _curves() -> Chart:
     rows = []
     for n, k in EXAMPLES:
-        world = World.drawn(n, k, EXAMPLE_DIMENSIONS, rng=np.random.default_rng([n, k]))
-        soft = judged_rho(world, Soft(), rng=np.random.default_rng(0))
+        world = LatentWorld.drawn(n, k, EXAMPLE_DIMENSIONS, rng=np.random.default_rng([n, k]))
+        soft = judged_rho(world, SoftLabelType(), rng=np.random.default_rng(0))
         for kept in range(1, EXAMPLE_DIMENSIONS + 1):
             case = f"n = {n}, k = {k}"
             rows += [(case, kept, "principal components", component_rho(world, kept)), (case, kept, "soft", soft)]
@@ -125,7 +125,7 @@ def _curves() -> Chart:
     )
 
 
-def _scatter(cells: Sequence[Cell]) -> Chart:
+def _scatter(cells: Sequence[GridCell]) -> Chart:
     return scatter(
         "section-6-information-ratio",
         title="The information ratio foretells how many components a label is worth",

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.planning.comparing import BETA
-from sfumato.planning.informativeness.simulation import Cell
+from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.planning.value_map import MapCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.reporting.charts.scatter import correlation
-from sfumato.reporting.data import Columns, Source, n_rows
+from sfumato.reporting.data import Columns, DataSource, n_rows
 from sfumato_papers.sucholutsky_2023.geometry_runs import (
     NOISY_SEEDS,
     NOISY_SIZE,
@@ -30,7 +30,7 @@ LOSS_SIZE = "90 items, 30 classes"
 DEAREST, PLAIN = "sliders", "choice"
 
 
-def recovery_maps(runs: GeometryRuns, source: Source) -> Chart:
+def recovery_maps(runs: GeometryRuns, source: DataSource) -> Chart:
     """Their figure 1, middle: what soft and hard labels recover."""
     every = runs.cells.cells
     cells = [*averaged(every, "soft"), *averaged(every, "hard")]
@@ -57,7 +57,7 @@ def recovery_maps(runs: GeometryRuns, source: Source) -> Chart:
     )
 
 
-def dimensionality_plot(runs: GeometryRuns, source: Source) -> Chart:
+def dimensionality_plot(runs: GeometryRuns, source: DataSource) -> Chart:
     """Their section 6: the information ratio foretells the effective dimensionality."""
     cells = [cell for cell in runs.cells.cells if cell.kind == "soft"]
     data: dict[str, list[Any]] = {
@@ -86,7 +86,7 @@ def dimensionality_plot(runs: GeometryRuns, source: Source) -> Chart:
     )
 
 
-def dimensionality_maps(runs: GeometryRuns, source: Source) -> Chart:
+def dimensionality_maps(runs: GeometryRuns, source: DataSource) -> Chart:
     """Their figure 2, left: the effective dimensionality of soft labels."""
     cells = averaged(runs.cells.cells, "soft")
     few = np.mean([2 * cell.effective_dimensionality <= cell.k for cell in cells])
@@ -109,7 +109,7 @@ def dimensionality_maps(runs: GeometryRuns, source: Source) -> Chart:
     )
 
 
-def noise_curves(runs: GeometryRuns, source: Source) -> Chart:
+def noise_curves(runs: GeometryRuns, source: DataSource) -> Chart:
     """What is left when people err."""
     n, k, d = NOISY_SIZE
     soft = {x: r for x, kind, r in _rows(runs.noise, "noise", "kind", "rho") if kind == "soft"}
@@ -129,7 +129,7 @@ def noise_curves(runs: GeometryRuns, source: Source) -> Chart:
     )
 
 
-def sparsity_curves(runs: GeometryRuns, source: Source) -> Chart:
+def sparsity_curves(runs: GeometryRuns, source: DataSource) -> Chart:
     """Their figure 3: what labels of fewer classes recover."""
     return curve(
         "sparsity",
@@ -148,7 +148,7 @@ def sparsity_curves(runs: GeometryRuns, source: Source) -> Chart:
     )
 
 
-def loss_maps(runs: GeometryRuns, source: Source, *, beta: float = BETA) -> Chart:
+def loss_maps(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -> Chart:
     """Their figure 1, bottom: whether soft labels are worth as many times the price as there are classes."""
     d = min(cell.d for cell in runs.cells.cells)
     soft, hard = (
@@ -182,7 +182,7 @@ def loss_maps(runs: GeometryRuns, source: Source, *, beta: float = BETA) -> Char
     )
 
 
-def loss_curves(runs: GeometryRuns, source: Source, *, beta: float = BETA) -> Chart:
+def loss_curves(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -> Chart:
     """Their figure 6: how many classes an item are best worth their price."""
     rows: list[tuple[str, int, str, float]] = []
     best: dict[str, tuple[float, str, int]] = {}
@@ -212,7 +212,7 @@ def loss_curves(runs: GeometryRuns, source: Source, *, beta: float = BETA) -> Ch
     )
 
 
-def value_maps(runs: GeometryRuns, source: Source) -> Chart:
+def value_maps(runs: GeometryRuns, source: DataSource) -> Chart:
     """The map over items and classes, at equal items and at equal budget, the reader's own data marked."""
     n, k = runs.size
     pairs = [(a, b) for a in runs.values.cells for b in runs.values.cells if _size(a) == _size(b)]
@@ -243,7 +243,7 @@ def value_maps(runs: GeometryRuns, source: Source) -> Chart:
     )
 
 
-def _share_better(cells: Sequence[Cell]) -> float:
+def _share_better(cells: Sequence[GridCell]) -> float:
     """The share of worlds in which soft labels recover at least as much as hard ones."""
     soft, hard = (
         {(cell.n, cell.k, cell.d, cell.seed): cell.rho for cell in cells if cell.kind == kind}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.reporting.blocks import Prose
-from sfumato.reporting.data import Source
+from sfumato.reporting.data import DataSource
 from sfumato.reporting.page import Page, Section
 from sfumato_papers.sucholutsky_2023.geometry_figures import (
     dimensionality_maps,
@@ -24,8 +24,8 @@ COARSE = "A coarse grid, simulated when the command runs; draw the full one with
 
 def geometry_page(runs: GeometryRuns, *, command: str = "", cells: str = "") -> Page:
     """The page, your own data first; `command` made it, `cells` is the file of its grid, where that was given."""
-    source = Source(command, "", "Simulated when the command runs; the same seed gives the same numbers.")
-    grid = Source(command, cells, COARSE if not cells else "The cells of a grid that was run before.")
+    source = DataSource(command, "", "Simulated when the command runs; the same seed gives the same numbers.")
+    grid = DataSource(command, cells, COARSE if not cells else "The cells of a grid that was run before.")
     n, k = runs.size
     return Page(
         title="What labels say about which items are alike",

@@ -12,12 +12,12 @@ from scipy.special import stdtrit
 
 from sfumato.planning.costs import CostModel
 from sfumato.planning.informativeness.dimensionality import judged_rho, sparsity_curve
-from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.simulation import Cell, Cells, Grid
+from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.planning.value_map import ValueMap, value_map
 from sfumato.reporting.data import Columns, as_columns
-from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import read_rows
 from sfumato.tables.records import rows_of
 
@@ -58,7 +58,7 @@ def geometry_runs(
     progress: Progress | None = None,
 ) -> GeometryRuns:
     """All simulations, in well under a minute; with `cells` of a grid that was run before, those are drawn."""
-    grid = Grid(n=SIZES, k=SIZES, d=DIMENSIONS, seed=seed)
+    grid = SimulationGrid(n=SIZES, k=SIZES, d=DIMENSIONS, seed=seed)
     rng = np.random.default_rng(seed)
     # First of all, for it refuses sizes that cannot be.
     values = value_map(KINDS, costs or CostModel(), yours=(n_items, n_classes), rng=rng)
@@ -76,7 +76,15 @@ def noise_runs(*, seed: int = 0) -> Columns:
     n, k, d = NOISY_SIZE
     rows: list[tuple[Any, ...]] = []
     for noise in NOISES:
-        grid = Grid((n,), (k,), (d,), (Soft(), Sparse(2), Hard()), n_seeds=NOISY_SEEDS, seed=seed, noise=noise)
+        grid = SimulationGrid(
+            (n,),
+            (k,),
+            (d,),
+            (SoftLabelType(), SparseLabels(2), HardLabels()),
+            n_seeds=NOISY_SEEDS,
+            seed=seed,
+            noise=noise,
+        )
         found = grid.run().cells
         for kind in dict.fromkeys(cell.kind for cell in found):
             mean = _mean([cell.rho for cell in found if cell.kind == kind])
@@ -92,9 +100,12 @@ def sparsity_runs(*, seed: int = 0) -> Columns:
         rhos: dict[str, list[np.ndarray]] = {}
         for number in range(SPARSE_SEEDS):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(n, k, number)))
-            world = World.drawn(n, k, SPARSE_DIMENSIONS, rng=rng)
+            world = LatentWorld.drawn(n, k, SPARSE_DIMENSIONS, rng=rng)
             curve = sparsity_curve(world, rng=rng, kept=kept)
-            flat = {"soft": judged_rho(world, Soft(), rng=rng), "hard": judged_rho(world, Hard(), rng=rng)}
+            flat = {
+                "soft": judged_rho(world, SoftLabelType(), rng=rng),
+                "hard": judged_rho(world, HardLabels(), rng=rng),
+            }
             curves = {
                 "principal components": curve.components,
                 "sparse": curve.sparse,
@@ -122,9 +133,9 @@ class MeanCell:
     effective_dimensionality: float
 
 
-def averaged(cells: Sequence[Cell], kind: str) -> list[MeanCell]:
+def averaged(cells: Sequence[GridCell], kind: str) -> list[MeanCell]:
     """The cells of a kind, one for each size of worlds."""
-    of_size: dict[tuple[int, int, int], list[Cell]] = {}
+    of_size: dict[tuple[int, int, int], list[GridCell]] = {}
     for cell in cells:
         if cell.kind == kind:
             of_size.setdefault((cell.n, cell.k, cell.d), []).append(cell)
@@ -143,7 +154,7 @@ def averaged(cells: Sequence[Cell], kind: str) -> list[MeanCell]:
 def read_cells(path: str | Path) -> Cells:
     """The cells of a grid that was run before: `Grid(...).run().write(path)`."""
     rows = read_rows(path)
-    cells = rows_of(rows, Cell)
+    cells = rows_of(rows, GridCell)
     if not {"soft", "hard"} <= {cell.kind for cell in cells}:
         raise _bad_cells("found no cells of soft labels, or none of hard ones", path)
     return Cells(cells)
@@ -155,7 +166,7 @@ def _bad_cells(found: str, path: str | Path) -> BadTable:
         expected="the cells of a grid over soft and hard labels",
         fix="write them with Grid(...).run().write(path)",
         code="bad-cells",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )
 
 

@@ -15,7 +15,7 @@ from sfumato.labeling.transform import Temper
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.noise import flip_rate
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
 from sfumato.tables.doubt import entropy
@@ -147,9 +147,9 @@ def _measured(
     name: str, probs: Float[np.ndarray, "items classes"], true: Float[np.ndarray, "items items"], by_people: bool
 ) -> Informative:
     n = len(probs)
-    gram = Gnmds(D).embed(Orders.of_labels(probs), rng=np.random.default_rng(0)).gram()[:n, :n]
+    gram = Gnmds(D).embed(RankedLists.of_labels(probs), rng=np.random.default_rng(0)).gram()[:n, :n]
     some = np.linspace(0, n - 1, N_COMPARED).astype(np.int64)
-    judged, truth = (Orders.of_similarities(each[np.ix_(some, some)]) for each in (np.round(gram, 9), true))
+    judged, truth = (RankedLists.of_similarities(each[np.ix_(some, some)]) for each in (np.round(gram, 9), true))
     largest = probs.max(axis=1)
     return Informative(
         name,

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.importers import Cifar10S
+from sfumato.importers import Cifar10SImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp
 from sfumato.labeling.transform import Infill, Smooth, Sparsify, Temper
@@ -20,7 +20,7 @@ from sfumato_papers.rerun import Rerun
 
 if TYPE_CHECKING:
     from sfumato.training.target_labels import FixedLabels
-    from sfumato.training.training_set import Lesson
+    from sfumato.training.training_set import TrainingSet
 
 HARD, S_HARD, H, S_DENSE = "CIFAR-10", "CIFAR-10S+hard", "CIFAR-10H", "CIFAR-10S+dense"
 LOW, DS, HIGH, T = "CIFAR-10LS (Low)", "CIFAR-10DS", "CIFAR-10LS (High)", "CIFAR-10T"
@@ -93,7 +93,7 @@ def cifar_10s(data: PublishedData) -> SoftLabels:
 
     All 6,723 released labels, repeats among them: so their mean entropy comes to what the paper says.
     """
-    answers = Cifar10S(as_released=True).read(data.path("cifar10s")).table
+    answers = Cifar10SImporter(as_released=True).read(data.path("cifar10s")).table
     assert isinstance(answers, Annotations)
     beliefs = TopTwoClamp(as_released=True).label(answers, CIFAR_10)
     names, codes = beliefs.item.names, beliefs.item.codes.astype(np.int64)
@@ -136,7 +136,7 @@ class LabelSet:
 
     name: ClassVar[str] = "label-set"
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         from sfumato.training.target_labels import FixedLabels
 
         return FixedLabels.of(self.table.of(lesson.items))

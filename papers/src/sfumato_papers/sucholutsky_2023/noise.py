@@ -8,10 +8,10 @@ from scipy.spatial.distance import cdist
 
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.kinds import Soft
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.noise import ChannelCapacity, NoiseModel, TrueTriplets
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.reporting.charts import Field, curve
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
@@ -99,8 +99,8 @@ def false_triplets(n_worlds: int) -> dict[tuple[str, int], float]:
         wrong: dict[str, list[float]] = {}
         for n, k in FALSE_SIZES:
             for number in range(n_worlds):
-                world = World.drawn(n, k, d, rng=np.random.default_rng([n, k, d, number]))
-                triplets = Soft().judge(world).triplets()
+                world = LatentWorld.drawn(n, k, d, rng=np.random.default_rng([n, k, d, number]))
+                triplets = SoftLabelType().judge(world).triplets()
                 is_wrong = wrong_of(world, triplets)
                 is_class = triplets[:, 0] >= n
                 wrong.setdefault("class-anchored", []).append(float(is_wrong[is_class].mean()))
@@ -109,7 +109,7 @@ def false_triplets(n_worlds: int) -> dict[tuple[str, int], float]:
     return dict(sorted(found.items()))
 
 
-def wrong_of(world: World, triplets: Int[np.ndarray, "triplets 3"]) -> np.ndarray:
+def wrong_of(world: LatentWorld, triplets: Int[np.ndarray, "triplets 3"]) -> np.ndarray:
     """Which of the triplets "anchor, near, far" are false in a world."""
     distances = cdist(world.objects, world.objects)
     anchor, near, far = triplets.T
@@ -121,8 +121,8 @@ def flipped(n_worlds: int) -> dict[tuple[str, float], list[float]]:
     n, k, d = SIZE
     rho: dict[tuple[str, float], list[float]] = {}
     for number in range(n_worlds):
-        world = World.drawn(n, k, d, rng=np.random.default_rng([*SIZE, number]))
-        triplets, true = Soft().judge(world).triplets(), world.cosines()
+        world = LatentWorld.drawn(n, k, d, rng=np.random.default_rng([*SIZE, number]))
+        triplets, true = SoftLabelType().judge(world).triplets(), world.cosines()
         for rate in RATES:
             rng = np.random.default_rng([number, round(100 * rate)])
             turned = np.where(rng.random((len(triplets), 1)) < rate, triplets[:, [0, 2, 1]], triplets)
@@ -137,7 +137,7 @@ def flipped(n_worlds: int) -> dict[tuple[str, float], list[float]]:
 
 
 def _recovered(triplets: Int[np.ndarray, "triplets 3"], n_objects: int, d: int, true: np.ndarray) -> float:
-    orders = Orders.of_triplets(triplets, n_objects)
+    orders = RankedLists.of_triplets(triplets, n_objects)
     gram = Gnmds(d).embed(orders, rng=np.random.default_rng(0)).gram()
     return recovery(found=gram, true=true)
 

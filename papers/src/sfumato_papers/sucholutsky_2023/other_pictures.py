@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from sfumato.evaluation import Trained, read_runs
+from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.evaluation.metrics import CrossEntropy
 from sfumato.importers.importer import CIFAR_10
 from sfumato.reporting.chart import Chart
@@ -106,16 +106,16 @@ def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
 
 
 def _elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
-    from sfumato.training.dealing import carry_out_work
-    from sfumato.training.ready_runs import ReadyRuns
-    from sfumato.training.shifting import Shifting
+    from sfumato.training.dealing import run_jobs
+    from sfumato.training.ready_runs import TrainedRuns
+    from sfumato.training.shifting import ShiftExperiment
 
     places = other_pictures(rerun)
-    runs: list[Trained] = []
+    runs: list[RunPredictions] = []
     for folder in training.trained(rerun):
         output = folder.parent / f"{folder.name}-elsewhere"
-        work = Shifting(ReadyRuns.in_folder(folder).runs, output, extra=places, device=rerun.device)
-        carry_out_work(work, processes=rerun.processes)
+        work = ShiftExperiment(TrainedRuns.in_folder(folder).runs, output, extra=places, device=rerun.device)
+        run_jobs(work, processes=rerun.processes)
         runs += read_runs(output)
     found = {}
     for place, inputs in places.items():

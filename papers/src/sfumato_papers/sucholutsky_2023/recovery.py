@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.evaluation.rank_correlation import spearman
-from sfumato.planning.informativeness.simulation import Cell
+from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate
@@ -55,7 +55,7 @@ def simulations(rerun: Rerun) -> Part:
     )
 
 
-def mean_rho(cells: Sequence[Cell]) -> Estimate:
+def mean_rho(cells: Sequence[GridCell]) -> Estimate:
     """The mean over worlds, with the t interval for other worlds of these sizes."""
     rho = np.array([cell.rho for cell in cells])
     half = 1.96 * rho.std(ddof=1) / np.sqrt(len(rho))
@@ -64,13 +64,13 @@ def mean_rho(cells: Sequence[Cell]) -> Estimate:
     )
 
 
-def share_better(cells: Sequence[Cell]) -> float:
+def share_better(cells: Sequence[GridCell]) -> float:
     """The share of worlds in which soft labels recover at least as much as hard ones."""
     soft, hard = ({(c.n, c.k, c.d, c.seed): c.rho for c in of_kind(cells, kind)} for kind in ("soft", "hard"))
     return float(np.mean([soft[world] >= hard[world] for world in soft]))
 
 
-def _share(row: str, cells: Sequence[Cell]) -> Statement:
+def _share(row: str, cells: Sequence[GridCell]) -> Statement:
     share = share_better(cells)
     return Statement(
         row,
@@ -80,7 +80,7 @@ def _share(row: str, cells: Sequence[Cell]) -> Statement:
     )
 
 
-def _translates(cells: Sequence[Cell]) -> Statement:
+def _translates(cells: Sequence[GridCell]) -> Statement:
     every = [cell for kind in ("soft", "hard") for cell in of_kind(cells, kind)]
     over = {
         name: spearman(np.array([c.information_ratio for c in some]), np.array([c.rho for c in some]))
@@ -99,7 +99,7 @@ def _translates(cells: Sequence[Cell]) -> Statement:
     )
 
 
-def _phases(cells: Sequence[Cell]) -> list[Statement]:
+def _phases(cells: Sequence[GridCell]) -> list[Statement]:
     """How ρ goes along the paths that the three regimes are about: on average over dimensions."""
     sizes = sorted({cell.n for cell in cells})
     low, middle, high = sizes[1], sizes[len(sizes) // 2], sizes[-1]
@@ -128,7 +128,7 @@ def _phases(cells: Sequence[Cell]) -> list[Statement]:
     ]
 
 
-def _maps(cells: Sequence[Cell]) -> Chart:
+def _maps(cells: Sequence[GridCell]) -> Chart:
     shown = [cell for kind in KINDS for cell in of_kind(cells, kind)]
     soft, hard = (np.mean([cell.rho for cell in of_kind(cells, kind)]) for kind in ("soft", "hard"))
     return heat_map(

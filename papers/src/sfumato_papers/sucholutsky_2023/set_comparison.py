@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sfumato.evaluation import Trained
+from sfumato.evaluation import RunPredictions
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
@@ -17,7 +17,7 @@ Values = Mapping[str, Mapping[int, float]]
 """By label set and seed."""
 
 
-def by_set(runs: Sequence[Trained], labels: SoftLabels, metric: Metric) -> dict[str, dict[int, float]]:
+def by_set(runs: Sequence[RunPredictions], labels: SoftLabels, metric: Metric) -> dict[str, dict[int, float]]:
     """A metric by label set and seed, the mean of networks."""
     measured = measure_runs(runs, people=labels, metrics=[metric], common=True, resamples=100)
     found: dict[str, dict[int, list[float]]] = {}

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from sfumato.evaluation.ceilings import leave_one_out
 from sfumato.evaluation.judgments import Ratings
 from sfumato.evaluation.rank_correlation import RankCorrelation, rank_correlation
-from sfumato.evaluation.representation import Alike, alike
+from sfumato.evaluation.representation import FeatureSimilarity, alike
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
 from sfumato_papers.estimate import Estimate
@@ -122,23 +122,23 @@ def rated(rerun: Rerun) -> tuple[Ratings, Inputs]:
 
 def agreeing(features: Float[np.ndarray, "items dims"], ratings: Ratings) -> RankCorrelation:
     """How well cosines of features rank the pairs as people do."""
-    return rank_correlation(alike(features, ratings.pairs, Alike.COSINE), ratings.means())
+    return rank_correlation(alike(features, ratings.pairs, FeatureSimilarity.COSINE), ratings.means())
 
 
 def of_networks(rerun: Rerun, ratings: Ratings, shown: Inputs) -> dict[tuple[str, str], dict[int, float]]:
     """Rank correlation by network, label and seed."""
     from sfumato.training.features import features_of
-    from sfumato.training.item_join import prepared
-    from sfumato.training.ready_runs import ReadyRuns, predictor_of
-    from sfumato.training.splits import Share
+    from sfumato.training.item_join import join_items
+    from sfumato.training.ready_runs import TrainedRuns, predictor_of
+    from sfumato.training.splits import RandomSplit
 
     pictures = rerun.data.pictures("mnist", "train.npz", classes=DIGITS).take(np.arange(rerun.scale.of(N_LEARNT)))
-    data = prepared(pictures, classes=DIGITS)
+    data = join_items(pictures, classes=DIGITS)
     folder = rerun.train(
-        "digits", data=data, folds=Share(0.1).folds(data.lesson), grid=digit_grid(rerun.scale, rerun.device)
+        "digits", data=data, folds=RandomSplit(0.1).folds(data.lesson), grid=digit_grid(rerun.scale, rerun.device)
     )
     found: dict[tuple[str, str], dict[int, float]] = {}
-    for run in ReadyRuns.in_folder(folder).runs:
+    for run in TrainedRuns.in_folder(folder).runs:
         features = features_of(predictor_of(run, {}), shown).features.astype(np.float64)
         key = str(run.said["network"]), str(run.said["target"])
         found.setdefault(key, {})[int(run.said["seed"])] = agreeing(features, ratings).rho
@@ -149,10 +149,10 @@ def digit_grid(scale: Scale, device: str = "cpu") -> Grid:
     from sfumato.training.grid import Grid
     from sfumato.training.networks import NAMED
     from sfumato.training.recipe import Recipe
-    from sfumato.training.targets import Hard, Smoothing
+    from sfumato.training.targets import HardTarget, SmoothingTarget
 
     return Grid(
-        targets={"hard": Hard(), "smoothed": Smoothing(SMOOTHED)},
+        targets={"hard": HardTarget(), "smoothed": SmoothingTarget(SMOOTHED)},
         networks={name: NAMED[name] for name in NETWORKS},
         seeds=tuple(range(scale.of(SEEDS))),
         recipe=Recipe(epochs=scale.of(EPOCHS), dynamics="none"),

@@ -14,8 +14,8 @@ import numpy as np
 
 import sfumato
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse
-from sfumato.planning.informativeness.simulation import Cell, Cells, Grid
+from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.tables.files import read_rows
 from sfumato.tables.records import rows_of
 from sfumato_papers.rerun import Rerun
@@ -27,7 +27,7 @@ N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}
 SMALLEST, LARGEST = 3, 90
 KEPT = 2
 """Classes that a sparse label keeps."""
-SPARSE = Sparse(KEPT).title
+SPARSE = SparseLabels(KEPT).title
 
 
 def sizes(scale: Scale) -> tuple[int, ...]:
@@ -35,42 +35,42 @@ def sizes(scale: Scale) -> tuple[int, ...]:
     return tuple(np.unique(np.linspace(SMALLEST, LARGEST, scale.of(N_SIZES)).round().astype(int)).tolist())
 
 
-def grid(scale: Scale) -> Grid:
+def grid(scale: Scale) -> SimulationGrid:
     """Every number of points and of classes, in every dimension, by spectral unfolding."""
     some = sizes(scale)
-    return Grid(n=some, k=some, d=DIMENSIONS, kinds=(Soft(), Hard(), Sparse(KEPT)))
+    return SimulationGrid(n=some, k=some, d=DIMENSIONS, kinds=(SoftLabelType(), HardLabels(), SparseLabels(KEPT)))
 
 
-def gnmds_grid(scale: Scale, d: int) -> Grid:
+def gnmds_grid(scale: Scale, d: int) -> SimulationGrid:
     """The same worlds of one dimension by GNMDS in as many dimensions, which is the paper's method."""
     some = sizes(scale)
-    return Grid(n=some, k=some, d=(d,), embedder=Gnmds(d))
+    return SimulationGrid(n=some, k=some, d=(d,), embedder=Gnmds(d))
 
 
-def worlds(rerun: Rerun) -> tuple[Cell, ...]:
+def worlds(rerun: Rerun) -> tuple[GridCell, ...]:
     """What every kind recovers in every world of the grid."""
     return rerun.once("worlds", lambda: run_once(grid(rerun.scale), rerun).cells)
 
 
-def gnmds_worlds(rerun: Rerun) -> tuple[Cell, ...]:
+def gnmds_worlds(rerun: Rerun) -> tuple[GridCell, ...]:
     return rerun.once(
         "gnmds worlds",
         lambda: tuple(cell for d in DIMENSIONS for cell in run_once(gnmds_grid(rerun.scale, d), rerun).cells),
     )
 
 
-def run_once(asked: Grid, rerun: Rerun) -> Cells:
+def run_once(asked: SimulationGrid, rerun: Rerun) -> Cells:
     """The cells of a grid: those kept under its settings, or else they are simulated now and kept."""
     path = kept_at(asked, rerun)
     if path.exists():
-        return Cells(rows_of(read_rows(path), Cell))
+        return Cells(rows_of(read_rows(path), GridCell))
     cells = asked.run(n_processes=n_processes(rerun))
     path.parent.mkdir(parents=True, exist_ok=True)
     cells.write(path)
     return cells
 
 
-def kept_at(asked: Grid, rerun: Rerun) -> Path:
+def kept_at(asked: SimulationGrid, rerun: Rerun) -> Path:
     """Where the cells of a grid are kept: other settings, or another version of this package, is another file."""
     digest = hashlib.sha256(f"{sfumato.__version__} {asked!r}".encode()).hexdigest()
     return rerun.runs / str(rerun.scale) / "worlds" / f"{digest[:16]}.parquet"
@@ -80,7 +80,7 @@ def n_processes(rerun: Rerun) -> int:
     return rerun.processes or os.cpu_count() or 1
 
 
-def of_kind(cells: Sequence[Cell], kind: str, d: int | None = None) -> list[Cell]:
+def of_kind(cells: Sequence[GridCell], kind: str, d: int | None = None) -> list[GridCell]:
     """The cells of one kind of label; `d` None is all dimensions."""
     return [cell for cell in cells if cell.kind == kind and d in (None, cell.d)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluation import Trained
+from sfumato.evaluation import RunPredictions
 from sfumato.evaluation.metrics import CrossEntropy
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.reporting.charts import Field, dots
@@ -113,7 +113,7 @@ def soft_beats_hard(column: str, values: BySet) -> Statement:
     )
 
 
-def by_set(runs: list[Trained], labels: SoftLabels) -> BySet:
+def by_set(runs: list[RunPredictions], labels: SoftLabels) -> BySet:
     """Cross-entropy against `labels`, by label set and seed; each seed has test images of its own."""
     found: dict[str, dict[int, list[float]]] = {}
     for seed in sorted({run.seed for run in runs}):

@@ -12,9 +12,9 @@ from sfumato.planning.grid_engines import in_order
 from sfumato.planning.informativeness.dimensionality import component_rho
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.kinds import Hard, Soft, Sparse, TopClass
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
@@ -151,7 +151,7 @@ def recovered(rerun: Rerun) -> list[Recovered]:
 def in_world(size: tuple[int, int, int]) -> list[Recovered]:
     """What every way recovers in one world."""
     n, k, number = size
-    world = World.drawn(n, k, D, rng=np.random.default_rng([n, k, number]))
+    world = LatentWorld.drawn(n, k, D, rng=np.random.default_rng([n, k, number]))
     soft, true = world.soft_labels(), world.cosines()
     rows = []
 
@@ -159,11 +159,11 @@ def in_world(size: tuple[int, int, int]) -> list[Recovered]:
         points = recovery(found=gram[:n, :n], true=true)
         rows.append(Recovered(n, k, number, kept, way, recovery(found=gram, true=true), points))
 
-    note(SOFT, k, _gram(Soft().labels(soft)))
-    note(HARD, k, _gram(Hard().labels(soft)))
+    note(SOFT, k, _gram(SoftLabelType().labels(soft)))
+    note(HARD, k, _gram(HardLabels().labels(soft)))
     for kept in kept_numbers(k):
-        top = TopClass(kept).labels(soft)
-        note(SPARSE, kept, _gram(Sparse(kept).labels(soft)))
+        top = TopClassLabels(kept).labels(soft)
+        note(SPARSE, kept, _gram(SparseLabels(kept).labels(soft)))
         note(TOP, kept, _gram(top))
         note(ZEROS, kept, _gram(np.nan_to_num(top)))
         rows.append(Recovered(n, k, number, kept, PCA, component_rho(world, kept), np.nan))
@@ -176,7 +176,7 @@ def kept_numbers(k: int) -> list[int]:
 
 
 def _gram(labels: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "objects objects"]:
-    return Gnmds(D).embed(Orders.of_labels(labels), rng=np.random.default_rng(0)).gram()
+    return Gnmds(D).embed(RankedLists.of_labels(labels), rng=np.random.default_rng(0)).gram()
 
 
 def wins(rows: list[Recovered], one: str, other: str, over: str) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.evaluation import Trained, read_runs
+from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -22,7 +22,7 @@ from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, lab
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid
-    from sfumato.training.item_join import Prepared
+    from sfumato.training.item_join import JoinedItems
     from sfumato.training.recipe import Recipe
     from sfumato.training.splits import Fold
 
@@ -90,12 +90,12 @@ def trained(rerun: Rerun) -> list[Path]:
     return rerun.once("trained", found)
 
 
-def predictions(rerun: Rerun) -> list[Trained]:
+def predictions(rerun: Rerun) -> list[RunPredictions]:
     """What they predict for the pictures they did not learn from."""
     return rerun.once("predictions", lambda: [run for folder in trained(rerun) for run in read_runs(folder)])
 
 
-def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[Trained]:
+def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[RunPredictions]:
     """Networks that learnt from so many pictures a class, drawn anew for every seed."""
     from sfumato.training.splits import Fold
 
@@ -151,7 +151,7 @@ def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
     from sfumato.training.augmenting import CropAndFlip
     from sfumato.training.optimisers import Sgd
     from sfumato.training.recipe import Recipe
-    from sfumato.training.schedules import OneCycle, Steps
+    from sfumato.training.schedules import OneCycle, StepSchedule
 
     optimiser = Sgd(rate=0.1, momentum=0.9, weight_decay=1e-4)
     if scale == Scale.FULL:
@@ -160,7 +160,7 @@ def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
             epochs=epochs,
             batch_size=128,
             optimiser=optimiser,
-            schedule=Steps(ends, 0.1),
+            schedule=StepSchedule(ends, 0.1),
             augmentation=CropAndFlip(),
             dynamics="none",
         )
@@ -169,10 +169,10 @@ def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
     )
 
 
-def folds_of(scale: Scale, data: Prepared) -> list[Fold]:
-    from sfumato.training.splits import KFold, Share
+def folds_of(scale: Scale, data: JoinedItems) -> list[Fold]:
+    from sfumato.training.splits import KFold, RandomSplit
 
-    split = KFold(N_FOLDS) if scale == Scale.FULL else Share(HELD_OUT)
+    split = KFold(N_FOLDS) if scale == Scale.FULL else RandomSplit(HELD_OUT)
     return split.folds(data.lesson)
 
 
@@ -183,7 +183,7 @@ def _some(rerun: Rerun) -> np.ndarray:
     return drawn_by_class(shown.labels, n // len(CIFAR_10), np.random.default_rng(2023))
 
 
-def _prepared(rerun: Rerun, numbers: np.ndarray) -> Prepared:
-    from sfumato.training.item_join import prepared
+def _prepared(rerun: Rerun, numbers: np.ndarray) -> JoinedItems:
+    from sfumato.training.item_join import join_items
 
-    return prepared(pictures(rerun).take(numbers), classes=CIFAR_10)
+    return join_items(pictures(rerun).take(numbers), classes=CIFAR_10)

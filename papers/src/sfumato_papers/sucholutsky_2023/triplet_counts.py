@@ -13,8 +13,8 @@ from sfumato.planning.informativeness.informativeness import (
     possible_triplets,
     soft_triplets,
 )
-from sfumato.planning.informativeness.kinds import Hard, Soft
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate
@@ -34,10 +34,10 @@ def triplet_constraints(rerun: Rerun) -> Part:  # noqa: ARG001
     """The two formulas against what is mined from labels of simulated worlds."""
     soft_off, hard_off, exact_off = [], [], []
     for n, k, d in COUNTED:
-        world = World.drawn(n, k, d, rng=np.random.default_rng([n, k, d]), less_than_one_shot=True)
+        world = LatentWorld.drawn(n, k, d, rng=np.random.default_rng([n, k, d]), less_than_one_shot=True)
         soft = world.soft_labels()
-        soft_off.append(informativeness_of(Soft().labels(soft)).n_triplets - soft_triplets(n, k))
-        hard = Hard().labels(soft)
+        soft_off.append(informativeness_of(SoftLabelType().labels(soft)).n_triplets - soft_triplets(n, k))
+        hard = HardLabels().labels(soft)
         found = informativeness_of(hard).n_triplets
         n_each = hard.sum(axis=0)
         hard_off.append(found / hard_triplets(n, k) - 1)

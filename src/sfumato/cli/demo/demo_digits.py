@@ -18,7 +18,7 @@ from jaxtyping import Float, Int, UInt8
 
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import MissingExtra
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 from sfumato.tables.settings import at_least
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -60,11 +60,11 @@ class Digits:
         """Write `inputs.npz`, the classes twice (`original.csv`, and as SoftLabels `gold.csv`), `views.npz` and what
         the views come to, `truth.csv`."""
         names = np.array(self.items)
-        with replacing(folder / "inputs.npz") as part, part.open("wb") as file:
+        with atomic_write(folder / "inputs.npz") as part, part.open("wb") as file:
             np.savez(file, images=self.images, items=names, labels=np.array(self.labels))
-        with replacing(folder / "views.npz") as part, part.open("wb") as file:
+        with atomic_write(folder / "views.npz") as part, part.open("wb") as file:
             np.savez(file, views=self.views, items=names)
-        with replacing(folder / "original.csv") as part:
+        with atomic_write(folder / "original.csv") as part:
             rows = (f"{item},{label}\n" for item, label in zip(self.items, self.labels, strict=True))
             part.write_text("item,label\n" + "".join(rows), "utf-8")
         SoftLabels.one_hot(list(self.items), self.labels, CLASSES).write(folder / "gold.csv")

@@ -15,7 +15,7 @@ from jaxtyping import Float
 
 from sfumato.cli.demo.studies import FORMS, folder_of
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.doubt import Doubt, entropy
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -30,7 +30,7 @@ UNITS: Mapping[str, tuple[str, float, str, bool]] = {
 
 
 @dataclass(frozen=True)
-class Figure:
+class DemoFigure:
     """A number with its 95% interval."""
 
     value: float
@@ -152,7 +152,7 @@ def _of_plan(folder: Path) -> list[str]:
     said = []
     for name in ("tokens", "top_two"):
         row = forms.row(by_predicate=pl.col("kind") == name, named=True)
-        worth = Figure(row["votes"], row["votes_low"], row["votes_high"])
+        worth = DemoFigure(row["votes"], row["votes_low"], row["votes_high"])
         said.append(f"{name} is worth {worth} votes and takes {row['seconds']:.1f} s")
     vote = forms.row(by_predicate=pl.col("kind") == "choice", named=True)
     best = forms.sort("rank_budget").row(0, named=True)["kind"]
@@ -179,18 +179,18 @@ def compared(table: pl.DataFrame, target: str, metric: str, condition: str) -> s
     low, high = sorted(gained * float(row[name]) for name in ends)
     names = f"{target} {{}} {row['baseline']}"
     if low > 0:
-        return f"{names.format('beat')} by {Figure(value, low, high).told(unit)} in {title}"
+        return f"{names.format('beat')} by {DemoFigure(value, low, high).told(unit)} in {title}"
     if high < 0:
-        return f"{names.format('lost to')} by {Figure(-value, -high, -low).told(unit)} in {title}"
+        return f"{names.format('lost to')} by {DemoFigure(-value, -high, -low).told(unit)} in {title}"
     return f"{names.format('and')} cannot be told apart in {title}: {shown(low, True)} to {shown(high, True)}{unit}"
 
 
-def mean_of(values: Float[np.ndarray, "items"]) -> Figure:
+def mean_of(values: Float[np.ndarray, "items"]) -> DemoFigure:
     """The mean over items, with a bootstrap interval over items."""
     rng = np.random.default_rng(0)
-    drawn = Resampling.of(len(values), level=0.95, draws=DRAWS, rng=rng)
+    drawn = Bootstrap.of(len(values), level=0.95, draws=DRAWS, rng=rng)
     interval = drawn.interval(drawn.sums(values, np.ones(len(values))), lambda sums: sums[:, 0] / sums[:, 1])
-    return Figure(float(np.mean(values)), interval.low, interval.high)
+    return DemoFigure(float(np.mean(values)), interval.low, interval.high)
 
 
 def shown(value: float, signed: bool = False) -> str:

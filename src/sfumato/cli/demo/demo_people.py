@@ -21,9 +21,9 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.cli.demo.demo_digits import SEED
-from sfumato.elicitation.secure_random import Chance
-from sfumato.elicitation.simulated_annotator import Asked, Response, Truth
-from sfumato.tables.errors import BadSetting, Where
+from sfumato.elicitation.secure_random import SecureRandom
+from sfumato.elicitation.simulated_annotator import PresentedQuestion, Response, Truth
+from sfumato.tables.errors import BadSetting, ErrorLocation
 from sfumato.tables.files import read_arrays
 from sfumato.tables.settings import at_least
 
@@ -41,7 +41,7 @@ OWN = 60.0
 
 
 @dataclass(frozen=True, eq=False)
-class Person:
+class SimulatedPerson:
     """Somebody who sees digits in one of the views, a little in their own way; or who does not look, and always
     presses the same key."""
 
@@ -62,7 +62,7 @@ class Person:
         own = np.random.default_rng([SEED, self.number, row]).gamma(OWN * view + 1e-3)
         return np.asarray(own / own.sum())
 
-    def answer(self, truths: Sequence[np.ndarray], asked: Asked, rng: np.random.Generator) -> Response:
+    def answer(self, truths: Sequence[np.ndarray], asked: PresentedQuestion, rng: np.random.Generator) -> Response:
         """The form as this person fills it in, and the seconds that takes."""
         kind, usual = asked.kind, SECONDS[asked.kind.name]
         belief = self.belief(asked.stimulus.item) if self.looks else np.eye(len(truths[0]))[0]
@@ -71,7 +71,7 @@ class Person:
         return Response(raw, float(usual * hurry * rng.lognormal(0, 0.25)))
 
 
-class SeededChance(Chance):
+class SeededChance(SecureRandom):
     """Chance that can be foreseen: for a study that nobody real takes."""
 
     def __init__(self, seed: int) -> None:
@@ -88,7 +88,7 @@ def answer_study(folder: Path, n_people: int) -> Summary:
     The store takes its place when all have answered; before, and if this is stopped, there is none.
     """
     from sfumato.server.simulated_visits import simulate, stimuli_in
-    from sfumato.store.location import store_beside
+    from sfumato.store.location import default_location
     from sfumato.study import read_study
 
     at_least("people", n_people, 1)
@@ -96,10 +96,10 @@ def answer_study(folder: Path, n_people: int) -> Summary:
     assert study.items.npz is not None
     arrays = read_arrays(study.items.npz.with_name("views.npz"))
     row = {str(name): i for i, name in enumerate(arrays["items"])}
-    people = [Person(number, arrays["views"], row) for number in range(n_people)]
+    people = [SimulatedPerson(number, arrays["views"], row) for number in range(n_people)]
     mean = arrays["views"].mean(axis=0)
     truth = Truth(study.class_names, lambda item: np.asarray(mean[row[item]]))
-    store = store_beside(study)
+    store = default_location(study)
     part = store.parent.with_name(PART)
     shutil.rmtree(part, ignore_errors=True)
     try:
@@ -139,7 +139,7 @@ def answer_studies(folders: Sequence[Path], n_people: int) -> None:
                     expected="a study that can be served and answered",
                     fix=f"see what is wrong with: sfumato study check {folder}",
                     code="not-answered",
-                    where=Where(str(folder)),
+                    where=ErrorLocation(str(folder)),
                 )
             click.echo(printed.decode(), nl=False)
     finally:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 import sfumato
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 
 FILE_NAME = "demo.json"
 PASSING = (".lock", "-wal", "-shm", "-journal")
@@ -77,7 +77,7 @@ class Journal:
     def with_step(self, step: Step, said: str) -> Journal:
         """The journal with the step noted as done, written to its file."""
         noted = replace(self, notes={**self.notes, step.name: self._note(step, said)})
-        with replacing(self.folder / FILE_NAME) as part:
+        with atomic_write(self.folder / FILE_NAME) as part:
             part.write_bytes(msgspec.json.format(msgspec.json.encode(noted.notes), indent=1))
         return noted
 

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from string import Template
 
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 
 FORMS = ("tokens", "choice", "top_two")
 """The first one is the main study: it stands in the demo's folder itself, the others in folders of their own."""
@@ -62,5 +62,5 @@ def write_studies(folder: Path, *, n_items: int, n_people: int, n_answers: int) 
             batch_size=min(n_items, math.ceil(n_answers * n_items / n_people)),
             repeats=REPEATS,
         )
-        with replacing(place / "study.toml") as part:
+        with atomic_write(place / "study.toml") as part:
             part.write_text(text, "utf-8")

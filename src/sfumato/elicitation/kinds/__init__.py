@@ -5,35 +5,35 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.elicitation.kind import Kind
-from sfumato.elicitation.kinds.choice.kind import Choice
-from sfumato.elicitation.kinds.mixture.kind import Mixture
-from sfumato.elicitation.kinds.plausible.kind import Plausible
-from sfumato.elicitation.kinds.similarity.kind import Similarity
-from sfumato.elicitation.kinds.sliders.kind import Sliders
-from sfumato.elicitation.kinds.tokens.kind import Tokens
-from sfumato.elicitation.kinds.top_two.kind import TopTwo
-from sfumato.elicitation.kinds.triplet.kind import Triplet
-from sfumato.elicitation.kinds.typicality.kind import Typicality
+from sfumato.elicitation.kinds.choice.kind import ChoiceKind
+from sfumato.elicitation.kinds.mixture.kind import MixtureKind
+from sfumato.elicitation.kinds.plausible.kind import PlausibleKind
+from sfumato.elicitation.kinds.similarity.kind import SimilarityKind
+from sfumato.elicitation.kinds.sliders.kind import SlidersKind
+from sfumato.elicitation.kinds.tokens.kind import TokensKind
+from sfumato.elicitation.kinds.top_two.kind import TopTwoKind
+from sfumato.elicitation.kinds.triplet.kind import TripletKind
+from sfumato.elicitation.kinds.typicality.kind import TypicalityKind
 from sfumato.study.study import Question, Study
 from sfumato.tables.errors import unknown
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
 KINDS: tuple[Any, ...] = (
-    Choice,
-    TopTwo,
-    Plausible,
-    Sliders,
-    Tokens,
-    Typicality,
-    Similarity,
-    Triplet,
-    Mixture,
+    ChoiceKind,
+    TopTwoKind,
+    PlausibleKind,
+    SlidersKind,
+    TokensKind,
+    TypicalityKind,
+    SimilarityKind,
+    TripletKind,
+    MixtureKind,
 )
 
 
 def kind_asked(question: Question) -> Kind:
     """The kind of a question, with its settings; the one place where a name becomes an object."""
-    return strategy_named("kind", KINDS, question.kind, question.settings)  # type: ignore[no-any-return]
+    return strategy_from_name("kind", KINDS, question.kind, question.settings)  # type: ignore[no-any-return]
 
 
 def kind_of(study: Study) -> Kind:

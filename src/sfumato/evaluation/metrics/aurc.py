@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, from_influence
-from sfumato.evaluation.metrics.selection import Selection
-from sfumato.tables.bootstrap import Resampling
+from sfumato.evaluation.metrics.selection import SelectivePrediction
+from sfumato.tables.bootstrap import Bootstrap
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class AURC:
     better: ClassVar[Better] = Better.LOW
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
-        kept = Selection.of(compared)
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
+        kept = SelectivePrediction.of(compared)
         return from_influence(kept.aurc, kept.influence, resampling, bounds=self.bounds, floor=kept.best_aurc)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 
 
 def equal_width(values: Float[np.ndarray, "items"], n_bins: int) -> Int[np.ndarray, "items"]:
@@ -31,7 +31,7 @@ class EqualCount:
     """Of each bin's accuracy, over the order of equals: 0 where no equals are torn apart."""
 
     @classmethod
-    def of(cls, compared: Compared, size: int) -> EqualCount:
+    def of(cls, compared: MatchedLabels, size: int) -> EqualCount:
         n = len(compared)
         starts = np.arange(max(n // size, 1)) * size
         n_items = np.diff(starts, append=n)
@@ -58,7 +58,7 @@ class EqualCount:
         )
 
     @classmethod
-    def as_sorted(cls, compared: Compared, size: int) -> EqualCount:
+    def as_sorted(cls, compared: MatchedLabels, size: int) -> EqualCount:
         """Equals in the order a sort leaves them in, and the first of tied classes chosen."""
         n = len(compared)
         order = np.argsort(compared.confidence)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metrics.bins import equal_width
 
 BINS = 15
@@ -29,7 +29,7 @@ class BrierParts:
     """What each item adds to calibration, to first order."""
 
     @classmethod
-    def of(cls, compared: Compared, n_bins: int) -> BrierParts:
+    def of(cls, compared: MatchedLabels, n_bins: int) -> BrierParts:
         n = len(compared)
         found, bias, influence = 0.0, 0.0, np.zeros(n)
         for predicted, people in zip(compared.predicted.T, compared.people.T, strict=True):

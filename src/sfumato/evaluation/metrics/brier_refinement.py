@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, from_influence
 from sfumato.evaluation.metrics.brier_parts import BINS, BrierParts
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import at_least
 
 
@@ -30,10 +30,10 @@ class BrierRefinement:
     def __post_init__(self) -> None:
         at_least("bins", self.bins, 1)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         parts = BrierParts.of(compared, self.bins)
         brier = float(compared.squared_distances.mean())
         influence = compared.squared_distances - brier - parts.influence

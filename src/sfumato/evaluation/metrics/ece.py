@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate
 from sfumato.evaluation.metrics.bins import equal_width
 from sfumato.evaluation.metrics.norms import Gaps, inverted, likely_gaps, noise_of
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import at_least
 
 POINTS = 2**10 + 1
@@ -41,10 +41,10 @@ class ECE:
     def __post_init__(self) -> None:
         at_least("bins", self.bins, 1)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         n = len(compared)
         place = equal_width(compared.confidence, self.bins)
         sums = np.bincount(place, compared.gaps, minlength=self.bins)

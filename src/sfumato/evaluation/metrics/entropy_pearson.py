@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, from_sums, undefined
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 NO_SPREAD = 1e-9
 """Standard deviations under this are rounding."""
@@ -28,10 +28,10 @@ class EntropyPearson:
     better: ClassVar[Better] = Better.HIGH
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         x = compared.predicted_entropy - compared.predicted_entropy.mean()
         y = compared.people_entropy - compared.people_entropy.mean()
         if min(x.std(), y.std()) < NO_SPREAD:

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.evaluation.compared import Compared
-from sfumato.evaluation.metric import Better, Drawn, Estimate, from_influence, undefined
-from sfumato.tables.bootstrap import Interval, Resampling
+from sfumato.evaluation.compared import MatchedLabels
+from sfumato.evaluation.metric import Better, BootstrapDraws, Estimate, from_influence, undefined
+from sfumato.tables.bootstrap import Bootstrap, Interval
 
 DECIMALS = 12
 """Entropies are ranked after rounding to so many, for equal ones differ in the last digits."""
@@ -31,10 +31,10 @@ class EntropySpearman:
     better: ClassVar[Better] = Better.HIGH
     bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         x = Ranked.of(np.round(compared.predicted_entropy, DECIMALS))
         y = Ranked.of(np.round(compared.people_entropy, DECIMALS))
         a, b = (float((each.rank**2).mean()) for each in (x, y))
@@ -51,7 +51,7 @@ class EntropySpearman:
         found = from_influence(float(np.arctanh(rho)), np.asarray(influence / (1 - rho**2)), resampling)
         between = found.interval
         low, high = (float(np.tanh(each)) for each in (between.low, between.high))
-        drawn = None if found.drawn is None else Drawn(rho, np.tanh(found.drawn.draws), is_linear=True)
+        drawn = None if found.drawn is None else BootstrapDraws(rho, np.tanh(found.drawn.draws), is_linear=True)
         return replace(found, value=rho, interval=Interval(low, high, between.kind), drawn=drawn)
 
 

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, from_influence
-from sfumato.evaluation.metrics.selection import Selection
-from sfumato.tables.bootstrap import Resampling
+from sfumato.evaluation.metrics.selection import SelectivePrediction
+from sfumato.tables.bootstrap import Bootstrap
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class ExcessAURC:
     better: ClassVar[Better] = Better.LOW
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
-        kept = Selection.of(compared)
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
+        kept = SelectivePrediction.of(compared)
         wrong = 1 - compared.right
         r = float(wrong.mean())
         of_best = -np.log1p(-r) * (wrong - r) if r < 1 else np.zeros(len(wrong))

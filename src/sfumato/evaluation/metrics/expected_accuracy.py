@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, mean_over_items
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class ExpectedAccuracy:
     better: ClassVar[Better] = Better.HIGH
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         first = compared.predicted_first
         chosen = np.einsum("ik,ik->i", compared.people, first) / first.sum(axis=1)
         return mean_over_items(np.asarray(chosen), resampling, floor=float(compared.people.max(axis=1).mean()))

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, from_influence, undefined
 from sfumato.evaluation.metrics.entropy_spearman import Ranked
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class FailureAUROC:
     better: ClassVar[Better] = Better.HIGH
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         right, wrong = compared.right, 1 - compared.right
         share = float(right.mean())
         if not 0 < share < 1:

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, mean_over_items
 from sfumato.evaluation.metrics.jsd import UNITS
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import one_of
 
 
@@ -31,8 +31,8 @@ class JSDistance:
     def __post_init__(self) -> None:
         one_of("base", self.base, tuple(UNITS))
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         return mean_over_items(np.sqrt(compared.js_divergences / UNITS[self.base]), resampling)

@@ -8,10 +8,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, mean_over_items
 from sfumato.evaluation.votes import floor_of_votes
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import one_of
 
 UNITS = {"nats": 1.0, "bits": np.log(2)}
@@ -37,10 +37,10 @@ class JSD:
     def __post_init__(self) -> None:
         one_of("base", self.base, tuple(UNITS))
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         unit = UNITS[self.base]
         floor = floor_of_votes(compared, _terms) / unit
         return mean_over_items(compared.js_divergences / unit, resampling, floor=floor)

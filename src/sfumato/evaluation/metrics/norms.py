@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metrics.smoothing import on_grid, smoothed
-from sfumato.tables.bootstrap import Interval, Resampling
+from sfumato.tables.bootstrap import Bootstrap, Interval
 
 HALVINGS = 9
 WIDTH = 0.5
@@ -43,7 +43,7 @@ class Gaps:
         return float((np.abs(true + self.noise) @ self.weights >= self.weights @ np.abs(self.found)).mean())
 
 
-def likely_gaps(compared: Compared, n_points: int) -> Float[np.ndarray, "points"]:
+def likely_gaps(compared: MatchedLabels, n_points: int) -> Float[np.ndarray, "points"]:
     """The sums of gaps along confidence, on a grid, had every item the mean gap of those of about its confidence."""
     sums = on_grid(compared.confidence, compared.gaps, n_points)
     counts = on_grid(compared.confidence, np.ones(len(compared)), n_points)
@@ -52,7 +52,7 @@ def likely_gaps(compared: Compared, n_points: int) -> Float[np.ndarray, "points"
 
 
 def noise_of(
-    sums: Float[np.ndarray, "cells"], squares: Float[np.ndarray, "cells"], n_items: int, resampling: Resampling
+    sums: Float[np.ndarray, "cells"], squares: Float[np.ndarray, "cells"], n_items: int, resampling: Bootstrap
 ) -> Float[np.ndarray, "draws cells"]:
     """What chance may add to each cell's sum of gaps, over `n_items`: normal, of covariance diag(squares) - sums
     sums'/n.
@@ -68,7 +68,7 @@ def noise_of(
     return np.asarray((drawn - b * (drawn @ u)[:, None] * u) * root / n_items)
 
 
-def inverted(gaps_at: Callable[[float], Gaps], value: float, resampling: Resampling) -> Interval:
+def inverted(gaps_at: Callable[[float], Gaps], value: float, resampling: Bootstrap) -> Interval:
     """The errors that a test does not rule out; `gaps_at` gives the gaps to test an error with."""
     if resampling.n_items < 2:
         return Interval(np.nan, np.nan, "none: only one item")

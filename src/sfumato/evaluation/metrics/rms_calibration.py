@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, undefined
 from sfumato.evaluation.metrics.bins import EqualCount
-from sfumato.tables.bootstrap import Interval, Resampling
+from sfumato.tables.bootstrap import Bootstrap, Interval
 from sfumato.tables.settings import at_least, one_of
 
 FORMS = ("all", "debiased", "published")
@@ -47,10 +47,10 @@ class RMSCalibration:
         at_least("size", self.size, 2)
         one_of("form", self.form, FORMS)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         published = self.form == "published"
         bins = (EqualCount.as_sorted if published else EqualCount.of)(compared, self.size)
         counted = np.ones(len(bins.n_items), bool)
@@ -69,7 +69,7 @@ class RMSCalibration:
         return Estimate(sqrt(max(square, 0.0)), between, int(bins.n_items[counted].sum()), floor)
 
 
-def _interval(bins: EqualCount, share: np.ndarray, resampling: Resampling) -> Interval:
+def _interval(bins: EqualCount, share: np.ndarray, resampling: Bootstrap) -> Interval:
     """Normal on the squared scale: with d a bin's true gap and s^2 the variance of an item, the debiased square of the
     bin has variance 4 d^2 s^2 / n_b + 2 s^4 / (n_b (n_b - 1)); that items could have had other confidences adds the
     variance of d^2 between bins, over the number of items."""
@@ -90,7 +90,7 @@ def _interval(bins: EqualCount, share: np.ndarray, resampling: Resampling) -> In
     return Interval(low, high, kind + ": about the error itself, free of what chance adds to the value")
 
 
-def _floor(compared: Compared, bins: EqualCount, counted: Bool[np.ndarray, "bins"]) -> float:
+def _floor(compared: MatchedLabels, bins: EqualCount, counted: Bool[np.ndarray, "bins"]) -> float:
     """The expected value were every item right with the probability of its confidence.
 
     The sum of squares is taken for a multiple of chi-squared with its own mean and variance (Satterthwaite 1946),

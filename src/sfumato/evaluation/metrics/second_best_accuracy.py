@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, mean_over_items
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import one_of
 
 TIES = ("unique", "credit", "published")
@@ -38,10 +38,10 @@ class SecondBestAccuracy:
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         if self.ties == "published":
             ours, theirs = (np.argsort(p, axis=1, kind="stable")[:, -2] for p in (compared.predicted, compared.people))
             return mean_over_items(np.asarray(ours == theirs, np.float64), resampling)

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, mean_over_items
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class SecondChoiceLogOdds:
     better: ClassVar[Better] = Better.NEITHER
     bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         rows = np.flatnonzero(compared.people_second.sum(axis=1) == 1)
         second = compared.people_second[rows].argmax(axis=1)
         clear = np.zeros(len(compared))

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class SelectivePrediction:
     """Items from the surest to the least sure; among equals every order is as good, and figures are their mean."""
 
     order: Int[np.ndarray, "items"]
@@ -22,7 +22,7 @@ class Selection:
     """Equals have the same number."""
 
     @classmethod
-    def of(cls, compared: Compared) -> Selection:
+    def of(cls, compared: MatchedLabels) -> SelectivePrediction:
         order = compared.by_confidence[::-1]
         confidence = compared.confidence[order]
         group = np.cumsum(np.concatenate([[False], np.diff(confidence) < 0]))

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate
 from sfumato.evaluation.metrics.norms import Gaps, inverted, likely_gaps, noise_of
 from sfumato.evaluation.metrics.smoothing import cosines, from_cosines, on_grid, trapezoid
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 FINE, COARSE = 2**14 + 1, 2**8 + 1
 """Points of the grid for the value, and for its interval and floor."""
@@ -35,10 +35,10 @@ class SmoothECE:
     better: ClassVar[Better] = Better.LOW
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return ""
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         n = len(compared)
         value = _fixed_point(on_grid(compared.confidence, compared.gaps, FINE) / n)
         sums = on_grid(compared.confidence, compared.gaps, COARSE)
@@ -65,7 +65,7 @@ def _fixed_point(gaps: Float[np.ndarray, "points"]) -> float:
     return low
 
 
-def _floor(compared: Compared) -> float:
+def _floor(compared: MatchedLabels) -> float:
     """The fixed point were every item right with the probability of its confidence: the gaps are then all but normal,
     and the mean of a normal number's absolute value is sqrt(2 / pi) standard deviations."""
     n = len(compared)

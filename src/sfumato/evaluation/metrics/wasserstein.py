@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate, mean_over_items
-from sfumato.tables.bootstrap import Resampling
+from sfumato.tables.bootstrap import Bootstrap
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Wasserstein:
 
     ordered: bool = False
 
-    def missing(self, compared: Compared) -> str:  # noqa: ARG002
+    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
         return "" if self.ordered else "needs classes that have an order: say so with the setting ordered"
 
-    def estimate(self, compared: Compared, resampling: Resampling) -> Estimate:
+    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         apart = np.cumsum(compared.predicted - compared.people, axis=1)[:, :-1]
         return mean_over_items(np.asarray(np.abs(apart).sum(axis=1)), resampling)

@@ -13,34 +13,34 @@ import numpy as np
 from sfumato.labeling.agreement.alpha_distributions import AlphaDistributions
 from sfumato.labeling.agreement.alpha_nominal import AlphaNominal
 from sfumato.labeling.agreement.alpha_ordinal import AlphaOrdinal
-from sfumato.labeling.agreement.figures import Agreement, agreement_of
-from sfumato.labeling.agreement.item_answers import Answers
-from sfumato.labeling.agreement.measure import Measure
-from sfumato.labeling.agreement.pairwise_distance import TotalVariation
+from sfumato.labeling.agreement.figures import AgreementTable, agreement_of
+from sfumato.labeling.agreement.item_answers import ItemAnswers
+from sfumato.labeling.agreement.measure import AgreementMeasure
+from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
 from sfumato.labeling.agreement.retest_same_class import RetestSameClass
 from sfumato.labeling.agreement.retest_total_variation import RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
 MEASURES: tuple[Any, ...] = (
     AlphaNominal,
     AlphaOrdinal,
     AlphaDistributions,
-    TotalVariation,
+    TotalVariationAgreement,
     RetestSameClass,
     RetestTotalVariation,
 )
 
 __all__ = [
     "MEASURES",
-    "Agreement",
+    "AgreementMeasure",
+    "AgreementTable",
     "AlphaDistributions",
     "AlphaNominal",
     "AlphaOrdinal",
-    "Measure",
     "RetestSameClass",
     "RetestTotalVariation",
-    "TotalVariation",
+    "TotalVariationAgreement",
     "agreement",
     "measure_named",
 ]
@@ -49,11 +49,11 @@ __all__ = [
 def agreement(
     beliefs: Beliefs,
     *,
-    measures: Sequence[Measure] = (),
+    measures: Sequence[AgreementMeasure] = (),
     level: float = 0.95,
     resamples: int = 1000,
     rng: np.random.Generator,
-) -> Agreement:
+) -> AgreementTable:
     """How far people agree: one row a measure, each with a bootstrap interval over items.
 
     Without `measures`, those that apply: `alpha-nominal` and `total-variation` where two people answered about the same
@@ -64,9 +64,9 @@ def agreement(
     person does not. Later answers of the same person are left to test-retest.
     """
     offered = [member() for member in MEASURES]
-    return agreement_of(Answers.of(beliefs), measures, offered, level=level, resamples=resamples, rng=rng)
+    return agreement_of(ItemAnswers.of(beliefs), measures, offered, level=level, resamples=resamples, rng=rng)
 
 
-def measure_named(name: str) -> Measure:
+def measure_named(name: str) -> AgreementMeasure:
     """The measure called `name`."""
-    return strategy_named("measure", MEASURES, name, {})  # type: ignore[no-any-return]
+    return strategy_from_name("measure", MEASURES, name, {})  # type: ignore[no-any-return]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.disagreement import ALL_ALIKE, alpha, choice_sums
-from sfumato.labeling.agreement.item_answers import Answers
+from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE
 
 
@@ -25,23 +25,23 @@ class AlphaNominal:
     name: ClassVar[str] = "alpha-nominal"
     undefined: ClassVar[str] = ALL_ALIKE
 
-    def by_default(self, answers: Answers) -> bool:  # noqa: ARG002
+    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
         return True
 
-    def missing(self, answers: Answers) -> str:
+    def missing(self, answers: ItemAnswers) -> str:
         return "" if answers.first.n_items else NOBODY_TO_COMPARE
 
-    def n_items(self, answers: Answers) -> int:
+    def n_items(self, answers: ItemAnswers) -> int:
         return answers.first.n_items
 
-    def n_answers(self, answers: Answers) -> int:
+    def n_answers(self, answers: ItemAnswers) -> int:
         return len(answers.first.item)
 
-    def n_sums(self, answers: Answers) -> int:
+    def n_sums(self, answers: ItemAnswers) -> int:
         return answers.first.n_classes + 3
 
     def sums(
-        self, answers: Answers, block: Int[np.ndarray, "items"], n_blocks: int
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
     ) -> Float[np.ndarray, "blocks sums"]:
         return choice_sums(answers.first, block, n_blocks)
 

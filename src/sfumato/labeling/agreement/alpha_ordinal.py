@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.disagreement import ALL_ALIKE, one_minus_ratio
-from sfumato.labeling.agreement.item_answers import Answers, FirstAnswers
+from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
 from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE
 from sfumato.tables.errors import BadSetting
 
@@ -32,19 +32,19 @@ class AlphaOrdinal:
     name: ClassVar[str] = "alpha-ordinal"
     undefined: ClassVar[str] = ALL_ALIKE
 
-    def by_default(self, answers: Answers) -> bool:  # noqa: ARG002
+    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
         return False
 
-    def missing(self, answers: Answers) -> str:
+    def missing(self, answers: ItemAnswers) -> str:
         return "" if answers.first.n_items else NOBODY_TO_COMPARE
 
-    def n_items(self, answers: Answers) -> int:
+    def n_items(self, answers: ItemAnswers) -> int:
         return answers.first.n_items
 
-    def n_answers(self, answers: Answers) -> int:
+    def n_answers(self, answers: ItemAnswers) -> int:
         return len(answers.first.item)
 
-    def n_sums(self, answers: Answers) -> int:
+    def n_sums(self, answers: ItemAnswers) -> int:
         n_classes = answers.first.n_classes
         if n_classes > MOST_CLASSES:
             raise BadSetting(
@@ -56,7 +56,7 @@ class AlphaOrdinal:
         return 2 * n_classes * (n_classes + 1)
 
     def sums(
-        self, answers: Answers, block: Int[np.ndarray, "items"], n_blocks: int
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
     ) -> Float[np.ndarray, "blocks sums"]:
         """Per block: the mass of each class, the same from the mean belief `o`, sum of (p - o)(p - o)', and the
         coincidences, over ordered pairs of an item's answers the sum of (p - q)(p - q)' / 2 / (m - 1).

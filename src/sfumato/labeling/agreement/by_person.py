@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from sfumato.labeling.agreement.item_answers import Answers, leading
+from sfumato.labeling.agreement.item_answers import ItemAnswers, leading
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.records import columns_of
 from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True)
-class PersonRetest:
+class AnnotatorRetest:
     """One annotator's repeated answers: how many, how many kept the most probable class, and by how much the belief
     moved on average (total variation)."""
 
@@ -25,36 +25,38 @@ class PersonRetest:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RetestByPerson(Table):
+class RetestByAnnotator(Table):
     """One row an annotator who answered about any item again, in the order they first appear."""
 
-    people: tuple[PersonRetest, ...]
+    people: tuple[AnnotatorRetest, ...]
 
     classes = ()
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.people[start:stop], PersonRetest)
+        return columns_of(self.people[start:stop], AnnotatorRetest)
 
     def __len__(self) -> int:
         return len(self.people)
 
 
-def retest_by_person(beliefs: Beliefs) -> RetestByPerson:
+def retest_by_person(beliefs: Beliefs) -> RetestByAnnotator:
     """How steady everybody is; `RetestSameClass` and `RetestTotalVariation` are the same over all people together.
 
     Every later answer is held against the person's first about the item. Where several classes lead, one in common is
     enough to count as the same.
     """
-    pairs = Answers.of(beliefs).repeats
+    pairs = ItemAnswers.of(beliefs).repeats
     before, after = pairs.before.probs(), pairs.after.probs()
     same = (leading(before) & leading(after)).any(axis=1) if len(before) else np.zeros(0, bool)
     moved = np.abs(before - after).sum(axis=1) / 2
     who, names = pairs.before.annotator, beliefs.annotator.names.to_pylist()
     n_pairs = np.bincount(who, minlength=len(names))
     n_same, far = (np.bincount(who, weights=each, minlength=len(names)) for each in (same, moved))
-    return RetestByPerson(
+    return RetestByAnnotator(
         tuple(
-            PersonRetest(names[person], int(n_pairs[person]), int(n_same[person]), float(far[person] / n_pairs[person]))
+            AnnotatorRetest(
+                names[person], int(n_pairs[person]), int(n_same[person]), float(far[person] / n_pairs[person])
+            )
             for person in np.flatnonzero(n_pairs)
         )
     )

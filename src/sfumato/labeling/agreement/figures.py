@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
-from sfumato.labeling.agreement.item_answers import Answers
-from sfumato.labeling.agreement.measure import Measure
-from sfumato.tables.bootstrap import Interval, Resampling, check_resampling
+from sfumato.labeling.agreement.item_answers import ItemAnswers
+from sfumato.labeling.agreement.measure import AgreementMeasure
+from sfumato.tables.bootstrap import Bootstrap, Interval, check_resampling
 from sfumato.tables.errors import SfumatoWarning
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.table import Table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Agreement(Table):
+class AgreementTable(Table):
     """One row a measure: its value between `low` and `high`, from `n_answers` about `n_items` (for test-retest,
     `n_answers` are the repeated ones, that is the pairs). `interval` says how the interval was found.
 
@@ -54,7 +54,7 @@ class Agreement(Table):
 
 
 @dataclass(frozen=True)
-class Figure:
+class AgreementFigure:
     """A row of the table."""
 
     measure: str
@@ -65,14 +65,14 @@ class Figure:
 
 
 def agreement_of(
-    answers: Answers,
-    asked: Sequence[Measure],
-    offered: Sequence[Measure],
+    answers: ItemAnswers,
+    asked: Sequence[AgreementMeasure],
+    offered: Sequence[AgreementMeasure],
     *,
     level: float,
     resamples: int,
     rng: np.random.Generator,
-) -> Agreement:
+) -> AgreementTable:
     """The figures of the measures `asked` for or, without, of those `offered` that apply."""
     check_resampling(level, resamples)
     applicable = [each for each in offered if each.by_default(answers) and not each.missing(answers)]
@@ -84,7 +84,7 @@ def agreement_of(
         _figure(measure, answers, level=level, resamples=resamples, rng=np.random.default_rng(seed))
         for measure in asked or applicable
     ]
-    return Agreement(
+    return AgreementTable(
         tuple(each.measure for each in figures),
         np.array([each.value for each in figures], dtype=np.float64),
         np.array([each.interval.low for each in figures], dtype=np.float64),
@@ -95,12 +95,14 @@ def agreement_of(
     )
 
 
-def _figure(measure: Measure, answers: Answers, *, level: float, resamples: int, rng: np.random.Generator) -> Figure:
+def _figure(
+    measure: AgreementMeasure, answers: ItemAnswers, *, level: float, resamples: int, rng: np.random.Generator
+) -> AgreementFigure:
     if missing := measure.missing(answers):
         _warn(f"{measure.name} cannot be computed: {missing}")
-        return Figure(measure.name, np.nan, Interval(np.nan, np.nan, "none: nothing to compare"), 0, 0)
+        return AgreementFigure(measure.name, np.nan, Interval(np.nan, np.nan, "none: nothing to compare"), 0, 0)
     n_items = measure.n_items(answers)
-    resampling = Resampling.of(n_items, level=level, draws=resamples, rng=rng, n_sums=measure.n_sums(answers))
+    resampling = Bootstrap.of(n_items, level=level, draws=resamples, rng=rng, n_sums=measure.n_sums(answers))
     sums = measure.sums(answers, resampling.block, resampling.n_blocks)
     value = float(measure.value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
@@ -108,7 +110,7 @@ def _figure(measure: Measure, answers: Answers, *, level: float, resamples: int,
         between = Interval(np.nan, np.nan, "none: undefined")
     else:
         between = resampling.interval(sums, measure.value)
-    return Figure(measure.name, value, between, n_items, measure.n_answers(answers))
+    return AgreementFigure(measure.name, value, between, n_items, measure.n_answers(answers))
 
 
 def _warn(sentence: str) -> None:

@@ -60,14 +60,14 @@ class Repeats:
 
 
 @dataclass(frozen=True)
-class Answers:
+class ItemAnswers:
     """Beliefs, split once into what is compared between people and what within them."""
 
     first: FirstAnswers
     repeats: Repeats
 
     @classmethod
-    def of(cls, beliefs: Beliefs) -> Answers:
+    def of(cls, beliefs: Beliefs) -> ItemAnswers:
         """Order the rows by item and annotator; the row that comes first in the table is the first answer."""
         view = beliefs.coded()
         pair = view.item.astype(np.int64) * view.n_annotators + view.annotator

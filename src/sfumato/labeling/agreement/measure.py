@@ -7,14 +7,14 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.labeling.agreement.item_answers import Answers
+from sfumato.labeling.agreement.item_answers import ItemAnswers
 
 NOBODY_TO_COMPARE = "no item was answered by two different people"
 NOBODY_TWICE = "nobody answered about the same item twice"
 
 
 @runtime_checkable
-class Measure(Protocol):
+class AgreementMeasure(Protocol):
     """A figure that depends on the answers only through sums over items.
 
     So a resample of items needs the sums alone, and the answers are looked at once. Items come joined in blocks (one
@@ -28,23 +28,23 @@ class Measure(Protocol):
     def undefined(self) -> str:
         """Why the figure can be undefined though there is something to compare."""
 
-    def by_default(self, answers: Answers) -> bool:
+    def by_default(self, answers: ItemAnswers) -> bool:
         """Whether the measure is worth giving unasked, once there is something to compare."""
 
-    def missing(self, answers: Answers) -> str:
+    def missing(self, answers: ItemAnswers) -> str:
         """What there would have to be, in a sentence that says it is not there; empty where all is."""
 
-    def n_items(self, answers: Answers) -> int:
+    def n_items(self, answers: ItemAnswers) -> int:
         """Items that count."""
 
-    def n_answers(self, answers: Answers) -> int:
+    def n_answers(self, answers: ItemAnswers) -> int:
         """Answers that count; for test-retest the later ones, that is the pairs."""
 
-    def n_sums(self, answers: Answers) -> int:
+    def n_sums(self, answers: ItemAnswers) -> int:
         """How many sums an item has."""
 
     def sums(
-        self, answers: Answers, block: Int[np.ndarray, "items"], n_blocks: int
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
     ) -> Float[np.ndarray, "blocks sums"]:
         """The sums of every block."""
 

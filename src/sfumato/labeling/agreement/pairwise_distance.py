@@ -9,14 +9,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.disagreement import disagreeing_pairs
-from sfumato.labeling.agreement.item_answers import Answers, FirstAnswers
+from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
 from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE, block_sums, ratio
 
 NUMBERS_AT_ONCE = 2**22
 
 
 @dataclass(frozen=True)
-class TotalVariation:
+class TotalVariationAgreement:
     """The mean total variation between two different people's beliefs about an item, every item counting once.
 
     0 where all agree; the probability mass by which two people differ. On hard votes, the share of pairs that
@@ -27,23 +27,23 @@ class TotalVariation:
     name: ClassVar[str] = "total-variation"
     undefined: ClassVar[str] = NOBODY_TO_COMPARE
 
-    def by_default(self, answers: Answers) -> bool:  # noqa: ARG002
+    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
         return True
 
-    def missing(self, answers: Answers) -> str:
+    def missing(self, answers: ItemAnswers) -> str:
         return "" if answers.first.n_items else NOBODY_TO_COMPARE
 
-    def n_items(self, answers: Answers) -> int:
+    def n_items(self, answers: ItemAnswers) -> int:
         return answers.first.n_items
 
-    def n_answers(self, answers: Answers) -> int:
+    def n_answers(self, answers: ItemAnswers) -> int:
         return len(answers.first.item)
 
-    def n_sums(self, answers: Answers) -> int:  # noqa: ARG002
+    def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
 
     def sums(
-        self, answers: Answers, block: Int[np.ndarray, "items"], n_blocks: int
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
     ) -> Float[np.ndarray, "blocks sums"]:
         first = answers.first
         if first.hard is not None:

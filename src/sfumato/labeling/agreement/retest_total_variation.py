@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.labeling.agreement.item_answers import Answers
+from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.measure import NOBODY_TWICE, block_sums, ratio
 
 
@@ -23,23 +23,23 @@ class RetestTotalVariation:
     name: ClassVar[str] = "retest-total-variation"
     undefined: ClassVar[str] = NOBODY_TWICE
 
-    def by_default(self, answers: Answers) -> bool:  # noqa: ARG002
+    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
         return True
 
-    def missing(self, answers: Answers) -> str:
+    def missing(self, answers: ItemAnswers) -> str:
         return "" if answers.repeats.n_items else NOBODY_TWICE
 
-    def n_items(self, answers: Answers) -> int:
+    def n_items(self, answers: ItemAnswers) -> int:
         return answers.repeats.n_items
 
-    def n_answers(self, answers: Answers) -> int:
+    def n_answers(self, answers: ItemAnswers) -> int:
         return len(answers.repeats.item)
 
-    def n_sums(self, answers: Answers) -> int:  # noqa: ARG002
+    def n_sums(self, answers: ItemAnswers) -> int:  # noqa: ARG002
         return 2
 
     def sums(
-        self, answers: Answers, block: Int[np.ndarray, "items"], n_blocks: int
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
     ) -> Float[np.ndarray, "blocks sums"]:
         before, after = answers.repeats.before, answers.repeats.after
         if before.hard is not None and after.hard is not None:

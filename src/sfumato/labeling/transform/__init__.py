@@ -14,7 +14,7 @@ from sfumato.labeling.transform.rows import Transform
 from sfumato.labeling.transform.smooth import Smooth
 from sfumato.labeling.transform.sparsify import Sparsify
 from sfumato.labeling.transform.temper import Temper
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
 TRANSFORMS: tuple[Any, ...] = (Smooth, ClassMeans, Sparsify, Temper, Infill)
 
@@ -32,4 +32,4 @@ __all__ = [
 
 def transform_named(name: str, settings: Mapping[str, Any]) -> Transform:
     """The transform called `name` with `settings`."""
-    return strategy_named("transform", TRANSFORMS, name, settings)  # type: ignore[no-any-return]
+    return strategy_from_name("transform", TRANSFORMS, name, settings)  # type: ignore[no-any-return]

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.tables.beliefs import Beliefs, Votes
+from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.soft_labels import SoftLabels
 
 Distributions = TypeVar("Distributions", Beliefs, SoftLabels)
@@ -28,6 +28,6 @@ def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"]) -
     """`table` with its distributions replaced."""
     if isinstance(table, SoftLabels):
         return SoftLabels(table.items, table.classes, probs, table.n_annotators, target=table.target)
-    votes = Votes(len(table.classes))
+    votes = HardVotes(len(table.classes))
     votes.append(probs)
     return votes.beliefs(table.item, table.annotator, table.classes)

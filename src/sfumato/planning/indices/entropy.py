@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import xlogy
 
-from sfumato.planning.indices.known import Known
+from sfumato.planning.indices.known import ItemPosteriors
 
 
 @dataclass(frozen=True)
-class Entropy:
+class EntropyIndex:
     """The entropy of the expected label, a second: `-sum_k m_k log m_k`, in nats.
 
     What active learning asks for first (Settles 2009, Active Learning Literature Survey), here for comparison: it does
@@ -25,5 +25,5 @@ class Entropy:
     per_second: ClassVar[bool] = True
     uses_prior: ClassVar[bool] = True
 
-    def worth(self, known: Known) -> Float[np.ndarray, "items"]:
+    def worth(self, known: ItemPosteriors) -> Float[np.ndarray, "items"]:
         return np.asarray(-xlogy(known.mean, known.mean).sum(axis=1))

@@ -9,11 +9,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import xlogy
 
-from sfumato.planning.indices.known import Known
+from sfumato.planning.indices.known import ItemPosteriors
 
 
 @dataclass(frozen=True)
-class KL:
+class KLIndex:
     """The expected KL risk that one more answer takes away, a second: `H(m) - sum_k m_k H(m^(k))`, in nats.
 
     `m` is the posterior mean, `m^(k)` what it becomes if the next answer is class k. It is the mutual information
@@ -27,7 +27,7 @@ class KL:
     per_second: ClassVar[bool] = True
     uses_prior: ClassVar[bool] = True
 
-    def worth(self, known: Known) -> Float[np.ndarray, "items"]:
+    def worth(self, known: ItemPosteriors) -> Float[np.ndarray, "items"]:
         alone = known.mean[:, :, None] * known.mean[:, None]
         ratio = known.pair / alone
         # Term by term not negative, so that nothing cancels where an answer would teach next to nothing.

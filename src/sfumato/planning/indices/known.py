@@ -12,7 +12,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture, Posteriors
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class ItemPosteriors:
     """The answers about some items and the prior that all items share; the rest is worked out when first asked for.
 
     Under a Dirichlet mixture everything about the next two answers has a closed form. With posterior weights `w_j`,

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.planning.indices.known import Known
+from sfumato.planning.indices.known import ItemPosteriors
 
 
 @dataclass(frozen=True)
-class L2:
+class L2Index:
     """The expected squared error that one more answer takes away, a second: `sum_k m_k |m^(k) - m|^2`.
 
     `m` is the posterior mean, `m^(k)` what it becomes if the next answer is class k. The risk after the answer is
@@ -26,7 +26,7 @@ class L2:
     per_second: ClassVar[bool] = True
     uses_prior: ClassVar[bool] = True
 
-    def worth(self, known: Known) -> Float[np.ndarray, "items"]:
+    def worth(self, known: ItemPosteriors) -> Float[np.ndarray, "items"]:
         after = known.pair / known.mean[:, :, None]
         moved = ((after - known.mean[:, None]) ** 2).sum(axis=2)
         return np.asarray((known.mean * moved).sum(axis=1))

@@ -9,12 +9,12 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.planning.indices.index import ENOUGH
-from sfumato.planning.indices.known import Known
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)
-class Lead:
+class LeadIndex:
     """Fewest answers first, until the most frequent class is `lead` answers ahead of the second.
 
     For the most frequent label alone: a sequential probability ratio test between the two leading classes (Wald 1945,
@@ -31,5 +31,5 @@ class Lead:
     def __post_init__(self) -> None:
         at_least("lead", self.lead, 1)
 
-    def worth(self, known: Known) -> Float[np.ndarray, "items"]:
+    def worth(self, known: ItemPosteriors) -> Float[np.ndarray, "items"]:
         return np.where(known.lead >= self.lead - 1e-9, ENOUGH, 1 / (1 + known.n_answers))

@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.planning.indices.known import Known
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.tables.settings import at_least
 
 
 @dataclass(frozen=True)
-class NotUnanimous:
+class NotUnanimousIndex:
     """The probability that `panel` people, those asked already among them, do not all say the same, a second.
 
     1 for items on which people differed already (those with the fewest answers go first), else one minus
@@ -30,7 +30,7 @@ class NotUnanimous:
     def __post_init__(self) -> None:
         at_least("panel", self.panel, 2)
 
-    def worth(self, known: Known) -> Float[np.ndarray, "items"]:
+    def worth(self, known: ItemPosteriors) -> Float[np.ndarray, "items"]:
         a = known.posteriors.alpha + known.counts[:, None]
         mass = a.sum(axis=2, keepdims=True)
         missing = np.maximum(self.panel - known.n_answers, 0)[:, None, None]

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.planning.indices.known import Known
+from sfumato.planning.indices.known import ItemPosteriors
 
 
 @dataclass(frozen=True)
-class Uniform:
+class UniformIndex:
     """Fewest answers first: `1 / (1 + n)`, whatever was answered and whatever it costs. The baseline.
 
     Prefer it where items must be comparable, or where a later analysis cannot know how answers were allotted.
@@ -22,5 +22,5 @@ class Uniform:
     per_second: ClassVar[bool] = False
     uses_prior: ClassVar[bool] = False
 
-    def worth(self, known: Known) -> Float[np.ndarray, "items"]:
+    def worth(self, known: ItemPosteriors) -> Float[np.ndarray, "items"]:
         return np.asarray(1 / (1 + known.n_answers))

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from scipy.linalg import svd
 
 from sfumato.planning.informativeness.embedding import Embedder, centred_ranks, correlation, recovery
-from sfumato.planning.informativeness.kinds import LabelKind, Sparse, TopClass
-from sfumato.planning.informativeness.latent_world import World
+from sfumato.planning.informativeness.kinds import LabelType, SparseLabels, TopClassLabels
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 from sfumato.tables.settings import at_least
 
@@ -26,20 +26,20 @@ class EffectiveDimensionality:
     reached: bool
 
 
-def principal_components(world: World) -> Float[np.ndarray, "objects components"]:
+def principal_components(world: LatentWorld) -> Float[np.ndarray, "objects components"]:
     """The objects of a world along their principal components, strongest first."""
     objects = world.objects - world.objects.mean(axis=0)
     u, s, _ = svd(objects, full_matrices=False, lapack_driver="gesvd")
     return np.asarray(u * s, np.float64)
 
 
-def component_rho(world: World, n_components: int) -> float:
+def component_rho(world: LatentWorld, n_components: int) -> float:
     """What the first `n_components` principal components recover: about the most that so many numbers can say."""
     kept = principal_components(world)[:, : at_least("n_components", n_components, 1)]
     return recovery(found=kept @ kept.T, true=world.cosines())
 
 
-def effective_dimensionality(world: World, rho: float) -> EffectiveDimensionality:
+def effective_dimensionality(world: LatentWorld, rho: float) -> EffectiveDimensionality:
     """The effective dimensionality of labels that recover `rho` of a world (Sucholutsky et al. 2023)."""
     components, true = principal_components(world), centred_ranks(world.cosines())
     found = np.zeros((len(components), len(components)))
@@ -53,8 +53,8 @@ def effective_dimensionality(world: World, rho: float) -> EffectiveDimensionalit
 
 
 def judged_rho(
-    world: World,
-    kind: LabelKind,
+    world: LatentWorld,
+    kind: LabelType,
     *,
     rng: np.random.Generator,
     noise: float = 0.0,
@@ -78,7 +78,7 @@ class SparsityCurve:
 
 
 def sparsity_curve(
-    world: World,
+    world: LatentWorld,
     *,
     rng: np.random.Generator,
     noise_rng: Callable[[], np.random.Generator] | None = None,
@@ -98,7 +98,7 @@ def sparsity_curve(
             judged_rho(
                 world, kind, rng=rng, noise=noise, noise_rng=noise_rng() if noise_rng else None, embedder=embedder
             )
-            for kind in (Sparse(h), TopClass(h))
+            for kind in (SparseLabels(h), TopClassLabels(h))
         ]
         for h in kept
     ]

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import rankdata
 
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import freeze
 
@@ -39,7 +39,7 @@ class Embedding:
 class Embedder(Protocol):
     """How judgments become places."""
 
-    def embed(self, orders: Orders, *, rng: np.random.Generator) -> Embedding:
+    def embed(self, orders: RankedLists, *, rng: np.random.Generator) -> Embedding:
         """An embedding; `rng` is for initial values alone, never the stream that the data came from."""
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.planning.informativeness.embedding import Embedding
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 from sfumato.tables.errors import BadTable
 from sfumato.tables.settings import at_least, not_negative
@@ -44,7 +44,11 @@ class Gnmds:
     random_start: bool = False
 
     def embed(
-        self, orders: Orders, *, rng: np.random.Generator, start: Float[np.ndarray, "objects dimensions"] | None = None
+        self,
+        orders: RankedLists,
+        *,
+        rng: np.random.Generator,
+        start: Float[np.ndarray, "objects dimensions"] | None = None,
     ) -> Embedding:
         """The embedding after at most `n_iterations` steps; `converged` where no step was left that helps."""
         from sfumato.planning.informativeness.gnmds_kernels import minimise
@@ -72,7 +76,7 @@ class LossAndGradient:
     gradient: Float[np.ndarray, "objects dimensions"]
 
 
-def loss_and_gradient(orders: Orders, places: Float[np.ndarray, "objects dimensions"]) -> LossAndGradient:
+def loss_and_gradient(orders: RankedLists, places: Float[np.ndarray, "objects dimensions"]) -> LossAndGradient:
     """The loss of `Gnmds` without its ridge, and its gradient."""
     from sfumato.planning.informativeness.gnmds_kernels import evaluate
 
@@ -83,7 +87,7 @@ def loss_and_gradient(orders: Orders, places: Float[np.ndarray, "objects dimensi
 
 
 def _unfolded(
-    orders: Orders, shape: tuple[int, int], rng: np.random.Generator
+    orders: RankedLists, shape: tuple[int, int], rng: np.random.Generator
 ) -> Float[np.ndarray, "objects dimensions"]:
     """The strongest components of the spectral unfolding, and a little chance.
 
@@ -96,7 +100,7 @@ def _unfolded(
     return start
 
 
-def _lists(orders: Orders) -> tuple[np.ndarray | int, ...]:
+def _lists(orders: RankedLists) -> tuple[np.ndarray | int, ...]:
     arrays = (orders.first, orders.second, orders.starts, orders.pair, orders.tie)
     return *(np.ascontiguousarray(each, np.int64) for each in arrays), orders.n_points, orders.n_classes
 

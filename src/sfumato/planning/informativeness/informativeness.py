@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.settings import at_least, bad_setting
 
 
@@ -38,7 +38,7 @@ def informativeness_of(labels: np.ndarray) -> Informativeness:
     has more of it. Hard labels are ones among zeros. A class nobody was asked about is NaN, not 0: zeros would claim
     that every item was found far from it.
     """
-    orders = Orders.of_labels(labels)
+    orders = RankedLists.of_labels(labels)
     return Informativeness(orders.n_triplets, possible_triplets(orders.n_objects))
 
 

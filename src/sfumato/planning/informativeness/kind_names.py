@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from sfumato.planning.informativeness.kinds import Hard, LabelKind, Similarity, Soft, Sparse, TopClass, Triplets
+from sfumato.planning.informativeness.kinds import (
+    HardLabels,
+    LabelType,
+    SimilarityLabels,
+    SoftLabelType,
+    SparseLabels,
+    TopClassLabels,
+    TripletLabels,
+)
 from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting
 
-PLAIN: dict[str, LabelKind] = {"soft": Soft(), "hard": Hard(), "similarity": Similarity()}
-COUNTED: dict[str, type[Sparse | TopClass | Triplets]] = {
-    "sparse": Sparse,
-    "top-class": TopClass,
-    "triplets": Triplets,
+PLAIN: dict[str, LabelType] = {"soft": SoftLabelType(), "hard": HardLabels(), "similarity": SimilarityLabels()}
+COUNTED: dict[str, type[SparseLabels | TopClassLabels | TripletLabels]] = {
+    "sparse": SparseLabels,
+    "top-class": TopClassLabels,
+    "triplets": TripletLabels,
 }
 NAMES = (*PLAIN, *(f"{name}:NUMBER" for name in COUNTED))
 
 
-def label_kind_named(text: str) -> LabelKind:
+def label_kind_named(text: str) -> LabelType:
     """The kind called so; the one place where a name becomes an object. A number is of classes, or of triplets."""
     name, colon, number = text.partition(":")
     if name in PLAIN and not colon:

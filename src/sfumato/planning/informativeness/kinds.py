@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 from scipy.spatial.distance import pdist, squareform
 
 from sfumato.planning.informativeness import informativeness
-from sfumato.planning.informativeness.latent_world import World, seen
-from sfumato.planning.informativeness.rank_orders import Orders, checked_labels
+from sfumato.planning.informativeness.latent_world import LatentWorld, seen
+from sfumato.planning.informativeness.rank_orders import RankedLists, checked_labels
 from sfumato.tables.settings import at_least, bad_setting
 
 PILOT = 200
@@ -20,7 +20,7 @@ PILOT = 200
 
 
 @runtime_checkable
-class LabelKind(Protocol):
+class LabelType(Protocol):
     """How points are judged."""
 
     @property
@@ -29,11 +29,11 @@ class LabelKind(Protocol):
     def n_triplets(self, n: int, k: int) -> float:
         """How many triplets `n` points with `k` classes give, by formula."""
 
-    def judge(self, world: World, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> Orders:
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
         """What such labels of all points of a world say; `noise` as in `latent.seen`."""
 
 
-class Labels(ABC):
+class LabelSet(ABC):
     """A kind that judges points against classes."""
 
     @abstractmethod
@@ -41,13 +41,13 @@ class Labels(ABC):
         """What such labels keep of full soft labels, simulated or real."""
 
     @final
-    def judge(self, world: World, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> Orders:
-        return Orders.of_labels(self.labels(world.soft_labels(noise=noise, rng=rng)))
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
+        return RankedLists.of_labels(self.labels(world.soft_labels(noise=noise, rng=rng)))
 
 
 @final
 @dataclass(frozen=True)
-class Hard(Labels):
+class HardLabels(LabelSet):
     """The most relevant class alone. Cheap; with very many points it says nearly as much as soft labels."""
 
     title: ClassVar[str] = "hard"
@@ -63,7 +63,7 @@ class Hard(Labels):
 
 @final
 @dataclass(frozen=True)
-class Soft(Labels):
+class SoftLabelType(LabelSet):
     """A share for every class. Says most about each point, and costs most."""
 
     title: ClassVar[str] = "soft"
@@ -78,7 +78,7 @@ class Soft(Labels):
 
 @final
 @dataclass(frozen=True)
-class Sparse(Labels):
+class SparseLabels(LabelSet):
     """Shares for the `kept` most relevant classes of each point; the others are 0, for they were judged to lie below.
 
     That holds within a row. Down a column it is a guess: a class that one point named may still be farther from it than
@@ -106,7 +106,7 @@ class Sparse(Labels):
 
 @final
 @dataclass(frozen=True)
-class TopClass(Labels):
+class TopClassLabels(LabelSet):
     """Shares for the same `kept` classes, whatever the point; of the other classes nothing is known, which is NaN.
 
     Prefer sparse labels where people can name classes: they choose for each point. These need a shorter form.
@@ -132,7 +132,7 @@ class TopClass(Labels):
 
 @final
 @dataclass(frozen=True)
-class Similarity:
+class SimilarityLabels:
     """How alike two points are, for every pair of points. Needs no classes; its cost grows with `n^2`."""
 
     title: ClassVar[str] = "similarity"
@@ -140,13 +140,13 @@ class Similarity:
     def n_triplets(self, n: int, k: int) -> float:  # noqa: ARG002
         return informativeness.similarity_triplets(n)
 
-    def judge(self, world: World, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> Orders:
-        return Orders.of_similarities(-squareform(seen(pdist(world.points), noise=noise, rng=rng)))
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
+        return RankedLists.of_similarities(-squareform(seen(pdist(world.points), noise=noise, rng=rng)))
 
 
 @final
 @dataclass(frozen=True)
-class Triplets:
+class TripletLabels:
     """`n_judgments` answers to "is a nearer to b or to c?", drawn at random, every distance seen anew each time."""
 
     n_judgments: int
@@ -158,7 +158,7 @@ class Triplets:
     def n_triplets(self, n: int, k: int) -> float:  # noqa: ARG002
         return informativeness.judged_triplets(n, self.n_judgments)
 
-    def judge(self, world: World, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> Orders:
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
         """Needs a generator even without noise, to draw the questions."""
         if rng is None:
             raise bad_setting("rng", rng, "a generator, to draw the questions")
@@ -167,12 +167,12 @@ class Triplets:
         anchor, a, b = asked.T
         distances = np.linalg.norm(points[anchor][:, None] - points[asked[:, 1:]], axis=2)
         near, far = seen(distances, noise=noise, rng=rng).T
-        return Orders.of_triplets(
+        return RankedLists.of_triplets(
             np.stack([anchor, np.where(near < far, a, b), np.where(near < far, b, a)], 1), len(points)
         )
 
 
-LABEL_KINDS = (Hard, Soft, Sparse, TopClass, Similarity, Triplets)
+LABEL_KINDS = (HardLabels, SoftLabelType, SparseLabels, TopClassLabels, SimilarityLabels, TripletLabels)
 
 
 def telling_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.ndarray, "classes"]:

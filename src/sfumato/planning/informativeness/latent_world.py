@@ -14,7 +14,7 @@ from sfumato.tables.settings import at_least, not_negative
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class LatentWorld:
     """Points and the centroids of their classes; the truth that labels are to recover."""
 
     points: Float[np.ndarray, "points dimensions"]
@@ -28,7 +28,7 @@ class World:
     @classmethod
     def drawn(
         cls, n: int, k: int, d: int, *, rng: np.random.Generator, spread: float = 1.0, less_than_one_shot: bool = False
-    ) -> World:
+    ) -> LatentWorld:
         """`k` standard normal centroids in `d` dimensions, and `n` points around them with deviation `spread`.
 
         Classes are equally large but for one point. More classes than points is mostly a slip, so it has to be asked

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import Protocol, final, runtime_checkable
 
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.settings import share
 
 
@@ -51,7 +51,7 @@ def noisy_triplets(n_triplets: float, flip_rate: float, model: NoiseModel | None
     return n_triplets * (model or ChannelCapacity()).kept(flip_rate)
 
 
-def flip_rate(*, judged: Orders, true: Orders) -> float:
+def flip_rate(*, judged: RankedLists, true: RankedLists) -> float:
     """The share of judged triplets that are false; those the truth leaves tied count half. NaN where none was judged.
 
     Both must be about the same objects, and the truth must know every pair. Writes the triplets out: for simulations.

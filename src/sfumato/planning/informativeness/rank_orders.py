@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.growable_array import freeze
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
+class RankedLists:
     """Ranked lists of pairs of objects, nearest pair first; all pairs of one list share an object, its anchor.
 
     A list of length `m` without ties stands for `m (m - 1) / 2` triplets "the anchor is nearer to a than to b", and
@@ -34,7 +34,7 @@ class Orders:
         freeze(self, "first", "second", "starts", "pair", "tie")
 
     @classmethod
-    def of_labels(cls, labels: np.ndarray) -> Orders:
+    def of_labels(cls, labels: np.ndarray) -> RankedLists:
         """The orders in labels, points x classes: the more of a class, the nearer. NaN is missing: nothing is said."""
         labels = checked_labels(labels)
         n, k = labels.shape
@@ -46,7 +46,7 @@ class Orders:
         return cls(n, k, first, n + column, *_joined(rows, columns))
 
     @classmethod
-    def of_similarities(cls, similarities: np.ndarray) -> Orders:
+    def of_similarities(cls, similarities: np.ndarray) -> RankedLists:
         """The orders in similarities, points x points: each row is a list, without its diagonal. NaN is missing.
 
         The row is the anchor, so that a matrix need not be symmetric.
@@ -63,7 +63,7 @@ class Orders:
         return cls(n, 0, first, second, *_joined(_ranked(off_diagonal, number)))
 
     @classmethod
-    def of_triplets(cls, triplets: np.ndarray, n_points: int) -> Orders:
+    def of_triplets(cls, triplets: np.ndarray, n_points: int) -> RankedLists:
         """The orders in judgments "anchor, near, far": each question counts once, by the majority of its answers.
 
         A question whose answers are in balance says nothing.
@@ -133,7 +133,7 @@ def _check_rows(values: Float[np.ndarray, "rows columns"], what: str) -> None:
 
 def _bad(what: str, found: str, expected: str, row: int | None = None) -> BadTable:
     fix = f"mend the {what}, or leave out that row" if row is not None else f"give other {what}"
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=f"bad-{what}", where=Where(row=row))
+    return BadTable(f"found {found}", expected=expected, fix=fix, code=f"bad-{what}", where=ErrorLocation(row=row))
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,17 @@ from jaxtyping import Float
 
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.informativeness import information_ratio
-from sfumato.planning.informativeness.kinds import Hard, LabelKind, Labels, Similarity, Soft, Sparse, Triplets
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.rank_orders import Orders, checked_labels
+from sfumato.planning.informativeness.kinds import (
+    HardLabels,
+    LabelSet,
+    LabelType,
+    SimilarityLabels,
+    SoftLabelType,
+    SparseLabels,
+    TripletLabels,
+)
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.rank_orders import RankedLists, checked_labels
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 from sfumato.tables.errors import unknown
 
@@ -26,7 +34,7 @@ YES, UNSURE = 0.5, 0.1
 
 @final
 @dataclass(frozen=True)
-class Graded(Labels):
+class Graded(LabelSet):
     """Yes (1), unsure (1/2) or no (0) for every class: an order of three steps, most classes being tied."""
 
     title: ClassVar[str] = "graded"
@@ -43,17 +51,17 @@ class Graded(Labels):
         return np.asarray(graded / np.nansum(graded, axis=1, keepdims=True))
 
 
-SIGNALS: Mapping[str, Callable[[int, int], LabelKind]] = MappingProxyType(
+SIGNALS: Mapping[str, Callable[[int, int], LabelType]] = MappingProxyType(
     {
-        "choice": lambda n, k: Hard(),  # noqa: ARG005
-        "top_two": lambda n, k: Sparse(min(2, k)),  # noqa: ARG005
+        "choice": lambda n, k: HardLabels(),  # noqa: ARG005
+        "top_two": lambda n, k: SparseLabels(min(2, k)),  # noqa: ARG005
         "plausible": lambda n, k: Graded(),  # noqa: ARG005
-        "sliders": lambda n, k: Soft(),  # noqa: ARG005
-        "tokens": lambda n, k: Sparse(min(TOKENS_ON, k)),  # noqa: ARG005
-        "typicality": lambda n, k: Sparse(1),  # noqa: ARG005
-        "similarity": lambda n, k: Similarity(),  # noqa: ARG005
-        "triplet": lambda n, k: Triplets(n),  # noqa: ARG005
-        "mixture": lambda n, k: Sparse(min(2, k)),  # noqa: ARG005
+        "sliders": lambda n, k: SoftLabelType(),  # noqa: ARG005
+        "tokens": lambda n, k: SparseLabels(min(TOKENS_ON, k)),  # noqa: ARG005
+        "typicality": lambda n, k: SparseLabels(1),  # noqa: ARG005
+        "similarity": lambda n, k: SimilarityLabels(),  # noqa: ARG005
+        "triplet": lambda n, k: TripletLabels(n),  # noqa: ARG005
+        "mixture": lambda n, k: SparseLabels(min(2, k)),  # noqa: ARG005
     }
 )
 """By kind of question, for `n` items and `k` classes: the kind of label whose triplets are counted and simulated.
@@ -62,7 +70,7 @@ Tokens are taken to lie on three classes. Similarity is every pair of items judg
 """
 
 
-def signal_of(kind: str, n: int, k: int) -> LabelKind:
+def signal_of(kind: str, n: int, k: int) -> LabelType:
     """What answers of a kind say about `n` items of `k` classes."""
     if kind not in SIGNALS:
         raise unknown("kind", kind, list(SIGNALS))
@@ -79,7 +87,9 @@ def answers_an_item(kind: str, n: int) -> float:
     return (n - 1) / 2 if kind == "similarity" else 1.0
 
 
-def simulated_rho(kind: str, world: World, *, n_answers: int = 1, noise: float, rng: np.random.Generator) -> float:
+def simulated_rho(
+    kind: str, world: LatentWorld, *, n_answers: int = 1, noise: float, rng: np.random.Generator
+) -> float:
     """What answers of a kind recover of the similarities of a world's points, `n_answers` people about each.
 
     Everybody sees every distance with an error of their own, labels are averaged over people and unfolded. Kinds that
@@ -87,9 +97,9 @@ def simulated_rho(kind: str, world: World, *, n_answers: int = 1, noise: float, 
     """
     n = world.n_points
     signal = signal_of(kind, n, world.n_classes)
-    if isinstance(signal, Labels):
+    if isinstance(signal, LabelSet):
         seen = [signal.labels(world.soft_labels(noise=noise, rng=rng)) for _ in range(n_answers)]
-        orders = Orders.of_labels(np.mean(seen, axis=0))
+        orders = RankedLists.of_labels(np.mean(seen, axis=0))
     else:
         orders = signal.judge(world, noise=noise, rng=rng)
     return recovery(found=SpectralUnfolding().embed(orders).gram()[:n, :n], true=world.cosines())

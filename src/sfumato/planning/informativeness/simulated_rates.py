@@ -8,9 +8,9 @@ from sfumato.planning.exchange import STEPS, votes_worth
 from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
 from sfumato.planning.goals import Goal
 from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.kinds import Hard, Labels
-from sfumato.planning.informativeness.latent_world import World
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.kinds import HardLabels, LabelSet
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.signals import signal_of
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 from sfumato.tables.settings import at_least, bad_setting
@@ -40,14 +40,17 @@ def simulated_rates(
     """
     at_least("n_worlds", n_worlds, 1)
     signal = signal_of(kind, n, k)
-    if not isinstance(signal, Labels):
+    if not isinstance(signal, LabelSet):
         raise bad_setting("kind", kind, "a kind that labels items")
     steps = np.array([*STEPS, *BEYOND])
     of_votes, of_rich = np.zeros((n_worlds, len(steps))), np.zeros((n_worlds, MOST_RICH + 1))
     for i in range(n_worlds):
-        world = World.drawn(n, k, d, rng=rng)
+        world = LatentWorld.drawn(n, k, d, rng=rng)
         seen = [world.soft_labels(noise=noise, rng=rng) for _ in range(int(steps[-1]))]
-        votes, rich = np.stack([Hard().labels(s) for s in seen]), np.stack([signal.labels(s) for s in seen[:MOST_RICH]])
+        votes, rich = (
+            np.stack([HardLabels().labels(s) for s in seen]),
+            np.stack([signal.labels(s) for s in seen[:MOST_RICH]]),
+        )
         of_votes[i, 1:] = [_rho(votes[:m].mean(axis=0), world) for m in steps[1:]]
         of_rich[i, 1:] = [_rho(rich[:m].mean(axis=0), world) for m in range(1, MOST_RICH + 1)]
     worth = votes_worth(steps, of_votes.mean(axis=0)[None], of_rich.mean(axis=0)[None])[0]
@@ -63,7 +66,7 @@ def simulated_rates(
     return ExchangeRates(tuple(rates))
 
 
-def _rho(labels: np.ndarray, world: World) -> float:
+def _rho(labels: np.ndarray, world: LatentWorld) -> float:
     n = world.n_points
-    found = SpectralUnfolding().embed(Orders.of_labels(labels)).gram()[:n, :n]
+    found = SpectralUnfolding().embed(RankedLists.of_labels(labels)).gram()[:n, :n]
     return recovery(found=found, true=world.cosines())

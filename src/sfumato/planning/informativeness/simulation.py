@@ -15,8 +15,8 @@ from sfumato.planning.grid_engines import engine_named, in_order
 from sfumato.planning.informativeness.dimensionality import effective_dimensionality
 from sfumato.planning.informativeness.embedding import Embedder, recovery
 from sfumato.planning.informativeness.informativeness import information_ratio
-from sfumato.planning.informativeness.kinds import Hard, LabelKind, Soft
-from sfumato.planning.informativeness.latent_world import World, check_world
+from sfumato.planning.informativeness.kinds import HardLabels, LabelType, SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld, check_world
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 from sfumato.tables.records import columns_of
 from sfumato.tables.settings import at_least, bad_setting, not_negative
@@ -31,7 +31,7 @@ WORLD, NOISE, START = range(3)
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """What one kind of label recovers in one world."""
 
     n: int
@@ -54,19 +54,19 @@ class Cell:
 class Cells(Table):
     """One row a cell, in the order of the grid; everything but `seconds` follows from the grid alone."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
 
     classes = ()
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
-        return columns_of(self.cells[start:stop], Cell)
+        return columns_of(self.cells[start:stop], GridCell)
 
     def __len__(self) -> int:
         return len(self.cells)
 
 
 @dataclass(frozen=True)
-class Grid:
+class SimulationGrid:
     """Worlds of every size, judged by every kind. Kinds are compared in the same worlds, at equal `n`.
 
     The chance in a world follows from `seed`, its size and its number, whatever else is in the grid.
@@ -75,7 +75,7 @@ class Grid:
     n: tuple[int, ...] = (3, 13, 22, 32, 42, 51, 61, 71, 80, 90)
     k: tuple[int, ...] = (3, 13, 22, 32, 42, 51, 61, 71, 80, 90)
     d: tuple[int, ...] = (5, 25, 125)
-    kinds: tuple[LabelKind, ...] = (Soft(), Hard())
+    kinds: tuple[LabelType, ...] = (SoftLabelType(), HardLabels())
     n_seeds: int = 1
     seed: int = 0
     spread: float = 1.0
@@ -115,7 +115,7 @@ class Grid:
         worlds = self.worlds()
         some = 1 if n_processes == 1 and engine == "processes" else TOGETHER
         pieces = [worlds[i : i + some] for i in range(0, len(worlds), some)]
-        cells: list[Cell] = []
+        cells: list[GridCell] = []
         n_done = 0
         for piece, found in zip(
             pieces, in_order(partial(cells_of, self), pieces, engine=engine, n_processes=n_processes), strict=True
@@ -127,19 +127,21 @@ class Grid:
         return Cells(tuple(cells))
 
 
-def cells_of(grid: Grid, worlds: Sequence[Size]) -> list[Cell]:
+def cells_of(grid: SimulationGrid, worlds: Sequence[Size]) -> list[GridCell]:
     """What every kind of the grid recovers in some of its worlds."""
     return [cell for size in worlds for cell in cells_in(grid, size)]
 
 
-def cells_in(grid: Grid, size: Size) -> list[Cell]:
+def cells_in(grid: SimulationGrid, size: Size) -> list[GridCell]:
     """What every kind of the grid recovers in one world."""
     n, k, d, number = size
 
     def stream(which: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(grid.seed, spawn_key=(*size, which)))
 
-    world = World.drawn(n, k, d, rng=stream(WORLD), spread=grid.spread, less_than_one_shot=grid.less_than_one_shot)
+    world = LatentWorld.drawn(
+        n, k, d, rng=stream(WORLD), spread=grid.spread, less_than_one_shot=grid.less_than_one_shot
+    )
     true = world.cosines()
     cells = []
     for kind in grid.kinds:
@@ -151,5 +153,5 @@ def cells_in(grid: Grid, size: Size) -> list[Cell]:
         points_rho = recovery(found=found[:n, :n], true=true) if n > 2 else float("nan")
         needed = effective_dimensionality(world, rho).n_components
         ratio = information_ratio(orders.n_triplets, n + k)
-        cells.append(Cell(n, k, d, kind.title, number, orders.n_triplets, ratio, rho, points_rho, needed, seconds))
+        cells.append(GridCell(n, k, d, kind.title, number, orders.n_triplets, ratio, rho, points_rho, needed, seconds))
     return cells

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float
 
 from sfumato.planning.informativeness.informativeness import information_ratio
 from sfumato.planning.informativeness.noise import ChannelCapacity, NoiseModel, flip_rate
-from sfumato.planning.informativeness.rank_orders import Orders
-from sfumato.planning.matched_answers import Matched
+from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.planning.similarities import Similarities
 from sfumato.tables.records import columns_of
 from sfumato.tables.table import Table
@@ -51,7 +51,7 @@ class TripletErrors(Table):
 
 
 def triplet_errors(
-    matched: Matched,
+    matched: MatchedAnswers,
     *,
     kind: str,
     similarities: Similarities | None = None,
@@ -69,14 +69,16 @@ def triplet_errors(
     answers = {kind: half.rich[:, 1], "choice": half.votes[:, 1]}
     if similarities is None:
         places = _spread(np.arange(matched.n_items), MOST_LABELLED)
-        true = Orders.of_labels(half.reference[places])
-        judged = {name: Orders.of_labels(labels[places]) for name, labels in answers.items()}
+        true = RankedLists.of_labels(half.reference[places])
+        judged = {name: RankedLists.of_labels(labels[places]) for name, labels in answers.items()}
         against = "the label of held-out votes"
     else:
         rated = similarities.of_items(matched.items)
         places = _spread(_all_rated(~np.isnan(rated)), MOST_RATED)
-        true = Orders.of_similarities(rated[np.ix_(places, places)])
-        judged = {name: Orders.of_similarities(labels[places] @ labels[places].T) for name, labels in answers.items()}
+        true = RankedLists.of_similarities(rated[np.ix_(places, places)])
+        judged = {
+            name: RankedLists.of_similarities(labels[places] @ labels[places].T) for name, labels in answers.items()
+        }
         against = "similarity judgments"
     model = noise or ChannelCapacity()
     errors = []
@@ -104,4 +106,4 @@ def _all_rated(known: Bool[np.ndarray, "items items"]) -> np.ndarray:
 
 def kept_of(labels: Float[np.ndarray, "points classes"], error: TripletError) -> float:
     """What a study's own labels say, in triplets without noise, if they err as often as the pilot's."""
-    return Orders.of_labels(labels).n_triplets * error.kept
+    return RankedLists.of_labels(labels).n_triplets * error.kept

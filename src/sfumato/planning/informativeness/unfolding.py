@@ -10,7 +10,7 @@ from jaxtyping import Float
 from scipy.linalg import eigh, svd
 
 from sfumato.planning.informativeness.embedding import Embedding
-from sfumato.planning.informativeness.rank_orders import Orders
+from sfumato.planning.informativeness.rank_orders import RankedLists
 
 PASSES = 30
 """Rounds of centring rows and columns in turn, where entries are missing; one is exact where none is."""
@@ -31,7 +31,7 @@ class SpectralUnfolding:
     default. Prefer `Gnmds` where few pairs were judged (missing entries, single triplets) or the loss matters.
     """
 
-    def embed(self, orders: Orders, *, rng: np.random.Generator | None = None) -> Embedding:  # noqa: ARG002
+    def embed(self, orders: RankedLists, *, rng: np.random.Generator | None = None) -> Embedding:  # noqa: ARG002
         """The embedding, strongest dimension first; nothing is random."""
         nearness = mean_ranks(orders)
         n, k = orders.n_points, orders.n_classes
@@ -50,7 +50,7 @@ class SpectralUnfolding:
         return Embedding(objects, loss=np.nan, n_iterations=0, converged=True)
 
 
-def mean_ranks(orders: Orders) -> Float[np.ndarray, "pairs"]:
+def mean_ranks(orders: RankedLists) -> Float[np.ndarray, "pairs"]:
     """The rank of every pair, averaged over the lists that hold it: 0 is farthest, 1 nearest, ties share theirs."""
     lengths = np.diff(orders.starts)
     place = np.arange(len(orders.pair)) - np.repeat(orders.starts[:-1], lengths)

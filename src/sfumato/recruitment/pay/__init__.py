@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.recruitment.pay.agreement import Agreement
-from sfumato.recruitment.pay.brier import Brier
-from sfumato.recruitment.pay.correlated_agreement import CorrelatedAgreement
-from sfumato.recruitment.pay.rule import BonusRule, Compared
+from sfumato.recruitment.pay.agreement import AgreementBonus
+from sfumato.recruitment.pay.brier import BrierBonus
+from sfumato.recruitment.pay.correlated_agreement import CorrelatedAgreementBonus
+from sfumato.recruitment.pay.rule import BonusRule, PeerAnswers
 from sfumato.study.mistakes import Mistakes
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.errors import BadSetting, UnknownName
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
-BONUS_RULES: tuple[Any, ...] = (Agreement, Brier, CorrelatedAgreement)
+BONUS_RULES: tuple[Any, ...] = (AgreementBonus, BrierBonus, CorrelatedAgreementBonus)
 
 __all__ = [
     "BONUS_RULES",
-    "Agreement",
+    "AgreementBonus",
     "BonusRule",
-    "Brier",
-    "Compared",
-    "CorrelatedAgreement",
+    "BrierBonus",
+    "CorrelatedAgreementBonus",
+    "PeerAnswers",
     "check_bonus",
     "rule_of",
 ]
@@ -36,7 +36,7 @@ def rule_of(study: Study) -> BonusRule | None:
     if study.pay is None or study.pay.bonus is None:
         return None
     bonus = study.pay.bonus
-    return strategy_named("bonus rule", BONUS_RULES, bonus.rule, bonus.settings)  # type: ignore[no-any-return]
+    return strategy_from_name("bonus rule", BONUS_RULES, bonus.rule, bonus.settings)  # type: ignore[no-any-return]
 
 
 def check_bonus(study: Study, mistakes: Mistakes) -> None:

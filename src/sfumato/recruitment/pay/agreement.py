@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.recruitment.pay.rule import Compared
+from sfumato.recruitment.pay.rule import PeerAnswers
 
 
 @dataclass(frozen=True)
-class Agreement:
+class AgreementBonus:
     """The mean share of probability mass that an answer has in common with each other person's about the same item.
 
     On single choices it is the share of the others who chose the same. Easy to tell people, as CIFAR-10S did; but who
@@ -27,7 +27,7 @@ class Agreement:
     name: ClassVar[str] = "agreement"
     said: ClassVar[str] = "The bonus is the higher, the more your answers are like those of the other people."
 
-    def scores(self, answers: Compared) -> Float[np.ndarray, "annotators"]:
+    def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
         shared = np.zeros(len(answers.item))
         order = np.argsort(answers.item, kind="stable")
         starts = np.flatnonzero(np.diff(answers.item[order], prepend=-1))

@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.recruitment.pay.rule import Compared
+from sfumato.recruitment.pay.rule import PeerAnswers
 
 
 @dataclass(frozen=True)
-class Brier:
+class BrierBonus:
     """The quadratic score of each answer against the pooled label of the others, the person's own answer left out.
 
     A proper scoring rule: whoever wants most of it in expectation says exactly what they believe the others' mean to
@@ -30,6 +30,6 @@ class Brier:
         "highest when you say just how sure you are."
     )
 
-    def scores(self, answers: Compared) -> Float[np.ndarray, "annotators"]:
+    def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
         apart = answers.probs - answers.pooled(answers.probs)
         return answers.mean_of(1 - (apart**2).sum(axis=1) / 2)

@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.recruitment.pay.rule import Compared
+from sfumato.recruitment.pay.rule import PeerAnswers
 
 TIE = 1e-9
 """Classes whose probabilities differ by less stand equally high."""
 
 
 @dataclass(frozen=True)
-class CorrelatedAgreement:
+class CorrelatedAgreementBonus:
     """How much oftener than by chance a person's class fits the others': on the same item, less on different items.
 
     Two classes fit where other people say them of one item oftener than their shares alone would make it; which ones
@@ -36,7 +36,7 @@ class CorrelatedAgreement:
         "giving the same answer everywhere earns nothing."
     )
 
-    def scores(self, answers: Compared) -> Float[np.ndarray, "annotators"]:
+    def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
         first = put_first(answers.probs)
         others = answers.pooled(first)
         learnt = _Fit.of(answers, first, others)
@@ -61,7 +61,7 @@ def put_first(probs: Float[np.ndarray, "rows classes"]) -> Float[np.ndarray, "ro
 class _Fit:
     """How often two people say two classes of one item, summed over all peers, and how to leave one person out."""
 
-    answers: Compared
+    answers: PeerAnswers
     others: Float[np.ndarray, "rows classes"]
     together: Float[np.ndarray, "classes classes"]
     """Sum over items and ordered pairs of different peers."""
@@ -69,7 +69,7 @@ class _Fit:
     """Sum over the answers of peers that are in such pairs, as often as they are."""
 
     @classmethod
-    def of(cls, answers: Compared, first: np.ndarray, others: np.ndarray) -> _Fit:
+    def of(cls, answers: PeerAnswers, first: np.ndarray, others: np.ndarray) -> _Fit:
         rows = answers.counts & answers.has_others
         weights = answers.n_others[rows, None]
         return cls(answers, others, first[rows].T @ (weights * others[rows]), (weights * first[rows]).sum(axis=0))

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class PeerAnswers:
     """Everybody's answer about every item, and who counts as somebody to be compared with.
 
     One row a person and item. `is_peer` says of each annotator whether others are compared with them: those whose
@@ -80,6 +80,6 @@ class BonusRule(Protocol):
     """The rule in one sentence, which people are told before they begin: in English here, and in the catalogue of every
     language (`web/texts`)."""
 
-    def scores(self, answers: Compared) -> Float[np.ndarray, "annotators"]:
+    def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
         """From 0 to 1 for each annotator; NaN for whom there is nothing to go by."""
         ...

@@ -19,7 +19,7 @@ from sfumato.reporting.charts.field import (
     named,
     series_colour,
 )
-from sfumato.reporting.data import Data, Source, as_columns
+from sfumato.reporting.data import Data, DataSource, as_columns
 
 STEP = 46
 """Points from one row to the next: a line of words, and the mark below it."""
@@ -38,7 +38,7 @@ def dots(
     series: str | None = None,
     emphasised: str | None = None,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A dot a row with its interval, the name written above it, so that long names cost no width.
 
@@ -75,7 +75,7 @@ def bars(
     low: str | None = None,
     high: str | None = None,
     series: str | None = None,
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """Bars from zero, grouped by `of` and coloured by `series`, with their intervals.
 

@@ -20,7 +20,7 @@ from sfumato.reporting.charts.field import (
     one_row,
     series_colour,
 )
-from sfumato.reporting.data import Columns, Data, Source, as_columns, n_rows
+from sfumato.reporting.data import Columns, Data, DataSource, as_columns, n_rows
 
 NEAR_END = 0.8
 FEW = 60
@@ -51,7 +51,7 @@ def curve(
     own_y: bool = False,
     marked: Marked | None = None,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """Lines of `y` over `x`, one a series, with a band from `low` to `high` where both are given.
 

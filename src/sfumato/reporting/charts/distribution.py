@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import HEIGHT, Field, check_fields, finished, named, series_colour
-from sfumato.reporting.data import Columns, Data, Source, as_columns
+from sfumato.reporting.data import Columns, Data, DataSource, as_columns
 from sfumato.tables.settings import at_least
 
 BINS = 30
@@ -25,7 +25,7 @@ def histogram(
     value: Field,
     series: str | None = None,
     bins: int = BINS,
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """The density of a column, in bins of equal width; several series as outlines that can be seen through each other.
 

@@ -26,7 +26,7 @@ from sfumato.reporting.charts.field import (
     titled,
 )
 from sfumato.reporting.colors import is_much, poles, ramp
-from sfumato.reporting.data import Columns, Data, Source, as_columns
+from sfumato.reporting.data import Columns, Data, DataSource, as_columns
 
 MOST_STEPS, MOST_SIDE = 10, 4
 SAME = 1e-9
@@ -50,7 +50,7 @@ def heat_map(
     marked: tuple[Any, Any] | None = None,
     written: bool = False,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A cell for every `x` and `y`, the darker the larger `value` is; steps, because shades cannot be read exactly.
 
@@ -88,7 +88,7 @@ def confusion(
     caption: str,
     classes: Sequence[str],
     matrix: Float[np.ndarray, "true named"] | Int[np.ndarray, "true named"],
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A confusion matrix: how often items of each true class, a row, were called each class, a column."""
     matrix = np.asarray(matrix)
@@ -128,7 +128,7 @@ def confusion(
 
 
 @dataclass(frozen=True)
-class Steps:
+class ColorSteps:
     """Round numbers at which one colour passes into the next, and the colours."""
 
     edges: list[float]
@@ -155,7 +155,7 @@ def _below(value: str, high: float) -> str:
     return "true" if high == math.inf else f"{value} < {high!r}"
 
 
-def steps(low: float, high: float, about: float | None = None) -> Steps:
+def steps(low: float, high: float, about: float | None = None) -> ColorSteps:
     """At most ten steps that span the values; with `about` at most nine, the middle one with that number in its midst.
 
     The colours are as far apart as so many can be.
@@ -165,13 +165,13 @@ def steps(low: float, high: float, about: float | None = None) -> Steps:
         size = _round_up(reach / (MOST_SIDE + 0.5))
         n_side = min(max(math.ceil(reach / size - 0.5 - 1e-9), 1), MOST_SIDE)
         edges = [about + (i + 0.5) * size for i in range(-n_side, n_side)]
-        return Steps([_tidy(each) for each in edges], poles(n_side))
+        return ColorSteps([_tidy(each) for each in edges], poles(n_side))
     is_one = high - low <= SAME * max(abs(low), abs(high))
     size = 1.0 if is_one else _round_up((high - low) / MOST_STEPS)
     if _n_steps(low, high, size) > MOST_STEPS:
         size = _round_up(1.01 * size)
     first, n_steps = math.floor(low / size + 1e-9), max(_n_steps(low, high, size), 2)
-    return Steps([_tidy((first + i) * size) for i in range(1, n_steps)], ramp(n_steps))
+    return ColorSteps([_tidy((first + i) * size) for i in range(1, n_steps)], ramp(n_steps))
 
 
 def _tidy(number: float) -> float:

@@ -20,7 +20,7 @@ from sfumato.reporting.charts.field import (
     one_row,
     series_colour,
 )
-from sfumato.reporting.data import Data, Source, as_columns
+from sfumato.reporting.data import Data, DataSource, as_columns
 
 STEP = 42
 """Points from one row to the next: a line of words, and the mark below it."""
@@ -42,7 +42,7 @@ def intervals(
     inner_high: str | None = None,
     zero_line: bool = False,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A panel a number and a row a thing, coloured by its name: a dot, a thin line from `low` to `high`, a thick one
     from `inner_low` to `inner_high`.

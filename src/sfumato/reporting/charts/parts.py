@@ -6,7 +6,7 @@ import altair as alt
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import TEXT, Field, check_fields, distinct, escaped, finished, named, series_colour
-from sfumato.reporting.data import Data, Source, as_columns
+from sfumato.reporting.data import Data, DataSource, as_columns
 
 STEP, LEAST = 26, 60
 """Points from one bar to the next, and beside them all for the axis."""
@@ -23,7 +23,7 @@ def parts(
     value: Field,
     part: str,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A bar a row of `of`, made of the `value` of each `part`, laid end to end in the order of the rows.
 

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import TEXT, Field, check_fields, escaped, finished, named
-from sfumato.reporting.data import Data, Source, as_columns
+from sfumato.reporting.data import Data, DataSource, as_columns
 from sfumato.reporting.naming import short_names
 
 WIDE = 316
@@ -39,7 +39,7 @@ def places(
     y: str,
     of: str,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A point a row with its name beside it, on the side where it covers least; both axes have one scale and no
     numbers, for only distances mean something."""

@@ -8,7 +8,7 @@ import altair as alt
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import Field, check_fields, escaped, finished, has_interval, named, series_colour
-from sfumato.reporting.data import Data, Source, as_columns
+from sfumato.reporting.data import Data, DataSource, as_columns
 
 SIDE = 340
 ROOM = 60
@@ -26,7 +26,7 @@ def reliability(
     high: str | None = None,
     n: str | None = None,
     series: str | None = None,
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """One row a bin: mean confidence, accuracy, its interval, and how many items are in it, which sizes the point.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import Field, check_fields, finished, named, series_colour
-from sfumato.reporting.data import Data, Source, as_columns, n_rows
+from sfumato.reporting.data import Data, DataSource, as_columns, n_rows
 
 
 def scatter(
@@ -25,7 +25,7 @@ def scatter(
     panel: str | None = None,
     regression: bool = False,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A point a row; `of` is the column that names it under the pointer.
 

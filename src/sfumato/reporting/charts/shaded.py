@@ -9,7 +9,7 @@ import altair as alt
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import NUMBER, Field, check_fields, escaped, finished, named
 from sfumato.reporting.charts.heat_map import steps
-from sfumato.reporting.data import Columns, Data, Source, as_columns
+from sfumato.reporting.data import Columns, Data, DataSource, as_columns
 
 HEIGHT = 240
 
@@ -26,7 +26,7 @@ def shaded(
     of: str | None = None,
     panel: str | None = None,
     told: tuple[Field, ...] = (),
-    source: Source | None = None,
+    source: DataSource | None = None,
 ) -> Chart:
     """A point a row, in steps of colour from little to much of `value`; the much are drawn last, above the little.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import agreeing
 from sfumato.reporting.sections.collection import asking
 from sfumato.reporting.sections.confusing import confusing
@@ -19,7 +19,7 @@ from sfumato.reporting.sections.labels import labelling
 from sfumato.reporting.sections.screening import setting_aside
 from sfumato.reporting.sections.uncertainty import doubting
 
-PEOPLE_SECTIONS: tuple[Callable[[Evidence], Section | None], ...] = (
+PEOPLE_SECTIONS: tuple[Callable[[ReportInputs], Section | None], ...] = (
     asking,
     setting_aside,
     agreeing,
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-def people_sections(evidence: Evidence) -> tuple[Section, ...]:
+def people_sections(evidence: ReportInputs) -> tuple[Section, ...]:
     """All sections about people and labels that the evidence suffices for."""
     made = [section(evidence) for section in PEOPLE_SECTIONS]
     return tuple(each for each in made if each is not None)

@@ -7,16 +7,16 @@ import warnings
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.labeling.agreement import Agreement, agreement
+from sfumato.labeling.agreement import AgreementTable, agreement
 from sfumato.labeling.agreement.disagreement import disagreeing_pairs
-from sfumato.labeling.agreement.item_answers import Answers
+from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.charts import Field, dots
 from sfumato.reporting.estimates import mean_of
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.naming import short_names, shortened
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoWarning
 
@@ -32,7 +32,7 @@ MEANINGS = {
 MOST_CLASSES = 24
 
 
-def agreeing(evidence: Evidence) -> Section | None:
+def agreeing(evidence: ReportInputs) -> Section | None:
     """Figures of agreement with intervals, agreement class by class, and test-retest where people saw items twice.
 
     None without beliefs, or where no item has two answers.
@@ -40,7 +40,7 @@ def agreeing(evidence: Evidence) -> Section | None:
     beliefs = evidence.judged
     if beliefs is None or not len(beliefs):
         return None
-    answers = Answers.of(beliefs)
+    answers = ItemAnswers.of(beliefs)
     if not answers.first.n_items and not answers.repeats.n_items:
         return None
     found = figures_of(beliefs)
@@ -50,14 +50,14 @@ def agreeing(evidence: Evidence) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def figures_of(beliefs: Beliefs) -> Agreement:
+def figures_of(beliefs: Beliefs) -> AgreementTable:
     """As `sfumato agreement` has them, with the same seed; what is undefined the report says itself."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SfumatoWarning)
         return agreement(beliefs, rng=np.random.default_rng(0))
 
 
-def _words(answers: Answers, found: Agreement) -> list[str]:
+def _words(answers: ItemAnswers, found: AgreementTable) -> list[str]:
     said = []
     same = mean_of(same_class(answers)) if answers.first.n_items else None
     if same is not None:
@@ -86,16 +86,16 @@ def _words(answers: Answers, found: Agreement) -> list[str]:
     return said
 
 
-def same_class(answers: Answers) -> Float[np.ndarray, "items"]:
+def same_class(answers: ItemAnswers) -> Float[np.ndarray, "items"]:
     """The share of pairs of people who put the same class first, an item."""
     first = answers.first
     pairs = first.per_item * (first.per_item - 1.0)
     return np.asarray(1 - disagreeing_pairs(first.item, first.chosen(), first.per_item, first.n_classes) / pairs)
 
 
-def _listed(evidence: Evidence, found: Agreement) -> Listing:
+def _listed(evidence: ReportInputs, found: AgreementTable) -> ReportTable:
     kinds = "; ".join(dict.fromkeys(found.interval))
-    return Listing(
+    return ReportTable(
         "agreement",
         "Figures of agreement",
         f"Each with its 95% interval ({kinds}).",
@@ -112,7 +112,7 @@ def _listed(evidence: Evidence, found: Agreement) -> Listing:
     )
 
 
-def _by_class(evidence: Evidence, beliefs: Beliefs, answers: Answers) -> list[Block]:
+def _by_class(evidence: ReportInputs, beliefs: Beliefs, answers: ItemAnswers) -> list[Block]:
     """The share of pairs that agree, by the class that most people put first."""
     first = answers.first
     same = same_class(answers)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import Compared
+from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.reliability import Reliability
 from sfumato.evaluation.reliability import reliability as table_of
 from sfumato.evaluation.risk_coverage import risk_coverage
@@ -16,7 +16,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, reliability
 from sfumato.reporting.page import Section
 from sfumato.reporting.sections.targets import compared, score_panels
-from sfumato.reporting.trained_models import MOST_COLOURS, Models
+from sfumato.reporting.trained_models import MOST_COLOURS, ModelScores
 from sfumato.reporting.wording import figure
 
 TITLE = "Whether the models know when they are right"
@@ -29,7 +29,7 @@ LEAST_ITEMS = 5
 """Bins with fewer items are not drawn: their accuracy would be chance."""
 
 
-def calibration(models: Models) -> Section | None:
+def calibration(models: ModelScores) -> Section | None:
     """Calibration errors, reliability diagrams and risk against coverage, a colour a target."""
     if not any(row.metric in CALIBRATION for row in models.scores):
         return None
@@ -46,7 +46,7 @@ def calibration(models: Models) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def _words(models: Models) -> list[str]:
+def _words(models: ModelScores) -> list[str]:
     said = [
         "A model is calibrated when, of all answers it is 80% sure of, 80% are right: people's first choice is what "
         "counts as right here. Expected calibration error is the mean distance from that."
@@ -57,7 +57,7 @@ def _words(models: Models) -> list[str]:
     return said
 
 
-def _reliability(models: Models) -> Chart:
+def _reliability(models: ModelScores) -> Chart:
     targets = models.drawn(MOST_COLOURS)
     tables = {name: mean_reliability(models.beside[name], models.level) for name in targets if name in models.beside}
     shown = {name: np.flatnonzero(table.n_items >= LEAST_ITEMS) for name, table in tables.items()}
@@ -86,7 +86,7 @@ def _reliability(models: Models) -> Chart:
     )
 
 
-def mean_reliability(seeds: Sequence[Compared], level: float) -> Reliability:
+def mean_reliability(seeds: Sequence[MatchedLabels], level: float) -> Reliability:
     """The reliability of several trainings of one target: bins hold the mean over seeds.
 
     Intervals are as wide as those of one training, for seeds are not more items.
@@ -107,7 +107,7 @@ def _too_sure(table: Reliability) -> float:
     return float(np.average(apart, weights=table.n_items[filled]))
 
 
-def _risk(models: Models) -> Chart:
+def _risk(models: ModelScores) -> Chart:
     targets = [name for name in models.drawn(MOST_COLOURS) if name in models.beside]
     risks = {name: np.mean([risk_at(each, COVERAGES) for each in models.beside[name]], axis=0) for name in targets}
     at = int(np.argmin(np.abs(COVERAGES - KEPT)))
@@ -129,7 +129,7 @@ def _risk(models: Models) -> Chart:
     )
 
 
-def risk_at(compared: Compared, coverages: Float[np.ndarray, "points"]) -> Float[np.ndarray, "points"]:
+def risk_at(compared: MatchedLabels, coverages: Float[np.ndarray, "points"]) -> Float[np.ndarray, "points"]:
     """The risk at some coverages, straight lines between the thresholds there are."""
     found = risk_coverage(compared)
     return np.asarray(np.interp(coverages, found.coverage, found.risk))

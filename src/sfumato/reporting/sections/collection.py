@@ -8,12 +8,12 @@ from jaxtyping import Bool, Float
 from sfumato.reporting.blocks import Block, Fact, Facts, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, histogram
-from sfumato.reporting.data import Source
-from sfumato.reporting.estimates import Estimate, mean_of, median_of
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.data import DataSource
+from sfumato.reporting.estimates import DisplayedEstimate, mean_of, median_of
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.naming import short_names
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.study.study import Framing, Question, Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import SfumatoError
@@ -28,7 +28,7 @@ SHOWN = 0.99
 PURPOSES = {"label": "for labels", "check": "to check attention", "repeat": "repeated, to see how steady people are"}
 
 
-def asking(evidence: Evidence) -> Section | None:
+def asking(evidence: ReportInputs) -> Section | None:
     """The question, the people, their answers, how long these took and what they cost; None without study, answers
     and beliefs."""
     if evidence.study is None and evidence.annotations is None and evidence.beliefs is None:
@@ -40,7 +40,7 @@ def asking(evidence: Evidence) -> Section | None:
     return Section(TITLE, tuple(each for each in blocks if not (isinstance(each, Facts) and not each.facts)))
 
 
-def _facts(evidence: Evidence) -> tuple[Fact, ...]:
+def _facts(evidence: ReportInputs) -> tuple[Fact, ...]:
     table = evidence.annotations if evidence.annotations is not None else evidence.beliefs
     if table is None:
         return ()
@@ -62,7 +62,7 @@ def _facts(evidence: Evidence) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def _words(evidence: Evidence) -> list[str]:
+def _words(evidence: ReportInputs) -> list[str]:
     study, said = evidence.study, []
     if study is not None:
         for i, question in enumerate(study.questions):
@@ -110,14 +110,14 @@ def _paid(study: Study, answers: Annotations | None) -> list[str]:
         return [f"{said}."]
     took = mean_of(seconds)
     hourly = [3600 * pay.amount / (size * each) for each in (took.value, took.high, took.low)]
-    wage = Estimate(hourly[0], hourly[1], hourly[2], took.n)
+    wage = DisplayedEstimate(hourly[0], hourly[1], hourly[2], took.n)
     return [
         f"{said}. At the mean time an answer took, {took.figure(unit='s')}, that was "
         f"{pay.currency} {wage.figure(2)} for an hour of answering; reading instructions and pauses come on top."
     ]
 
 
-def _cost(evidence: Evidence) -> tuple[float, str, str] | None:
+def _cost(evidence: ReportInputs) -> tuple[float, str, str] | None:
     """What the answers cost, in which currency, and how that was reckoned."""
     if evidence.study is None or evidence.study.pay is None or evidence.annotations is None:
         return None
@@ -131,7 +131,7 @@ def _cost(evidence: Evidence) -> tuple[float, str, str] | None:
     )
 
 
-def _kinds(evidence: Evidence, answers: Annotations) -> list[Block]:
+def _kinds(evidence: ReportInputs, answers: Annotations) -> list[Block]:
     """How often each form was used for each purpose; nothing where there was one of each."""
     kinds, purposes = answers.kind.names.to_pylist(), answers.purpose.names.to_pylist()
     cells = [
@@ -143,7 +143,7 @@ def _kinds(evidence: Evidence, answers: Annotations) -> list[Block]:
     if len(cells) < 2:
         return []
     return [
-        Listing(
+        ReportTable(
             "forms",
             "Which answers were given for what",
             "The form of the question with its version, and why it was shown.",
@@ -157,7 +157,7 @@ def _kinds(evidence: Evidence, answers: Annotations) -> list[Block]:
     ]
 
 
-def _times(evidence: Evidence, answers: Annotations) -> list[Block]:
+def _times(evidence: ReportInputs, answers: Annotations) -> list[Block]:
     seconds = answers.seconds
     known = np.isfinite(seconds)
     if int(known.sum()) < FEWEST:
@@ -166,7 +166,7 @@ def _times(evidence: Evidence, answers: Annotations) -> list[Block]:
     return [_histogram(seconds[known], source), *_session(answers, known, source)]
 
 
-def _histogram(seconds: Float[np.ndarray, "answers"], source: Source) -> Chart:
+def _histogram(seconds: Float[np.ndarray, "answers"], source: DataSource) -> Chart:
     median, (low, high) = median_of(seconds), np.quantile(seconds, [0.1, 0.9])
     most = float(np.quantile(seconds, SHOWN))
     beyond = int((seconds > most).sum())
@@ -182,7 +182,7 @@ def _histogram(seconds: Float[np.ndarray, "answers"], source: Source) -> Chart:
     )
 
 
-def _session(answers: Annotations, known: Bool[np.ndarray, "rows"], source: Source) -> list[Chart]:
+def _session(answers: Annotations, known: Bool[np.ndarray, "rows"], source: DataSource) -> list[Chart]:
     """The median time over a person's session, where trials are numbered."""
     trial = answers.trial.to_numpy().astype(np.float64)
     rows = known & np.isfinite(trial)
@@ -225,7 +225,7 @@ def _seconds(answers: Annotations | None) -> Float[np.ndarray, "answers"]:
     return np.asarray(answers.seconds[np.isfinite(answers.seconds)])
 
 
-def _between(estimate: Estimate) -> str:
+def _between(estimate: DisplayedEstimate) -> str:
     return f"{estimate.low:.1f} to {estimate.high:.1f}"
 
 

@@ -10,11 +10,11 @@ from jaxtyping import Float, Int
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import confusion, places
-from sfumato.reporting.estimates import Estimate, mean_of
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.estimates import DisplayedEstimate, mean_of
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.naming import short_names, shortened
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.class_map import class_map
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -25,7 +25,7 @@ LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class ClassConfusion:
     """People's confusion of classes: `share[i, j]` is the mean share of class j in the labels of items of class i,
     NaN in the rows of classes without items. `rows` says what an item's class is."""
 
@@ -41,12 +41,12 @@ class Taken:
         n = np.bincount(self.of_class, minlength=k)[:, None]
         return np.asarray(np.divide(sums, n, out=np.full((k, k), np.nan), where=n > 0))
 
-    def pair(self, i: int, j: int) -> Estimate:
+    def pair(self, i: int, j: int) -> DisplayedEstimate:
         """The share of class j on items of class i, with its interval over items."""
         return mean_of(self.probs[self.of_class == i, j])
 
 
-def taken(evidence: Evidence, labels: SoftLabels) -> Taken:
+def taken(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusion:
     """The confusion of `labels`: items by their original class where that is known, else by their most probable one."""
     original = evidence.original
     if original is not None and set(original.classes) <= set(labels.classes):
@@ -55,11 +55,13 @@ def taken(evidence: Evidence, labels: SoftLabels) -> Taken:
         number = np.array([labels.classes.index(name) for name in original.classes])
         if (at >= 0).any():
             best = number[original.probs.argmax(axis=1)]
-            return Taken(labels.classes, best[at[at >= 0]], labels.probs[at >= 0], "the one it came with")
-    return Taken(labels.classes, labels.probs.argmax(axis=1), labels.probs, "the most probable one of its label")
+            return ClassConfusion(labels.classes, best[at[at >= 0]], labels.probs[at >= 0], "the one it came with")
+    return ClassConfusion(
+        labels.classes, labels.probs.argmax(axis=1), labels.probs, "the most probable one of its label"
+    )
 
 
-def confusing(evidence: Evidence) -> Section | None:
+def confusing(evidence: ReportInputs) -> Section | None:
     """The confusion matrix, the pairs confused most, and a map of the classes; None without labels or confusion."""
     labels = evidence.main_labels
     if labels is None or not len(labels) or len(labels.classes) < 2:
@@ -79,7 +81,7 @@ def confusing(evidence: Evidence) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def _words(found: Taken) -> list[str]:
+def _words(found: ClassConfusion) -> list[str]:
     own = found.probs[np.arange(len(found.of_class)), found.of_class]
     rest = mean_of(1 - own)
     return [
@@ -88,7 +90,7 @@ def _words(found: Taken) -> list[str]:
     ]
 
 
-def confusion_chart(evidence: Evidence, found: Taken) -> Chart:
+def confusion_chart(evidence: ReportInputs, found: ClassConfusion) -> Chart:
     """The matrix as a heat map, of the classes with most confusion where there are many."""
     share = found.share
     kept = _most_confused(share)
@@ -109,7 +111,7 @@ def confusion_chart(evidence: Evidence, found: Taken) -> Chart:
     )
 
 
-def _largest(found: Taken, share: Float[np.ndarray, "classes classes"]) -> str:
+def _largest(found: ClassConfusion, share: Float[np.ndarray, "classes classes"]) -> str:
     away = np.nan_to_num(share) * (1 - np.eye(len(share)))
     i, j = (int(each) for each in np.unravel_index(int(away.argmax()), away.shape))
     size = found.pair(i, j).percent()
@@ -125,13 +127,13 @@ def _most_confused(share: Float[np.ndarray, "classes classes"]) -> list[int]:
     return sorted(int(each) for each in worst)
 
 
-def _pairs(evidence: Evidence, found: Taken, away: Float[np.ndarray, "classes classes"]) -> Listing:
+def _pairs(evidence: ReportInputs, found: ClassConfusion, away: Float[np.ndarray, "classes classes"]) -> ReportTable:
     order = np.argsort(-away, axis=None, kind="stable")[:N_PAIRS]
     cells = [tuple(int(each) for each in np.unravel_index(int(cell), away.shape)) for cell in order]
     cells = [(i, j) for i, j in cells if away[i, j] > LEAST]
     both = [found.pair(i, j) for i, j in cells]
     back = [found.pair(j, i) for i, j in cells]
-    return Listing(
+    return ReportTable(
         "confused-pairs",
         "The pairs confused most",
         "The mean share of the label that goes to the other class, with its 95% interval over items; and how it is "
@@ -147,7 +149,7 @@ def _pairs(evidence: Evidence, found: Taken, away: Float[np.ndarray, "classes cl
     )
 
 
-def map_chart(evidence: Evidence, labels: SoftLabels) -> Chart:
+def map_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     """The map of classes."""
     made = class_map(labels.probs)
     above = np.triu_indices(len(labels.classes), 1)

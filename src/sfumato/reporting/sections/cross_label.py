@@ -10,14 +10,14 @@ import numpy as np
 
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
 from sfumato.evaluation.mode_shift import Shift, mode_shift
-from sfumato.evaluation.run_scores import Measured
+from sfumato.evaluation.run_scores import RunMeasurements
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.charts import Field, heat_map
-from sfumato.reporting.data import Source
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.data import DataSource
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.measuring_models import IN_STRATA
 from sfumato.reporting.page import Section
-from sfumato.reporting.trained_models import Models
+from sfumato.reporting.trained_models import ModelScores
 from sfumato.reporting.wording import between, evaluation_source, figure, worded
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import SfumatoWarning
@@ -32,7 +32,7 @@ KINDS = {
 }
 
 
-def cross_labels(models: Models) -> Section | None:
+def cross_labels(models: ModelScores) -> Section | None:
     """Every target against every kind of label, and what of the gain is other classes and what is doubt.
 
     None without runs, or with one target only.
@@ -52,7 +52,7 @@ def cross_labels(models: Models) -> Section | None:
         )  # fmt: skip
     measured = {name: others[name] if name in others else _against_people(models) for name in kinds}
     base = evaluation_source(models.evidence, ("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS)
-    source = Source(f"{base.command} --cross-label cross.csv", base.file, base.note)
+    source = DataSource(f"{base.command} --cross-label cross.csv", base.file, base.note)
     table = [row for row in cross_label(measured).scores if row.value == row.value]
     blocks: list[Block] = [Prose(tuple(_words(table)))]
     blocks += [_matrix(models, table, metric, source) for metric in ("accuracy", "cross_entropy")]
@@ -61,7 +61,7 @@ def cross_labels(models: Models) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def _against_people(models: Models) -> Measured:
+def _against_people(models: ModelScores) -> RunMeasurements:
     """What was measured against people before, of the targets drawn and the metrics that suit any kind of label."""
     assert models.measured is not None
     metrics = {metric.name for metric in IN_STRATA}
@@ -83,7 +83,7 @@ def _words(table: Sequence[CrossScore]) -> list[str]:
     return [*said, f"The lowest cross-entropy has {', '.join(best)}."] if best else said
 
 
-def _matrix(models: Models, table: Sequence[CrossScore], metric: str, source: Source) -> Block:
+def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, source: DataSource) -> Block:
     rows = [row for target in models.drawn() for row in table if (row.metric, row.target) == (metric, target)]
     better = "Higher" if metric == "accuracy" else "Lower"
     half = max((row.high - row.low) / 2 for row in rows) if all(row.low == row.low for row in rows) else None
@@ -108,12 +108,12 @@ def _matrix(models: Models, table: Sequence[CrossScore], metric: str, source: So
     )
 
 
-def _mode_shift(measured: dict[str, Measured], source: Source) -> list[Block]:
+def _mode_shift(measured: dict[str, RunMeasurements], source: DataSource) -> list[Block]:
     both = {name: measured[name] for name in (ORIGINAL, PEOPLE)}
     rows = [each for each in mode_shift(both, rng=np.random.default_rng(0)).shifts if each.condition == "all"]
     return [
         Prose((_gain(rows),)),
-        Listing(
+        ReportTable(
             "mode-shift",
             "What other classes gain, and what doubt gains",
             "From hard to majority only the class changes, from majority to soft only the doubt. Intervals are over "

@@ -15,9 +15,9 @@ from sfumato.evaluation.training_dynamics import DYNAMICS, TrainingDynamics
 from sfumato.reporting.blocks import Points, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, shaded
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
-from sfumato.reporting.trained_models import Models
+from sfumato.reporting.trained_models import ModelScores
 from sfumato.reporting.wording import between, figure
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import SfumatoWarning
@@ -30,7 +30,7 @@ MOST_POINTS = 1200
 """Of more items than these, so many are drawn."""
 
 
-def data_maps(models: Models) -> Section | None:
+def data_maps(models: ModelScores) -> Section | None:
     """A map a target coloured by people's doubt, its regions, and how it goes with doubt; None without dynamics."""
     maps = _maps(models)
     people = models.evidence.main_labels
@@ -47,7 +47,7 @@ def data_maps(models: Models) -> Section | None:
     return Section(TITLE, (Prose(tuple(said)), told, _chart(models, maps, people), _regions(models, maps, people)))
 
 
-def _maps(models: Models) -> dict[str, DataMap]:
+def _maps(models: ModelScores) -> dict[str, DataMap]:
     """A map of every target drawn whose runs noted their dynamics; all seeds of it together."""
     found = [run for run in models.folders if (run.path / DYNAMICS).is_file()]
     maps = {}
@@ -81,7 +81,7 @@ def _doubts(drawn: DataMap, people: SoftLabels) -> Float[np.ndarray, "items"]:
     return np.where(place >= 0, doubt[np.maximum(place, 0)], np.nan)
 
 
-def _chart(models: Models, maps: dict[str, DataMap], people: SoftLabels) -> Chart:
+def _chart(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) -> Chart:
     columns: dict[str, list[object]] = {name: [] for name in ("target", "item", "variability", "confidence", "doubt")}
     n_most = max(len(drawn) for drawn in maps.values())
     for target, drawn in maps.items():
@@ -115,7 +115,7 @@ def _some(n: int, most: int) -> list[int]:
     return [int(row) for row in np.sort(np.random.default_rng(0).choice(n, most, replace=False))]
 
 
-def _regions(models: Models, maps: dict[str, DataMap], people: SoftLabels) -> Listing:
+def _regions(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) -> ReportTable:
     rows = [(target, k) for target in maps for k in range(len(REGIONS))]
     here = {(target, k): np.asarray(maps[target].region) == k for target, k in rows}
     doubts = {target: _doubts(drawn, people) for target, drawn in maps.items()}
@@ -125,7 +125,7 @@ def _regions(models: Models, maps: dict[str, DataMap], people: SoftLabels) -> Li
         own = own[np.isfinite(own)]
         return float(own.mean()) if len(own) else None
 
-    return Listing(
+    return ReportTable(
         "regions",
         "Regions of the maps",
         "Ambiguous: variability of 0.2 or more; of the rest, easy: confidence of 0.75 or more, hard: 0.25 or less.",

@@ -12,12 +12,12 @@ from sfumato.evaluation.duplicates import Duplicates, find_duplicates
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.data import Columns, as_columns
 from sfumato.reporting.estimates import share_of
-from sfumato.reporting.gallery import Exhibit, Gallery
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.gallery import Gallery, ItemCard
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.naming import counted, shortened
 from sfumato.reporting.page import Section
 from sfumato.reporting.pictures import NOTHING, looks_of
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.inputs import Inputs
 
@@ -38,7 +38,7 @@ class Pair:
     distance: float
 
 
-def repeating(evidence: Evidence) -> Section | None:
+def repeating(evidence: ReportInputs) -> Section | None:
     """Duplicates within the labelled items' inputs, and between splits where there are several; None without inputs.
 
     Among many pictures only exact ones are looked for, and near ones taken from the file of `sfumato duplicates` where
@@ -63,7 +63,7 @@ def repeating(evidence: Evidence) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def splits_of(evidence: Evidence) -> Mapping[str, Inputs]:
+def splits_of(evidence: ReportInputs) -> Mapping[str, Inputs]:
     """What is compared: the splits, else the inputs of labelled items, else all inputs."""
     if evidence.splits:
         return evidence.splits
@@ -137,7 +137,7 @@ def _leaking(found: Duplicates) -> list[str]:
     ]
 
 
-def _leaks(evidence: Evidence, found: Duplicates) -> Listing:
+def _leaks(evidence: ReportInputs, found: Duplicates) -> ReportTable:
     """How many items of each split have a duplicate in each."""
     sizes = [int((found.split == i).sum()) for i in range(len(found.splits))]
     columns = [Column("split", tuple(shortened(name) for name in found.splits)), Column("items", tuple(sizes), 0)]
@@ -145,7 +145,7 @@ def _leaks(evidence: Evidence, found: Duplicates) -> Listing:
         counts = tuple(found.leaking(name, other) for name in found.splits)
         columns.append(Column(f"with a duplicate in {shortened(other)}", counts, 0))
     part = ALL if ALL in evidence.origins else f"{ALL}/{found.splits[0]}"
-    return Listing(
+    return ReportTable(
         "duplicates",
         "Items with a duplicate",
         "How many items of each split, a row, have another item like them in each split, a column.",
@@ -167,7 +167,7 @@ def pairs_seen(splits: Mapping[str, Inputs], pairs: Sequence[Pair]) -> Gallery:
             item if only else f"{shortened(split)}: {item}" for item, split in zip(pair.items, pair.splits, strict=True)
         ]
         apart = f", {pair.distance:.3f} apart" if pair.distance else ""
-        shown.append(Exhibit(" = ".join(named), looks[0], (), f"{pair.kind}{apart}", looks[1]))
+        shown.append(ItemCard(" = ".join(named), looks[0], (), f"{pair.kind}{apart}", looks[1]))
     return Gallery(
         "duplicate-pairs",
         "The pairs" if len(pairs) <= N_SHOWN else f"{N_SHOWN} of {len(pairs):,} pairs",

@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import leading
 from sfumato.reporting.data import Columns, as_columns
-from sfumato.reporting.gallery import Bar, Exhibit
+from sfumato.reporting.gallery import Bar, ItemCard
 from sfumato.reporting.pictures import looks_of
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -22,13 +22,13 @@ NEAR_WHOLE = 0.02
 
 
 def exhibits(
-    evidence: Evidence,
+    evidence: ReportInputs,
     labels: SoftLabels,
     rows: Sequence[int],
     *,
     notes: Sequence[str] = (),
     marked: Sequence[str | None] = (),
-) -> tuple[Exhibit, ...]:
+) -> tuple[ItemCard, ...]:
     """The items in these rows of `labels`. `marked` names a class an item to be set apart, such as the original one."""
     items = [labels.items[row].as_py() for row in rows]
     counts = counts_of(evidence.judged, labels, rows)
@@ -37,7 +37,7 @@ def exhibits(
     for i, row in enumerate(rows):
         own = marked[i] if i < len(marked) else None
         bars = _bars(labels.probs[row], labels.classes, None if counts is None else counts[i], own)
-        made.append(Exhibit(items[i], looks[i], bars, notes[i] if i < len(notes) else ""))
+        made.append(ItemCard(items[i], looks[i], bars, notes[i] if i < len(notes) else ""))
     return tuple(made)
 
 

@@ -13,10 +13,10 @@ from sfumato.labeling.agreement.item_answers import TIE
 from sfumato.reporting.blocks import Block, Fact, Facts, Prose
 from sfumato.reporting.estimates import mean_of, share_of
 from sfumato.reporting.gallery import Gallery
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.naming import shortened
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.item_cards import exhibits, numbers_of
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -26,7 +26,7 @@ N_LISTED = 12
 
 
 @dataclass(frozen=True, eq=False)
-class Moved:
+class ChangedMajority:
     """Items of which the original class is not among the most probable ones. `rows` are those of the labels, the
     clearest first; `margin` is by how much the most probable class leads the original one."""
 
@@ -38,7 +38,7 @@ class Moved:
     n_tied: int
 
 
-def moved(labels: SoftLabels, original: SoftLabels) -> Moved:
+def moved(labels: SoftLabels, original: SoftLabels) -> ChangedMajority:
     """Where `labels` put another class first than `original`; items that only one of them has are left out.
 
     Classes whose probabilities are equal but for rounding tie: an original class among them has not moved.
@@ -57,7 +57,7 @@ def moved(labels: SoftLabels, original: SoftLabels) -> Moved:
     tied = ~is_moved & ((probs >= probs.max(axis=1, keepdims=True) - TIE).sum(axis=1) > 1)
     order = np.argsort(-margin[is_moved], kind="stable")
     found = rows[is_moved][order]
-    return Moved(
+    return ChangedMajority(
         found,
         tuple(original.classes[best[at[row]]] for row in found),
         tuple(labels.classes[k] for k in labels.probs[found].argmax(axis=1)),
@@ -67,7 +67,7 @@ def moved(labels: SoftLabels, original: SoftLabels) -> Moved:
     )
 
 
-def shifting(evidence: Evidence) -> Section | None:
+def shifting(evidence: ReportInputs) -> Section | None:
     """Mode shifts against the original labels, and differences between aggregations; None where there is neither an
     original nor a second aggregation."""
     labels = evidence.main_labels
@@ -82,7 +82,7 @@ def shifting(evidence: Evidence) -> Section | None:
     return Section(TITLE, tuple(blocks)) if blocks else None
 
 
-def _against_original(evidence: Evidence, labels: SoftLabels, found: Moved) -> list[Block]:
+def _against_original(evidence: ReportInputs, labels: SoftLabels, found: ChangedMajority) -> list[Block]:
     n = len(found.rows)
     share = share_of(n, found.n_items)
     facts = Facts((
@@ -99,11 +99,11 @@ def _against_original(evidence: Evidence, labels: SoftLabels, found: Moved) -> l
     return [facts, Prose((words,)), _pairs(evidence, found), striking(evidence, labels, found)]
 
 
-def _pairs(evidence: Evidence, found: Moved) -> Listing:
+def _pairs(evidence: ReportInputs, found: ChangedMajority) -> ReportTable:
     pairs = Counter(zip(found.was, found.now, strict=True)).most_common()
     left = f" The {N_LISTED} most frequent of {len(pairs)} pairs." if len(pairs) > N_LISTED else ""
     shown = pairs[:N_LISTED]
-    return Listing(
+    return ReportTable(
         "moved",
         "From which class to which",
         f"Items by the class they came with and the one that people put first.{left}",
@@ -117,7 +117,7 @@ def _pairs(evidence: Evidence, found: Moved) -> Listing:
     )
 
 
-def striking(evidence: Evidence, labels: SoftLabels, found: Moved, n: int = N_SHOWN) -> Gallery:
+def striking(evidence: ReportInputs, labels: SoftLabels, found: ChangedMajority, n: int = N_SHOWN) -> Gallery:
     """The items that moved furthest from their original class."""
     rows = [int(row) for row in found.rows[:n]]
     return Gallery(
@@ -130,7 +130,7 @@ def striking(evidence: Evidence, labels: SoftLabels, found: Moved, n: int = N_SH
     )
 
 
-def _side_by_side(evidence: Evidence) -> list[Block]:
+def _side_by_side(evidence: ReportInputs) -> list[Block]:
     """Every two aggregations: how often their first classes differ, and how far apart they are."""
     rows, apart = [], Counter[str]()
     for one, other in combinations(evidence.labels, 2):
@@ -146,7 +146,7 @@ def _side_by_side(evidence: Evidence) -> list[Block]:
     if not rows:
         return []
     title = evidence.title_of
-    listed = Listing(
+    listed = ReportTable(
         "aggregations",
         "Ways of aggregating, side by side",
         "On how many items the most probable classes differ (ties do not count), and how far apart the distributions "
@@ -162,7 +162,7 @@ def _side_by_side(evidence: Evidence) -> list[Block]:
     return [listed, *_disputed_between(evidence, apart)]
 
 
-def _disputed_between(evidence: Evidence, apart: Counter[str]) -> list[Block]:
+def _disputed_between(evidence: ReportInputs, apart: Counter[str]) -> list[Block]:
     """The items on which most pairs of aggregations differ, with the class of each."""
     if not apart:
         return [Prose(("All of them put the same class first on every item they share.",))]
@@ -173,7 +173,7 @@ def _disputed_between(evidence: Evidence, apart: Counter[str]) -> list[Block]:
         said = [_first_of(labels, place.get(item)) for item in items]
         columns.append(Column(shortened(evidence.title_of(name)), tuple(said)))
     return [
-        Listing(
+        ReportTable(
             "aggregations-apart",
             "Items on which they differ",
             f"The most probable class and its probability. {min(len(items), len(apart)):,} of {len(apart):,} items on "

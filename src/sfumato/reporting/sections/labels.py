@@ -11,9 +11,9 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, histogram
 from sfumato.reporting.estimates import mean_of, median_of, share_of
 from sfumato.reporting.gallery import Gallery
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.item_cards import counts_of, exhibits, numbers_of
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
@@ -32,7 +32,7 @@ N_DISPUTED = 12
 FEW_BARS, MOST_BARS = 3, 30
 
 
-def labelling(evidence: Evidence) -> Section | None:
+def labelling(evidence: ReportInputs) -> Section | None:
     """The main labels' doubt, their answers, their intervals, and the most disputed items; None without labels."""
     labels = evidence.main_labels
     if labels is None or not len(labels):
@@ -56,7 +56,7 @@ def _facts(labels: SoftLabels, values: np.ndarray) -> tuple[Fact, ...]:
     )
 
 
-def _words(evidence: Evidence, labels: SoftLabels) -> list[str]:
+def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
     what = f"They say {labels.target}." if labels.target is not None else ""
     name = evidence.title_of(evidence.main_name)
     others = [evidence.title_of(each) for each in list(evidence.labels)[1:]]
@@ -69,7 +69,7 @@ def _words(evidence: Evidence, labels: SoftLabels) -> list[str]:
     return said
 
 
-def entropy_chart(evidence: Evidence, labels: SoftLabels) -> Chart:
+def entropy_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     """How often which entropy occurs."""
     values = entropy(labels.probs)
     median, high = median_of(values), float(np.quantile(values, 0.9))
@@ -85,10 +85,10 @@ def entropy_chart(evidence: Evidence, labels: SoftLabels) -> Chart:
     )
 
 
-def _above(evidence: Evidence, values: np.ndarray) -> Listing:
+def _above(evidence: ReportInputs, values: np.ndarray) -> ReportTable:
     found = [(at, words, share_of(int((values > at + UNANIMOUS).sum()), len(values))) for at, words in THRESHOLDS]
     found = [row for row in found if row[0] < THRESHOLDS[0][0] + 1e-9 or row[2].value > 0] or found[:1]
-    return Listing(
+    return ReportTable(
         "entropy-above",
         "How many items are in doubt",
         "The share of items whose entropy is above each of a few values, with its 95% interval.",
@@ -102,7 +102,7 @@ def _above(evidence: Evidence, values: np.ndarray) -> Listing:
     )
 
 
-def _answers(evidence: Evidence, labels: SoftLabels) -> list[Block]:
+def _answers(evidence: ReportInputs, labels: SoftLabels) -> list[Block]:
     counts = labels.n_annotators
     if counts is None or not counts.any():
         return [Prose(("How many answers stand behind each label is not known.",))]
@@ -135,7 +135,7 @@ def _answers(evidence: Evidence, labels: SoftLabels) -> list[Block]:
     ]
 
 
-def _intervals(evidence: Evidence) -> list[Block]:
+def _intervals(evidence: ReportInputs) -> list[Block]:
     """How wide the intervals of the labels are, where `sfumato aggregate --intervals` wrote them."""
     table = evidence.columns.get("intervals")
     if table is None or not {"item", "value", "low", "high"} <= set(table):
@@ -161,7 +161,7 @@ def _intervals(evidence: Evidence) -> list[Block]:
     ]
 
 
-def disputed(evidence: Evidence, labels: SoftLabels, n: int = N_DISPUTED) -> Gallery:
+def disputed(evidence: ReportInputs, labels: SoftLabels, n: int = N_DISPUTED) -> Gallery:
     """The items whose labels have the highest entropy, as people saw them."""
     values = entropy(labels.probs)
     rows = [int(row) for row in np.argsort(-values, kind="stable")[:n] if values[row] > UNANIMOUS]
@@ -180,7 +180,7 @@ def disputed(evidence: Evidence, labels: SoftLabels, n: int = N_DISPUTED) -> Gal
     )
 
 
-def _original_of(evidence: Evidence, labels: SoftLabels, rows: list[int]) -> list[str | None]:
+def _original_of(evidence: ReportInputs, labels: SoftLabels, rows: list[int]) -> list[str | None]:
     original = evidence.original
     if original is None:
         return [None] * len(rows)

@@ -9,7 +9,7 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
 from sfumato.reporting.page import Section
 from sfumato.reporting.sections.targets import compared, score_panels
-from sfumato.reporting.trained_models import Models
+from sfumato.reporting.trained_models import ModelScores
 from sfumato.reporting.wording import between, figure
 
 TITLE = "Whether the models doubt what people doubt"
@@ -18,7 +18,7 @@ MOST_POINTS = 1200
 """So many items are drawn over all panels."""
 
 
-def doubt_of_models(models: Models) -> Section | None:
+def doubt_of_models(models: ModelScores) -> Section | None:
     """Entropies item by item, with their correlation; None where they were not scored."""
     rows = [row for row in models.of_metric("entropy_pearson") if row.value == row.value]
     if not rows:
@@ -50,7 +50,7 @@ def doubt_of_models(models: Models) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def _chart(models: Models) -> Chart:
+def _chart(models: ModelScores) -> Chart:
     targets = [name for name in models.drawn(MOST_PANELS) if name in models.beside]
     n_items = len(models.beside[targets[0]][0])
     n_shown = min(n_items, MOST_POINTS // len(targets))

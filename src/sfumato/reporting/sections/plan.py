@@ -8,16 +8,16 @@ from sfumato.planning.plan_file import Plan
 from sfumato.reporting.blocks import Block, Points, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, Marked, curve
-from sfumato.reporting.data import Source
-from sfumato.reporting.listing import Listing
+from sfumato.reporting.data import DataSource
+from sfumato.reporting.listing import ReportTable
 from sfumato.reporting.page import Section
 from sfumato.reporting.plan_page import MEASURES, THE_PLAN, decision, plan_page
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 
 TITLE = "What to ask next"
 
 
-def planning(evidence: Evidence) -> Section | None:
+def planning(evidence: ReportInputs) -> Section | None:
     """The plan's decision, what answers buy and cost, what came close and what would change it; None without one."""
     plan = evidence.plan
     if plan is None:
@@ -35,10 +35,10 @@ def planning(evidence: Evidence) -> Section | None:
 
 def _named(block: Block) -> Block:
     """The block under a name that no other section has."""
-    return replace(block, name=f"plan-{block.name}") if isinstance(block, Chart | Listing) else block
+    return replace(block, name=f"plan-{block.name}") if isinstance(block, Chart | ReportTable) else block
 
 
-def _cost(plan: Plan, source: Source) -> list[Block]:
+def _cost(plan: Plan, source: DataSource) -> list[Block]:
     """The error against money: what the next unit buys."""
     points = sorted(plan.curve, key=lambda point: point.money)
     if len(points) < 2:

@@ -12,10 +12,10 @@ from sfumato.evaluation.conditions import CLEAN, order_of
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
 from sfumato.reporting.sections.targets import compared
-from sfumato.reporting.trained_models import MOST_COLOURS, Models
+from sfumato.reporting.trained_models import MOST_COLOURS, ModelScores
 from sfumato.reporting.wording import between, evaluation_source, figure, worded
 from sfumato.tables.scores import RunScore
 
@@ -26,7 +26,7 @@ MOST_KINDS = 6
 
 
 @dataclass(frozen=True)
-class Changed:
+class ConditionScore:
     """A score under a condition that has an order: how much, of what kind."""
 
     kind: str
@@ -35,7 +35,7 @@ class Changed:
     is_attack: bool = False
 
 
-def robustness(models: Models) -> Section | None:
+def robustness(models: ModelScores) -> Section | None:
     """Curves over severities and over the strength of attacks, and a table of other sets; None without conditions."""
     own = [each for each in models.conditions if each.network == models.network and each.target in models.drawn()]
     if not own:
@@ -53,14 +53,14 @@ def robustness(models: Models) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def _corrupted(score: RunScore) -> Changed | None:
+def _corrupted(score: RunScore) -> ConditionScore | None:
     found = SEVERITY.fullmatch(score.condition)
-    return None if found is None else Changed(found["kind"], float(found["severity"]), score)
+    return None if found is None else ConditionScore(found["kind"], float(found["severity"]), score)
 
 
-def _attacked(scores: Sequence[RunScore]) -> list[Changed]:
+def _attacked(scores: Sequence[RunScore]) -> list[ConditionScore]:
     """Attacks by strength; of one with several steps, the last alone: it is what the attack came to."""
-    last: dict[tuple[str, float, str, str], tuple[int, Changed]] = {}
+    last: dict[tuple[str, float, str, str], tuple[int, ConditionScore]] = {}
     for score in scores:
         found = ATTACK.fullmatch(score.condition)
         if found is None:
@@ -69,11 +69,11 @@ def _attacked(scores: Sequence[RunScore]) -> list[Changed]:
         kind = f"{found['kind']}, away from the {found['of']} label"
         key = (kind, eps, score.target, score.metric)
         if key not in last or step >= last[key][0]:
-            last[key] = (step, Changed(kind, eps, score, is_attack=True))
+            last[key] = (step, ConditionScore(kind, eps, score, is_attack=True))
     return [each for _, each in last.values()]
 
 
-def _words(models: Models, changed: Sequence[Changed]) -> list[str]:
+def _words(models: ModelScores, changed: Sequence[ConditionScore]) -> list[str]:
     said = [
         "The networks were trained once, on pictures as they are, and then shown changed ones. At 0 stand the pictures "
         "as they are; bands and intervals are for another training (t over seeds)."
@@ -95,13 +95,13 @@ def _words(models: Models, changed: Sequence[Changed]) -> list[str]:
     return said
 
 
-def _is_of(difference: Difference, models: Models, condition: str) -> bool:
+def _is_of(difference: Difference, models: ModelScores, condition: str) -> bool:
     own = (difference.metric, difference.target, difference.network, difference.condition)
     return own == ("accuracy", models.treated, models.network, condition)
 
 
 def _curves(
-    models: Models, changed: Sequence[Changed], plain: Sequence[RunScore], amount: str, part: str
+    models: ModelScores, changed: Sequence[ConditionScore], plain: Sequence[RunScore], amount: str, part: str
 ) -> list[Chart]:
     kinds = sorted(dict.fromkeys(each.kind for each in changed), key=order_of)[:MOST_KINDS]
     targets = models.drawn(MOST_COLOURS)
@@ -143,11 +143,11 @@ def _curves(
     return charts
 
 
-def _elsewhere(models: Models, others: Sequence[RunScore], plain: Sequence[RunScore]) -> Listing:
+def _elsewhere(models: ModelScores, others: Sequence[RunScore], plain: Sequence[RunScore]) -> ReportTable:
     """Other sets: a row a target and set, beside the same model on its own test items."""
     before = {(each.target, each.metric): each.value for each in plain}
     rows = [each for each in others if each.value == each.value]
-    return Listing(
+    return ReportTable(
         "elsewhere",
         "On items from elsewhere",
         "Each condition beside the networks' own test items; ± half the t interval over seeds.",

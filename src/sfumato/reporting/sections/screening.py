@@ -6,13 +6,13 @@ from collections import Counter
 
 import numpy as np
 
-from sfumato.labeling.agreement import Agreement
-from sfumato.labeling.agreement.item_answers import Answers
+from sfumato.labeling.agreement import AgreementTable
+from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.reporting.blocks import Block, Fact, Facts, Prose
 from sfumato.reporting.estimates import share_of
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence, Screened
+from sfumato.reporting.report_inputs import ReportInputs, Screened
 from sfumato.reporting.sections.agreement import MEANINGS, figures_of
 from sfumato.reporting.sections.item_cards import first_choices
 from sfumato.tables.beliefs import Beliefs
@@ -27,7 +27,7 @@ RULES = {
 """What the rules of `sfumato screen` mean; others stand by their names."""
 
 
-def setting_aside(evidence: Evidence) -> Section | None:
+def setting_aside(evidence: ReportInputs) -> Section | None:
     """Counts a rule, and agreement with and without those set aside; None without a screening table."""
     screened = evidence.screening
     if screened is None:
@@ -45,7 +45,7 @@ def setting_aside(evidence: Evidence) -> Section | None:
     return Section(TITLE, (*blocks, *_why(evidence, screened), *_what_changes(evidence)))
 
 
-def _answers_of(evidence: Evidence, screened: Screened) -> tuple[int, int] | None:
+def _answers_of(evidence: ReportInputs, screened: Screened) -> tuple[int, int] | None:
     table = evidence.annotations if evidence.annotations is not None else evidence.beliefs
     if table is None:
         return None
@@ -54,7 +54,7 @@ def _answers_of(evidence: Evidence, screened: Screened) -> tuple[int, int] | Non
     return int(is_aside[table.annotator.codes].sum()), len(table)
 
 
-def _why(evidence: Evidence, screened: Screened) -> list[Block]:
+def _why(evidence: ReportInputs, screened: Screened) -> list[Block]:
     counts = Counter(rule for rules in screened.reasons for rule in rules)
     several = sum(len(rules) > 1 for rules in screened.reasons)
     n = len(screened.annotators)
@@ -62,7 +62,7 @@ def _why(evidence: Evidence, screened: Screened) -> list[Block]:
     caption = "Everybody is listed under every rule they offended against"
     caption += f"; {several:,} offended against more than one." if several else "; nobody against more than one."
     return [
-        Listing(
+        ReportTable(
             "rules",
             "For which reasons",
             caption,
@@ -79,7 +79,7 @@ def _why(evidence: Evidence, screened: Screened) -> list[Block]:
     ]
 
 
-def _what_changes(evidence: Evidence) -> list[Block]:
+def _what_changes(evidence: ReportInputs) -> list[Block]:
     beliefs, judged = evidence.beliefs, evidence.judged
     if beliefs is None or judged is None or len(judged) == len(beliefs):
         why = "there are no beliefs here" if beliefs is None else "what was made of the answers leaves them out already"
@@ -91,7 +91,7 @@ def _what_changes(evidence: Evidence) -> list[Block]:
         return [Prose(("No item was answered by two people, so that agreement cannot be compared.",))]
     shared = [name for name in kept.measure if name in everybody.measure]
     rows = [(name, kept.measure.index(name), everybody.measure.index(name)) for name in shared]
-    listed = Listing(
+    listed = ReportTable(
         "kept",
         "What changes if they are kept",
         _changed(judged, beliefs),
@@ -109,13 +109,13 @@ def _what_changes(evidence: Evidence) -> list[Block]:
     return [listed]
 
 
-def _figures(beliefs: Beliefs) -> Agreement | None:
-    if not Answers.of(beliefs).first.n_items:
+def _figures(beliefs: Beliefs) -> AgreementTable | None:
+    if not ItemAnswers.of(beliefs).first.n_items:
         return None
     return figures_of(beliefs)
 
 
-def _said(figures: Agreement, row: int) -> str:
+def _said(figures: AgreementTable, row: int) -> str:
     if np.isnan(figures.value[row]):
         return "undefined"
     return f"{figures.value[row]:.3f} ({figures.low[row]:.3f} to {figures.high[row]:.3f})"

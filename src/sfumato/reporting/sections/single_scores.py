@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from sfumato.reporting.blocks import Prose
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.wording import between, worded
 from sfumato.tables.scores import ALL, Scores
 
 TITLE = "How near predictions come to people"
 
 
-def single_scores(evidence: Evidence) -> Section | None:
+def single_scores(evidence: ReportInputs) -> Section | None:
     """A table for every table of scores that is about one set of predictions; None where there is none."""
     tables = {name: each for name, each in evidence.scores.items() if isinstance(each, Scores) and len(each)}
     if not tables:
@@ -24,9 +24,9 @@ def single_scores(evidence: Evidence) -> Section | None:
     return Section(TITLE, (Prose(said), *(_listed(evidence, name, table) for name, table in tables.items())))
 
 
-def _listed(evidence: Evidence, name: str, scores: Scores) -> Listing:
+def _listed(evidence: ReportInputs, name: str, scores: Scores) -> ReportTable:
     rows = [row for row in scores.rows() if row.value == row.value]
-    return Listing(
+    return ReportTable(
         f"scores-of-{''.join(c if c.isalnum() else '-' for c in name)}",
         evidence.title_of(name),
         "One row a metric and condition.",

@@ -9,16 +9,16 @@ from sfumato.evaluation.paired_tests import t_interval
 from sfumato.evaluation.training_dynamics import BY_EPOCH
 from sfumato.reporting.blocks import Prose
 from sfumato.reporting.charts import Field, curve
-from sfumato.reporting.data import Source
+from sfumato.reporting.data import DataSource
 from sfumato.reporting.page import Section
-from sfumato.reporting.trained_models import MOST_COLOURS, Models
+from sfumato.reporting.trained_models import MOST_COLOURS, ModelScores
 from sfumato.reporting.wording import between, figure
 
 TITLE = "How steadily the models learnt"
 Row = tuple[str, int, float, float, float]
 
 
-def stability(models: Models) -> Section | None:
+def stability(models: ModelScores) -> Section | None:
     """The Jensen-Shannon divergence between epochs, a line a target; None where no epochs were kept."""
     rows = _from_runs(models)
     source = models.evidence.source("runs", command="sfumato map {file} --target TARGET -o map.csv --shifts shifts.csv")
@@ -59,7 +59,7 @@ def stability(models: Models) -> Section | None:
     return Section(TITLE, (Prose(said), chart))
 
 
-def _from_runs(models: Models) -> list[Row]:
+def _from_runs(models: ModelScores) -> list[Row]:
     found = [run for run in models.folders if (run.path / BY_EPOCH).is_file()]
     rows: list[Row] = []
     for target in models.drawn(MOST_COLOURS):
@@ -72,7 +72,7 @@ def _from_runs(models: Models) -> list[Row]:
     return rows
 
 
-def _from_table(models: Models) -> tuple[list[Row], Source]:
+def _from_table(models: ModelScores) -> tuple[list[Row], DataSource]:
     table = models.evidence.columns.get("shifts", {})
     rows: list[Row] = []
     if {"epoch", "jsd"} <= set(table):

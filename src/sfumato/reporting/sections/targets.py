@@ -8,9 +8,9 @@ from sfumato.evaluation.comparison import Difference
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, intervals
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
-from sfumato.reporting.trained_models import AGREE, DISAGREE, Models
+from sfumato.reporting.trained_models import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.wording import JOIN, between, evaluation_source, figure, interval_of, is_apart, told, worded
 from sfumato.tables.scores import RunScore
 
@@ -24,7 +24,7 @@ MOST_ACROSS = 5
 NEAR = ("cross_entropy", "kl_divergence", "brier")
 
 
-def targets(models: Models) -> Section | None:
+def targets(models: ModelScores) -> Section | None:
     """Scores of every target with intervals over seeds and items, paired tests against the control, and the same apart
     for items on which people agree and do not."""
     if not models.scores:
@@ -39,7 +39,7 @@ def targets(models: Models) -> Section | None:
     return Section(TITLE, tuple(blocks))
 
 
-def _words(models: Models) -> list[str]:
+def _words(models: ModelScores) -> list[str]:
     n_seeds, n_items = models.n_seeds, max(each.n_items for each in models.scores)
     said = [
         f"{len(models.targets)} target{'s' * (len(models.targets) != 1)} "
@@ -66,7 +66,7 @@ def compared(difference: Difference, level: float) -> str:
     return f"{one} and {other} cannot be told apart: {values}, a difference of {told(difference, level)}"
 
 
-def _charts(models: Models) -> list[Chart]:
+def _charts(models: ModelScores) -> list[Chart]:
     how = "The thin line is for another training (t over seeds), the thick one for other items."
     made = [
         ("right", "How often they choose as people do", f"Higher is better. {how}", RIGHT),
@@ -79,7 +79,7 @@ def _charts(models: Models) -> list[Chart]:
     ]
 
 
-def score_panels(models: Models, name: str, title: str, caption: str, metrics: Sequence[str]) -> Chart | None:
+def score_panels(models: ModelScores, name: str, title: str, caption: str, metrics: Sequence[str]) -> Chart | None:
     """A panel a metric, a row a target; None where none of the metrics was scored."""
     rows = [row for metric in metrics for row in models.of_metric(metric) if row.target in models.drawn()]
     rows = [row for row in rows if row.value == row.value]
@@ -102,7 +102,7 @@ def score_panels(models: Models, name: str, title: str, caption: str, metrics: S
     )
 
 
-def metrics_of(models: Models) -> list[str]:
+def metrics_of(models: ModelScores) -> list[str]:
     """The metrics scored over all items, in their order."""
     return list(dict.fromkeys(row.metric for row in models.scores))
 
@@ -113,7 +113,7 @@ def score_columns(rows: Sequence[RunScore]) -> dict[str, list[object]]:
     return {name: [getattr(row, name) for row in rows] for name in names}
 
 
-def _scores_listed(models: Models) -> Listing:
+def _scores_listed(models: ModelScores) -> ReportTable:
     metrics = [metric for metric in metrics_of(models) if metric != "entropy_pearson"]
     cells = {(row.target, row.network, row.metric): row for row in models.scores}
     found = sorted({(row.target, row.network) for row in models.scores}, key=lambda each: models.targets.index(each[0]))
@@ -132,7 +132,7 @@ def _scores_listed(models: Models) -> Listing:
             Column(worded(metric), tuple(_with_spread(cells.get((*each, metric))) for each in found))
             for metric in metrics
         ]
-    return Listing(
+    return ReportTable(
         "scores",
         "Every target by every metric",
         f"Means over seeds, ± half the {models.level:.0%} t interval over seeds.",
@@ -151,7 +151,7 @@ def _with_spread(score: RunScore | None) -> str | None:
     )
 
 
-def _differences_chart(models: Models) -> Chart:
+def _differences_chart(models: ModelScores) -> Chart:
     own = [each for each in models.differences if each.network == models.network and each.target in models.drawn()]
     order = {name: k for k, name in enumerate(models.drawn())}
     rows = [each for metric in DIFFERING for each in own if each.metric == metric]
@@ -188,7 +188,7 @@ def _of_seeds_alone(rows: Sequence[Difference]) -> str:
     return f"; of {' and '.join(names)}, for another training alone" if names else ""
 
 
-def _differences_listed(models: Models) -> Listing:
+def _differences_listed(models: ModelScores) -> ReportTable:
     rows = [each for metric in metrics_of(models) for each in models.differences if each.metric == metric]
     rows = [each for each in rows if each.metric != "entropy_pearson" and each.difference == each.difference]
     left_out = ""
@@ -201,7 +201,7 @@ def _differences_listed(models: Models) -> Listing:
     why = next((each.wilcoxon for each in rows if each.p_wilcoxon != each.p_wilcoxon and each.wilcoxon), "")
     tested = any(each.p_wilcoxon == each.p_wilcoxon for each in rows)
     few = f" Wilcoxon's test is left out: {why}." if why and not tested else ""
-    return Listing(
+    return ReportTable(
         "tests",
         f"Paired tests against {models.control}",
         f"Student's t of the differences between trainings of the same seed; corrected by {correction} comparisons of "
@@ -240,7 +240,7 @@ def _p(value: float) -> str | None:
     return f"<{JOIN}.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
 
 
-def _in_strata(models: Models) -> list[Block]:
+def _in_strata(models: ModelScores) -> list[Block]:
     rows: list[RunScore] = []
     for metric in ("accuracy", "cross_entropy"):
         for stratum in (AGREE, DISAGREE):
@@ -272,7 +272,7 @@ def _in_strata(models: Models) -> list[Block]:
     return [Prose(tuple(_stratum_words(models))), chart]
 
 
-def _stratum_words(models: Models) -> list[str]:
+def _stratum_words(models: ModelScores) -> list[str]:
     said = []
     for stratum in (DISAGREE, AGREE):
         own = (

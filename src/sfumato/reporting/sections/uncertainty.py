@@ -10,7 +10,7 @@ from sfumato.reporting.charts import Field, parts, scatter
 from sfumato.reporting.estimates import mean_of
 from sfumato.reporting.naming import short_names, shortened
 from sfumato.reporting.page import Section
-from sfumato.reporting.report_inputs import Evidence
+from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.item_cards import first_choices
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
@@ -22,7 +22,7 @@ MOST_CLASSES = 24
 LEAST = 1e-12
 
 
-def doubting(evidence: Evidence) -> Section | None:
+def doubting(evidence: ReportInputs) -> Section | None:
     """Doubt within and between people, item by item and class by class; None without beliefs."""
     beliefs = evidence.judged
     if beliefs is None or not len(beliefs):
@@ -69,7 +69,7 @@ def _words(beliefs: Beliefs, doubt: Doubt) -> list[str]:
     return said
 
 
-def doubt_scatter(evidence: Evidence, doubt: Doubt) -> Chart:
+def doubt_scatter(evidence: ReportInputs, doubt: Doubt) -> Chart:
     """Every item by its two parts of doubt; some items by lot, where there are many."""
     n = len(doubt)
     rows = np.arange(n)
@@ -96,7 +96,7 @@ def doubt_scatter(evidence: Evidence, doubt: Doubt) -> Chart:
     )
 
 
-def doubt_by_class(evidence: Evidence, beliefs: Beliefs, doubt: Doubt) -> list[Chart]:
+def doubt_by_class(evidence: ReportInputs, beliefs: Beliefs, doubt: Doubt) -> list[Chart]:
     """The mean parts of doubt, by the class that most people put first."""
     of_class = first_choices(beliefs).argmax(axis=1)
     found = [(int(k), of_class == k) for k in np.unique(of_class)]

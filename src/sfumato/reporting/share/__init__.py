@@ -18,7 +18,7 @@ from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.sharing import Format, Shared
 from sfumato.reporting.share.splits import Splits
 from sfumato.tables.errors import MissingExtra
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 
 if TYPE_CHECKING:
     from sfumato.training.soft_label_dataset import SoftLabelDataset
@@ -42,7 +42,7 @@ __all__ = [
 
 def format_named(name: str) -> Format:
     """The format called `name`."""
-    return strategy_named("format", FORMATS, name, {})  # type: ignore[no-any-return]
+    return strategy_from_name("format", FORMATS, name, {})  # type: ignore[no-any-return]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "1
 
 
 @dataclass(frozen=True)
-class Part:
+class CardPart:
     """A split of a configuration: how many rows, and how many bytes once they are read."""
 
     name: str
@@ -36,7 +36,7 @@ class Config:
     name: str
     below: str
     features: tuple[Feature, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[CardPart, ...]
     download_bytes: int
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.reporting.share.folder import check_vacant, files_in, filling
+from sfumato.reporting.share.folder import atomic_folder, check_vacant, files_in
 from sfumato.reporting.share.markdown import code, meanings, plain, table
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.release_columns import (
@@ -44,7 +44,7 @@ class WideCsv:
 
     def write(self, release: Release, place: Path) -> Shared:
         """Write the folder; one that stands there with other files in it is refused."""
-        with filling(place, self.name) as folder:
+        with atomic_folder(place, self.name) as folder:
             schema = pa.table(_columns(release, np.arange(0))).schema
             write_rows(schema, _chunks(release), folder / "labels.csv")
             if release.inputs is not None and release.inputs.images is not None:

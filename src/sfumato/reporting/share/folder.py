@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from sfumato import __version__
-from sfumato.tables.errors import CannotWrite, Where, listing
+from sfumato.tables.errors import CannotWrite, ErrorLocation, listing
 from sfumato.tables.files.replacing import check_place
 
 MANIFEST = "sfumato.json"
@@ -25,7 +25,7 @@ HASHED_AGAIN = 16 * 2**20
 
 
 @contextmanager
-def filling(folder: Path, format_name: str) -> Iterator[Path]:
+def atomic_folder(folder: Path, format_name: str) -> Iterator[Path]:
     """An empty folder beside `folder`, which takes its place on success and is gone on any error.
 
     A folder of ours that stands there is replaced, an empty one too; anything else is refused.
@@ -54,7 +54,7 @@ def filling(folder: Path, format_name: str) -> Iterator[Path]:
             expected="a place to write, with room",
             fix="free some space, or check the folder's permissions; nothing was changed",
             code="cannot-write",
-            where=Where(str(folder)),
+            where=ErrorLocation(str(folder)),
         ) from error
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
@@ -117,4 +117,4 @@ def _is_as_listed(path: Path, listed: dict[str, Any]) -> bool:
 
 def _refused(folder: Path, found: str, fix: str, code: str) -> CannotWrite:
     expected = "a new folder, an empty one, or one that sfumato share wrote"
-    return CannotWrite(found, expected=expected, fix=fix, code=code, where=Where(str(folder)))
+    return CannotWrite(found, expected=expected, fix=fix, code=code, where=ErrorLocation(str(folder)))

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Int
 
-from sfumato.reporting.share.card import Config, Part, card
+from sfumato.reporting.share.card import CardPart, Config, card
 from sfumato.reporting.share.features import Feature, class_label, numbers, picture, schema_of, text, value
-from sfumato.reporting.share.folder import check_vacant, files_in, filling
+from sfumato.reporting.share.folder import atomic_folder, check_vacant, files_in
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.release_columns import labelled_columns
 from sfumato.reporting.share.sharing import Shared
@@ -48,7 +48,7 @@ class HuggingFace:
         """Write the folder; one that stands there with other files in it is refused."""
         for name, _ in release.parts():
             _check_split_name(name)
-        with filling(place, self.name) as folder:
+        with atomic_folder(place, self.name) as folder:
             configs = list(_written(release, folder))
             (folder / "README.md").write_text(card(release, configs), encoding="utf-8")
         return Shared(place, files_in(place), f'datasets.load_dataset("{place}")')
@@ -100,7 +100,7 @@ class _Writer:
 
     def __post_init__(self) -> None:
         self.schema = schema_of(self.features, self.metadata)
-        self.parts: list[Part] = []
+        self.parts: list[CardPart] = []
         (self.folder / self.below).mkdir()
 
     def write(self, split: str, n_rows: int, rows_of: RowsOf) -> None:
@@ -117,7 +117,7 @@ class _Writer:
                     rows = rows.select(self.schema.names).cast(self.schema)
                     n_bytes += rows.nbytes
                     writer.write_table(rows)
-        self.parts.append(Part(split, n_rows, n_bytes))
+        self.parts.append(CardPart(split, n_rows, n_bytes))
 
     def done(self) -> Config:
         download = sum(path.stat().st_size for path in (self.folder / self.below).iterdir())

@@ -12,8 +12,8 @@ import numpy as np
 
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.sharing import Shared
-from sfumato.tables.errors import BadFile, BadTable, Where
-from sfumato.tables.files.replacing import check_place, replacing
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
+from sfumato.tables.files.replacing import atomic_write, check_place
 
 AT_ONCE = 2**14
 MOST_TEXT_BYTES = 2**34
@@ -39,7 +39,7 @@ class NumpyArchive:
                 expected="a name ending in .npz",
                 fix="choose such a name with -o",
                 code="file-kind",
-                where=Where(str(place)),
+                where=ErrorLocation(str(place)),
             )
         check_place(place)
 
@@ -49,7 +49,7 @@ class NumpyArchive:
         labels, inputs = release.labels, release.inputs
         counts = np.full(len(labels), NO_COUNT, np.int32) if labels.n_annotators is None else labels.n_annotators
         # allowZip64 is the default: arrays beyond 4 GB are fine.
-        with replacing(place) as part, zipfile.ZipFile(part, "w") as archive:
+        with atomic_write(place) as part, zipfile.ZipFile(part, "w") as archive:
             _write_texts(archive, "items", labels.items.to_pylist())
             _write_texts(archive, "classes", labels.classes)
             _write_array(archive, "probs", labels.probs)

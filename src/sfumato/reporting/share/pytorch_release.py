@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.reporting.share.folder import check_vacant, files_in, filling
+from sfumato.reporting.share.folder import atomic_folder, check_vacant, files_in
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.sharing import Shared
 from sfumato.tables.errors import MissingExtra
@@ -59,7 +59,7 @@ class PyTorch:
             tensors["images"] = np.ascontiguousarray(inputs.images)
         if inputs is not None and inputs.texts is not None:
             words["texts"] = inputs.texts
-        with filling(place, self.name) as folder:
+        with atomic_folder(place, self.name) as folder:
             save_file(tensors, folder / TENSORS)
             with (folder / WORDS).open("w", encoding="utf-8") as file:
                 json.dump(words, file, ensure_ascii=False)

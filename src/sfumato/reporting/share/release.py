@@ -14,10 +14,10 @@ from jaxtyping import Int
 from sfumato.reporting.share.splits import Splits
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.text_columns import Coded
+from sfumato.tables.text_columns import CodedText
 
 WHOLE = "train"
 """What the one part of a set without splits is called, because loaders look for a part of this name first."""
@@ -32,7 +32,7 @@ class Release:
     inputs: Inputs | None = None
     beliefs: Beliefs | None = None
     annotations: Annotations | None = None
-    split: Coded | None = None
+    split: CodedText | None = None
     title: str = "Soft labels"
     licence: str | None = None
     notes: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Release:
         for code, name in enumerate(self.split.names.to_pylist()):
             yield name, np.flatnonzero(self.split.codes == code)
 
-    def rows_within(self, item: Coded, rows: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "kept"]:
+    def rows_within(self, item: CodedText, rows: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "kept"]:
         """The rows of a column of items that are about the labelled `rows`."""
         is_one = np.zeros(len(self.labels), bool)
         is_one[rows] = True
@@ -104,7 +104,7 @@ def _beside(inputs: Inputs, labels: SoftLabels) -> Inputs:
     return inputs if np.array_equal(rows, np.arange(len(inputs))) else inputs.take(rows)
 
 
-def _speaks_of(item: Coded, labels: SoftLabels) -> np.ndarray:
+def _speaks_of(item: CodedText, labels: SoftLabels) -> np.ndarray:
     known = pc.is_in(item.names, value_set=labels.items).to_numpy(zero_copy_only=False)
     return np.asarray(known[item.codes])
 
@@ -134,7 +134,7 @@ def _left_out(what: str, n: int) -> list[str]:
 
 
 def _bad(found: str, expected: str, fix: str, code: str, path: Path | None) -> BadTable:
-    where = Where(str(path) if path else None)
+    where = ErrorLocation(str(path) if path else None)
     return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)
 
 

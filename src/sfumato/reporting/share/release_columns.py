@@ -12,7 +12,7 @@ from jaxtyping import Int
 from sfumato.reporting.share.release import Release, most_probable, texts_of
 from sfumato.tables.doubt import entropy
 from sfumato.tables.probabilities import WIDE_PREFIX
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 MEANINGS: Mapping[str, str] = {
     "item": "the id of the item, as text: `007` and `7` are two items",
@@ -77,7 +77,7 @@ def summary(release: Release) -> list[str]:
         f"{len(labels):,} items, {len(labels.classes):,} classes.",
         UNSAID if labels.target is None else f"The labels say {labels.target.value}.",
     ]
-    if labels.target is Target.PEOPLE:
+    if labels.target is Estimand.PEOPLE:
         said.append("They keep people's doubt: asking more people does not make them surer.")
     if labels.n_annotators is not None:
         counts = labels.n_annotators

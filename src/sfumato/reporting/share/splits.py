@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from jaxtyping import Int
 
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadTable, Where, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
 from sfumato.tables.files import Rows, read_rows
-from sfumato.tables.text_columns import Coded, TextReader
+from sfumato.tables.text_columns import CodedText, TextReader
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Splits:
     """The split of every item, by name; splits stand in the order in which they first occur."""
 
     items: pa.StringArray
-    split: Coded
+    split: CodedText
     path: Path | None = None
 
     @classmethod
@@ -56,9 +56,9 @@ class Splits:
                 )
         names = list(dict.fromkeys(texts["split"]))
         codes = np.array([names.index(name) for name in texts["split"]], np.int32)
-        return cls(pa.array(texts["item"], pa.string()), Coded(codes, pa.array(names, pa.string())), rows.path)
+        return cls(pa.array(texts["item"], pa.string()), CodedText(codes, pa.array(names, pa.string())), rows.path)
 
-    def of_items(self, items: pa.StringArray) -> Coded:
+    def of_items(self, items: pa.StringArray) -> CodedText:
         """The split of each of `items`; an item without one is an error."""
         rows = pc.index_in(items, value_set=self.items)
         if rows.null_count:
@@ -69,7 +69,7 @@ class Splits:
                 expected="a split for every labelled item",
                 fix="add the missing items to the splits, or leave their labels out",
                 code="missing-item",
-                where=Where(str(self.path) if self.path else None),
+                where=ErrorLocation(str(self.path) if self.path else None),
             )
         taken: Int[np.ndarray, "items"] = rows.to_numpy()
         return self.split.take(taken)

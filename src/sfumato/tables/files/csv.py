@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sfumato.tables.errors import BadFile, BadTable, SfumatoError, Where, listing, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, SfumatoError, listing, show
 from sfumato.tables.files.text_bytes import CheckedBytes, is_not_utf8, line_where, raw_bytes
 
 MAX_COLUMNS = 4096
@@ -65,7 +65,7 @@ def read_header(path: Path) -> list[str]:
         fix = "write the column names into the first line"
     else:
         return names
-    raise BadTable(found, expected=expected, fix=fix, code=code, where=Where(str(path), line=1))
+    raise BadTable(found, expected=expected, fix=fix, code=code, where=ErrorLocation(str(path), line=1))
 
 
 def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) -> Iterator[pa.Table]:
@@ -215,14 +215,14 @@ def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
                 expected=f"{n_columns} fields as in the header",
                 fix="add or remove commas; quote text that contains one",
                 code="ragged-row",
-                where=Where(str(path), line=start),
+                where=ErrorLocation(str(path), line=start),
             )
     return BadFile(
         f"found text that is no CSV ({message[:120]})",
         expected="comma-separated rows",
         fix="look for stray quotes and line breaks",
         code="bad-csv",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )
 
 
@@ -232,7 +232,7 @@ def _huge(path: Path) -> BadFile:
         expected="shorter rows",
         fix="look for an unclosed quote, or for a document pasted into a field",
         code="huge-field",
-        where=Where(str(path), line=line_where(path, lambda text: len(text) > BLOCK_BYTES)),
+        where=ErrorLocation(str(path), line=line_where(path, lambda text: len(text) > BLOCK_BYTES)),
     )
 
 
@@ -242,5 +242,5 @@ def _not_utf8(path: Path) -> BadFile:
         expected="UTF-8 text",
         fix="save the file as UTF-8",
         code="not-utf8",
-        where=Where(str(path), line=line_where(path, is_not_utf8)),
+        where=ErrorLocation(str(path), line=line_where(path, is_not_utf8)),
     )

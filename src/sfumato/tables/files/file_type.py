@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile, Where
+from sfumato.tables.errors import BadFile, ErrorLocation
 
 MAX_EXPANSION = 500
 """A compressed file may grow this many times ..."""
@@ -55,7 +55,7 @@ def kind_of(path: Path, allowed: tuple[FileKind, ...] = KINDS) -> FileKind:
         expected=f"a name ending in {', '.join(s for kind in allowed for s in kind.suffixes)}",
         fix="in Excel: save as CSV UTF-8 (comma separated)" if name.endswith((".xlsx", ".xls")) else "convert the file",
         code="file-kind",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )
 
 
@@ -75,7 +75,7 @@ def check_readable(path: Path) -> None:
             expected="an existing file",
             fix=f"check the path{'; the folder holds ' + ', '.join(map(repr, near)) if near else ''}",
             code="no-such-file",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     if path.is_dir():
         raise BadFile(
@@ -83,7 +83,7 @@ def check_readable(path: Path) -> None:
             expected="a file",
             fix="name a file inside it",
             code="is-a-folder",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     try:
         if not path.is_file():
@@ -96,7 +96,7 @@ def check_readable(path: Path) -> None:
             expected="a readable file",
             fix="check its permissions",
             code="unreadable",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         ) from error
     if not start:
         raise BadFile(
@@ -104,7 +104,7 @@ def check_readable(path: Path) -> None:
             expected="some content",
             fix="write the file again",
             code="empty-file",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
 
 
@@ -134,5 +134,5 @@ def check_content(path: Path, kind: FileKind) -> None:
         if content == "UTF-16 text"
         else "give the file the ending of its content, or write it again",
         code="not-utf8" if content == "UTF-16 text" else "wrong-content",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )

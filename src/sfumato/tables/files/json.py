@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from sfumato.tables.errors import BadFile, UnsafeFile, Where
+from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile
 from sfumato.tables.files.file_type import JSON, check_content
 from sfumato.tables.files.text_bytes import CheckedBytes, is_not_utf8, line_where
 from sfumato.tables.strict_json import DoubledKey, unique_keys
@@ -36,7 +36,7 @@ def read_document(path: Path) -> Any:
             expected="UTF-8 text",
             fix="save the file as UTF-8",
             code="not-utf8",
-            where=Where(str(path), line=line_where(path, is_not_utf8)),
+            where=ErrorLocation(str(path), line=line_where(path, is_not_utf8)),
         ) from error
     except (msgspec.MsgspecError, ValueError) as error:
         line = _line(data, str(error))
@@ -52,7 +52,7 @@ def _check_weight(path: Path, data: bytes) -> None:
             expected=f"at most {MAX_VALUES_PER_BYTE} values a byte",
             fix="if the file is really yours, decompress it first",
             code="bomb",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
 
 
@@ -70,5 +70,5 @@ def _bad(path: Path, found: str, expected: str, line: int | None) -> BadFile:
         expected=expected,
         fix="export the file again, or mend it by hand",
         code="bad-json",
-        where=Where(str(path), line=line),
+        where=ErrorLocation(str(path), line=line),
     )

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile, UnsafeFile, Where
+from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile
 from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, NUMPY, check_content
 
 # What NumPy, zipfile and zlib raise on damaged files, as seen by flipping every byte of one.
@@ -54,7 +54,7 @@ def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
             expected="arrays of numbers or text",
             fix="save it again with a plain dtype (a pickle can run any program when opened)",
             code="pickle",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
     n_values = math.prod(shape)
     if n_values * dtype.itemsize > n_bytes:
@@ -73,7 +73,7 @@ def _check_expansion(path: Path, archive: zipfile.ZipFile) -> None:
             expected=f"at most {MAX_EXPANSION} times the compressed size",
             fix="if the file is really yours, save it without compression (np.savez)",
             code="bomb",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
 
 
@@ -83,5 +83,5 @@ def _damaged(path: Path, error: Exception) -> BadFile:
         expected="a whole .npy or .npz",
         fix="copy or save the file again",
         code="damaged",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )

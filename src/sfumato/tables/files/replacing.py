@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sfumato.tables.errors import CannotWrite, Where
+from sfumato.tables.errors import CannotWrite, ErrorLocation
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def atomic_write(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`; on success it takes the place of `path`, on any error it is gone.
 
     The new file is on stable storage before the old one goes, so a full disk or a power cut leaves the old one.
@@ -77,4 +77,6 @@ def _cannot_write(path: Path, error: OSError | ValueError) -> CannotWrite:
             "check the folder's permissions",
             "cannot-write",
         )
-    return CannotWrite(f"{found}{kept}", expected="a place to write", fix=fix, code=code, where=Where(str(path)))
+    return CannotWrite(
+        f"{found}{kept}", expected="a place to write", fix=fix, code=code, where=ErrorLocation(str(path))
+    )

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.tables.errors import BadFile, BadTable, UnsafeFile, Where, listing, show
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, UnsafeFile, listing, show
 from sfumato.tables.files import csv as csv_files
 from sfumato.tables.files.file_type import (
     CSV,
@@ -23,7 +23,7 @@ from sfumato.tables.files.file_type import (
     check_content,
     kind_of,
 )
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.files.replacing import atomic_write
 
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
@@ -60,13 +60,13 @@ class Rows:
         """Whether every value is text still to be read (a CSV)."""
         return self.path is not None and kind_of(self.path) is CSV
 
-    def where(self, row: int | None = None, column: str | None = None) -> Where:
+    def where(self, row: int | None = None, column: str | None = None) -> ErrorLocation:
         """The place of `row` (from 0) in the file: its line in a CSV, its number elsewhere."""
         if row is not None and self.path is not None and self.is_text:
-            return Where(
+            return ErrorLocation(
                 str(self.path), line=csv_files.line_of_row(self.path, row, has_header=self.has_header), column=column
             )
-        return Where(str(self.path) if self.path else None, row=row, column=column)
+        return ErrorLocation(str(self.path) if self.path else None, row=row, column=column)
 
     def check_weight(self, n_bytes: int) -> None:
         """Raise if `n_bytes` of text, spelled out so far, are far more than the file could honestly hold."""
@@ -146,7 +146,7 @@ def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) 
     """Write `chunks` to `path` as its name says, replacing the old file only when the new one is whole."""
     path = Path(path)
     kind = kind_of(path, TABLE_KINDS)
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         if kind is CSV:
             csv_files.write_chunks(schema, chunks, part, compressed=path.name.lower().endswith(".gz"))
             return
@@ -210,7 +210,7 @@ def refuse_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None:
             expected=f"at most {times:,} times the size of the file",
             fix="if the file is really yours, open it with pyarrow and pass the table to from_arrow",
             code="bomb",
-            where=Where(str(path)),
+            where=ErrorLocation(str(path)),
         )
 
 
@@ -224,5 +224,5 @@ def _damaged(path: Path, error: Exception) -> BadFile:
         expected="a whole Parquet file",
         fix="copy or write the file again",
         code="damaged",
-        where=Where(str(path)),
+        where=ErrorLocation(str(path)),
     )

@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile, UnsafeFile, Where
+from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile
 from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION
 
 QUOTE = ord('"')
@@ -52,7 +52,7 @@ class CheckedBytes(io.RawIOBase):
                 expected="a whole gzip file",
                 fix="copy or compress the file again",
                 code="damaged",
-                where=Where(str(self._path)),
+                where=ErrorLocation(str(self._path)),
             ) from error
         self.n_bytes += len(data)
         self._check_expansion()
@@ -78,7 +78,7 @@ class CheckedBytes(io.RawIOBase):
                 expected=f"at most {MAX_EXPANSION} times the compressed size",
                 fix="if the file is really yours, decompress it first",
                 code="bomb",
-                where=Where(str(self._path)),
+                where=ErrorLocation(str(self._path)),
             )
 
     def _nul_byte(self) -> BadFile:
@@ -87,7 +87,7 @@ class CheckedBytes(io.RawIOBase):
             expected="text without NUL bytes",
             fix="remove the byte; the file may be damaged or of another kind",
             code="nul-byte",
-            where=Where(str(self._path), line=line_where(self._path, lambda text: b"\0" in text)),
+            where=ErrorLocation(str(self._path), line=line_where(self._path, lambda text: b"\0" in text)),
         )
 
 
@@ -145,7 +145,7 @@ class Quotes:
             expected="quotes in pairs, around whole fields",
             fix='close the quote; write a quote inside quoted text twice ("")',
             code=code,
-            where=Where(str(self._path), line=line),
+            where=ErrorLocation(str(self._path), line=line),
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.corruptions.blur import GaussianBlur
 from sfumato.training.corruptions.color import Brightness, Contrast, Saturate
 from sfumato.training.corruptions.corruption import SEVERITIES, Corruption, check_severity
@@ -39,4 +39,4 @@ __all__ = [
 
 def corruption_named(name: str) -> Corruption:
     """The corruption called `name`; the one place where a name becomes an object."""
-    return strategy_named("corruption", CORRUPTIONS, name, {})  # type: ignore[no-any-return]
+    return strategy_from_name("corruption", CORRUPTIONS, name, {})  # type: ignore[no-any-return]

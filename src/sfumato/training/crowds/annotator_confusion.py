@@ -15,7 +15,7 @@ from torch.nn import functional as F  # noqa: N812
 from sfumato.tables.settings import between_0_and_1, not_negative
 from sfumato.training.crowds.head import CrowdHead, check_sizes
 from sfumato.training.crowds.labels import CrowdLabels
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class AnnotatorConfusion:
         not_negative("trace", self.trace)
         between_0_and_1("diagonal", self.diagonal)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
         return CrowdLabels.of(self, lesson)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:

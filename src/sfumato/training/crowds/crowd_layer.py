@@ -14,7 +14,7 @@ from torch.nn import functional as F  # noqa: N812
 from sfumato.tables.settings import not_negative
 from sfumato.training.crowds.head import CrowdHead, check_sizes
 from sfumato.training.crowds.labels import CrowdLabels
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CrowdLayer:
     def __post_init__(self) -> None:
         not_negative("decay", self.decay)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> CrowdLabels:  # noqa: ARG002
         return CrowdLabels.of(self, lesson)
 
     def head(self, n_annotators: int, n_classes: int) -> CrowdHead:

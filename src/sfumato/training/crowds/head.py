@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from sfumato.tables.settings import bad_setting
-from sfumato.training.training_set import Pool
+from sfumato.training.training_set import AnnotatorBeliefs
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class CrowdRows:
     probs: Float[Tensor, "rows classes"]
 
 
-def gather(pool: Pool, index: Int[Tensor, "batch"] | Int[np.ndarray, "batch"]) -> CrowdRows:
+def gather(pool: AnnotatorBeliefs, index: Int[Tensor, "batch"] | Int[np.ndarray, "batch"]) -> CrowdRows:
     """Every belief in `pool` about the items `index`, in their order; on the device of `index`."""
     device = index.device if isinstance(index, Tensor) else torch.device("cpu")
     chosen = index.cpu().numpy() if isinstance(index, Tensor) else index
@@ -70,7 +70,7 @@ class CrowdHead(nn.Module):
 
 
 @runtime_checkable
-class Crowd(Protocol):
+class CrowdModel(Protocol):
     """How annotators are modelled while a network learns from all of their beliefs at once."""
 
     name: ClassVar[str]

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from sfumato.training.crowds.head import Crowd, CrowdHead, gather
+from sfumato.training.crowds.head import CrowdHead, CrowdModel, gather
 from sfumato.training.target_labels import PooledLabels
-from sfumato.training.training_set import Lesson, Pool
+from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +21,12 @@ class CrowdLabels:
     As labels without the head they are one annotator's belief at each access, and on average the mean belief.
     """
 
-    crowd: Crowd
-    pool: Pool
+    crowd: CrowdModel
+    pool: AnnotatorBeliefs
     drawn: PooledLabels
 
     @classmethod
-    def of(cls, crowd: Crowd, lesson: Lesson) -> CrowdLabels:
+    def of(cls, crowd: CrowdModel, lesson: TrainingSet) -> CrowdLabels:
         pool = lesson.need_beliefs(crowd.name)
         return cls(crowd, pool, PooledLabels.of(pool.rows, pool.starts))
 

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.mixing.blends import Blend, blends_of
 from sfumato.training.mixing.class_pair import ClassPair
-from sfumato.training.mixing.curve import Curve, CurveFit, Curves, PairCurve
+from sfumato.training.mixing.curve import CurveFit, Curves, PairCurve, ShareCurve
 from sfumato.training.mixing.entropy_weighted import EntropyWeighted
-from sfumato.training.mixing.human_mixtures import HumanMixtures, Smoothing
+from sfumato.training.mixing.human_mixtures import HumanMixtures, MixtureSmoothing
 from sfumato.training.mixing.judgments import Judgments
 from sfumato.training.mixing.mix_max_ent import MixMaxEnt
-from sfumato.training.mixing.mixed import Mixed, Mixing
+from sfumato.training.mixing.mixed import MixedBatch, Mixing
 from sfumato.training.mixing.mixup import Mixup
 from sfumato.training.mixing.plain import Plain
 
@@ -26,19 +26,19 @@ __all__ = [
     "MIXINGS",
     "Blend",
     "ClassPair",
-    "Curve",
     "CurveFit",
     "Curves",
     "EntropyWeighted",
     "HumanMixtures",
     "Judgments",
     "MixMaxEnt",
-    "Mixed",
+    "MixedBatch",
     "Mixing",
+    "MixtureSmoothing",
     "Mixup",
     "PairCurve",
     "Plain",
-    "Smoothing",
+    "ShareCurve",
     "blends_of",
     "mixing_named",
 ]
@@ -46,4 +46,4 @@ __all__ = [
 
 def mixing_named(name: str, settings: Mapping[str, Any]) -> Mixing:
     """The mixing called `name` with `settings`; the one place where a name becomes an object."""
-    return strategy_named("mixing", MIXINGS, name, settings)  # type: ignore[no-any-return]
+    return strategy_from_name("mixing", MIXINGS, name, settings)  # type: ignore[no-any-return]

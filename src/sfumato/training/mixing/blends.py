@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from sfumato.tables.errors import BadTable, Where, show
+from sfumato.tables.errors import BadTable, ErrorLocation, show
 
 PUBLISHED = re.compile(r"mixed_(?P<share>[0-9.]+)_[A-Z][a-z]+_(?P<first>\d+)_[A-Z][a-z]+_(?P<second>\d+)\.png")
 OURS = re.compile(r"(?P<pair>.+)@(?P<share>[0-9.]+)", re.DOTALL)
@@ -57,5 +57,5 @@ def _blend_of(item: str, known: frozenset[str]) -> Blend:
             expected="mixed_0.5_Dog_2205_Frog_6908.png, or 2205+6908@0.5 with images of these ids",
             fix="say which images every item was mixed of (blends=), or give the images it names",
             code="unknown-blend",
-            where=Where(item=item),
+            where=ErrorLocation(item=item),
         ) from None

@@ -13,8 +13,8 @@ from scipy.special import expit
 from torch import Tensor
 
 from sfumato.tables.settings import above_0
-from sfumato.training.mixing.curve import Curve, Curves, CurveTable, PairCurve
-from sfumato.training.mixing.mixed import Mixed, Pairing, check_endpoints, cross_entropies, with_endpoints
+from sfumato.training.mixing.curve import Curves, CurveTable, PairCurve, ShareCurve
+from sfumato.training.mixing.mixed import MixedBatch, Pairing, check_endpoints, cross_entropies, with_endpoints
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ClassPair:
     def __post_init__(self) -> None:
         above_0("alpha", self.alpha)
         check_endpoints(self.endpoints)
-        Curve(self.k, self.x0)
+        ShareCurve(self.k, self.x0)
 
     @classmethod
     def fitted(
@@ -53,13 +53,13 @@ class ClassPair:
         x: Float[Tensor, "batch channels height width"],
         y: Float[Tensor, "members batch classes"],
         draw: torch.Generator,
-    ) -> Mixed:
+    ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
         own = self._shares(y, pairing)[..., None].to(y.dtype)
-        return Mixed(pairing.of_items(x), own * y + (1 - own) * y[:, pairing.partner], pairing.share)
+        return MixedBatch(pairing.of_items(x), own * y + (1 - own) * y[:, pairing.partner], pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: Mixed) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)
 
     def _shares(self, y: Float[Tensor, "members batch classes"], pairing: Pairing) -> Float[Tensor, "members batch"]:
@@ -82,4 +82,4 @@ def _seen(mixing: ClassPair, n_classes: int, share: float) -> Float[Tensor, "cla
 
 @lru_cache(maxsize=16)
 def _table(k: float, x0: float, pairs: tuple[PairCurve, ...], n_classes: int) -> CurveTable:
-    return CurveTable.of(Curve(k, x0), pairs, n_classes)
+    return CurveTable.of(ShareCurve(k, x0), pairs, n_classes)

@@ -20,7 +20,7 @@ N_ANCHORS = 21
 
 
 @dataclass(frozen=True)
-class Curve:
+class ShareCurve:
     """`1 / (1 + exp(-k (share - x0)))`: x0 is the share at which people see as much of one image as of the other."""
 
     k: float = 4.59
@@ -41,7 +41,7 @@ class PairCurve:
 
     first: int
     second: int
-    curve: Curve
+    curve: ShareCurve
 
     def __post_init__(self) -> None:
         if not 0 <= self.first < self.second:
@@ -52,7 +52,7 @@ class PairCurve:
 class Curves:
     """What was fitted: one curve for all pairs, and those of the pairs that people judged often enough."""
 
-    pooled: Curve
+    pooled: ShareCurve
     pairs: tuple[PairCurve, ...]
     n_judgments: tuple[int, ...]
     """How many judgments each of `pairs` rests on."""
@@ -91,7 +91,7 @@ class CurveFit:
                 fix="give more judgments, or take the published curve (k = 4.59, x0 = .522)",
                 code="too-few-judgments",
             )
-        pooled = _fitted(given[told], seen[told], Curve(), 0.0)
+        pooled = _fitted(given[told], seen[told], ShareCurve(), 0.0)
         pairs, counts = [], []
         for i, j in sorted(set(zip(low[told].tolist(), high[told].tolist(), strict=True))):
             rows = (low == i) & (high == j)
@@ -101,7 +101,9 @@ class CurveFit:
         return Curves(pooled, tuple(pairs), tuple(counts))
 
 
-def _fitted(given: Float[np.ndarray, "rows"], seen: Float[np.ndarray, "rows"], start: Curve, prior: float) -> Curve:
+def _fitted(
+    given: Float[np.ndarray, "rows"], seen: Float[np.ndarray, "rows"], start: ShareCurve, prior: float
+) -> ShareCurve:
     """The least-squares curve, drawn towards `start` with the weight of `prior` judgments."""
     anchors = np.linspace(0, 1, N_ANCHORS)
     expected, weight = start.at(anchors), np.sqrt(prior / N_ANCHORS)
@@ -111,7 +113,7 @@ def _fitted(given: Float[np.ndarray, "rows"], seen: Float[np.ndarray, "rows"], s
         return np.concatenate([expit(k * (given - x0)) - seen, weight * (expit(k * (anchors - x0)) - expected)])
 
     found = least_squares(residuals, [start.k, start.x0], bounds=([FLATTEST, 0], [STEEPEST, 1]), xtol=1e-12, ftol=1e-12)
-    return Curve(float(found.x[0]), float(found.x[1]))
+    return ShareCurve(float(found.x[0]), float(found.x[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ class CurveTable:
     x0: Float[np.ndarray, "classes classes"]
 
     @classmethod
-    def of(cls, curve: Curve, pairs: Sequence[PairCurve], n_classes: int) -> CurveTable:
+    def of(cls, curve: ShareCurve, pairs: Sequence[PairCurve], n_classes: int) -> CurveTable:
         """`curve` for all but `pairs`. Turned round, `1 - tau(1 - share)` keeps its k, and x0 becomes 1 - x0."""
         k, x0 = np.full((n_classes, n_classes), curve.k), np.full((n_classes, n_classes), curve.x0)
         for pair in pairs:

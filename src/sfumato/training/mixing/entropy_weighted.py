@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sfumato.tables.settings import above_0, share
 from sfumato.training.mixing.mixed import (
-    Mixed,
+    MixedBatch,
     Pairing,
     check_endpoints,
     cross_entropies,
@@ -49,12 +49,12 @@ class EntropyWeighted:
         x: Float[Tensor, "batch channels height width"],
         y: Float[Tensor, "members batch classes"],
         draw: torch.Generator,
-    ) -> Mixed:
+    ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
-        return Mixed(pairing.of_items(x), pairing.of_labels(y), pairing.share)
+        return MixedBatch(pairing.of_items(x), pairing.of_labels(y), pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: Mixed) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
         # A weight of at most 1 is an entropy of at least ln 2: clamped below the division, where H = 0 does no harm.
         weight = (LN_2 / entropies(logits).clamp(min=LN_2)).clamp(min=self.kappa)
         return (weight * cross_entropies(logits, mixed.y)).mean(dim=-1)

@@ -19,7 +19,7 @@ from sfumato.training.training_set import one_hot
 
 
 @dataclass(frozen=True)
-class Smoothing:
+class MixtureSmoothing:
     """How much of a label goes to all classes alike, by how sure a person was: `s = gamma ** confidence`.
 
     No confidence gives the uniform label. Full confidence still gives s = gamma; `rescaled` takes s down to 0.
@@ -89,7 +89,7 @@ class HumanMixtures:
 
     # --- what people saw ---
 
-    def averaged(self, smoothing: Smoothing | None = None) -> FixedLabels:
+    def averaged(self, smoothing: MixtureSmoothing | None = None) -> FixedLabels:
         """Two-hot with the mean share, smoothed by the mean confidence."""
         mean = self.judgments.mean
         rows = np.arange(len(self.items))
@@ -97,7 +97,7 @@ class HumanMixtures:
             self._labels(rows, mean(self.judgments.share), mean(self.judgments.confidence), smoothing)
         )
 
-    def by_annotator(self, smoothing: Smoothing | None = None) -> PooledLabels:
+    def by_annotator(self, smoothing: MixtureSmoothing | None = None) -> PooledLabels:
         """At every access one person's share, smoothed by that person's confidence."""
         told = self.judgments
         rows = self._labels(told.item_of_rows(), told.share, told.confidence, smoothing)
@@ -148,7 +148,7 @@ class HumanMixtures:
         item: Int[np.ndarray, "rows"],
         share: Float[np.ndarray, "rows"],
         confidence: Float[np.ndarray, "rows"],
-        smoothing: Smoothing | None,
+        smoothing: MixtureSmoothing | None,
     ) -> Float[np.ndarray, "rows classes"]:
         two_hot = self._two_hot(item, share)
         if smoothing is None:

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from sfumato.labeling.labeler import asked_classes, only_kind
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, InvalidAnswer, listing, show
-from sfumato.tables.payloads import Mixture
+from sfumato.tables.payloads import MixturePayload
 from sfumato.training.mixing.blends import Blend
 
 
@@ -111,14 +111,14 @@ class Judgments:
         )
 
 
-def _answers(annotations: Annotations) -> list[Mixture]:
+def _answers(annotations: Annotations) -> list[MixturePayload]:
     """The answer of every row."""
     kind = only_kind(annotations, ("mixture",))
     return [distinct[i] for distinct, inverse, _ in annotations.decoded(kind) for i in inverse.tolist()]
 
 
 def _class_numbers(
-    annotations: Annotations, answers: list[Mixture], names: tuple[str, ...], which: int
+    annotations: Annotations, answers: list[MixturePayload], names: tuple[str, ...], which: int
 ) -> Int[np.ndarray, "rows"]:
     place = {name: k for k, name in enumerate(names)}
     try:

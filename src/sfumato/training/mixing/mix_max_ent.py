@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sfumato.tables.settings import above_0, not_negative
-from sfumato.training.mixing.mixed import Mixed, Pairing, cross_entropies, entropies
+from sfumato.training.mixing.mixed import MixedBatch, Pairing, cross_entropies, entropies
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class MixMaxEnt:
         x: Float[Tensor, "batch channels height width"],
         y: Float[Tensor, "members batch classes"],
         draw: torch.Generator,
-    ) -> Mixed:
+    ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
-        return Mixed(torch.cat([x, pairing.of_items(x)]), y, pairing.share)
+        return MixedBatch(torch.cat([x, pairing.of_items(x)]), y, pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: Mixed) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
         n_items = mixed.y.shape[1]
         told = cross_entropies(logits[:, :n_items], mixed.y).mean(dim=-1)
         return told - self.weight * entropies(logits[:, n_items:]).mean(dim=-1)

@@ -18,7 +18,7 @@ SEEDS = 2**63 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class Mixed:
+class MixedBatch:
     """A batch as the networks see it, and what their loss needs."""
 
     x: Float[Tensor, "seen channels height width"]
@@ -38,11 +38,11 @@ class Mixing(Protocol):
         x: Float[Tensor, "batch channels height width"],
         y: Float[Tensor, "members batch classes"],
         draw: torch.Generator,
-    ) -> Mixed:
+    ) -> MixedBatch:
         """The batch, mixed by chance of `draw` (a CPU generator) alone; `x` and `y` stay as they are."""
         ...
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: Mixed) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
         """The mean over the batch, for every member by itself."""
         ...
 

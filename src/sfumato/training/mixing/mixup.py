@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from sfumato.tables.settings import above_0
-from sfumato.training.mixing.mixed import Mixed, Pairing, check_endpoints, cross_entropies, with_endpoints
+from sfumato.training.mixing.mixed import MixedBatch, Pairing, check_endpoints, cross_entropies, with_endpoints
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Mixup:
         x: Float[Tensor, "batch channels height width"],
         y: Float[Tensor, "members batch classes"],
         draw: torch.Generator,
-    ) -> Mixed:
+    ) -> MixedBatch:
         pairing = Pairing.drawn(len(x), self.alpha, draw, x.device)
         y = with_endpoints(y, self.endpoints)
-        return Mixed(pairing.of_items(x), pairing.of_labels(y), pairing.share)
+        return MixedBatch(pairing.of_items(x), pairing.of_labels(y), pairing.share)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: Mixed) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from sfumato.training.mixing.mixed import Mixed, cross_entropies
+from sfumato.training.mixing.mixed import MixedBatch, cross_entropies
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Plain:
         x: Float[Tensor, "batch channels height width"],
         y: Float[Tensor, "members batch classes"],
         draw: torch.Generator,  # noqa: ARG002
-    ) -> Mixed:
-        return Mixed(x, y)
+    ) -> MixedBatch:
+        return MixedBatch(x, y)
 
-    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: Mixed) -> Float[Tensor, "members"]:
+    def losses(self, logits: Float[Tensor, "members seen classes"], mixed: MixedBatch) -> Float[Tensor, "members"]:
         return cross_entropies(logits, mixed.y).mean(dim=-1)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sfumato.tables.errors import BadSetting, unknown
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.networks.deeper_ffn import DeeperFfn
 from sfumato.training.networks.densenet import DenseNet
 from sfumato.training.networks.lenet import LeNet
@@ -96,7 +96,7 @@ def network_named(name: str, settings: Mapping[str, Any] | None = None) -> Netwo
         return NAMED[name]
     families = [family.name for family in NETWORKS]
     if name in families:
-        return strategy_named("network", NETWORKS, name, settings or {})  # type: ignore[no-any-return]
+        return strategy_from_name("network", NETWORKS, name, settings or {})  # type: ignore[no-any-return]
     if name in NAMED:
         raise BadSetting(
             f"found settings for {name}",

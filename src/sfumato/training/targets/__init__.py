@@ -10,55 +10,55 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.tables.strategies import strategy_named
+from sfumato.tables.strategies import strategy_from_name
 from sfumato.training.crowds import CROWDS
-from sfumato.training.targets.class_level import ClassLevel
-from sfumato.training.targets.deaggregated import Deaggregated
-from sfumato.training.targets.distilled import Distilled
-from sfumato.training.targets.entropy_matched import EntropyMatched
-from sfumato.training.targets.hard import Hard
-from sfumato.training.targets.majority import Majority
-from sfumato.training.targets.random import Random
-from sfumato.training.targets.sampled import Sampled
-from sfumato.training.targets.shuffled import Shuffled
-from sfumato.training.targets.smoothing import Smoothing
-from sfumato.training.targets.soft import Soft
+from sfumato.training.targets.class_level import ClassLevelTarget
+from sfumato.training.targets.deaggregated import DeaggregatedTarget
+from sfumato.training.targets.distilled import DistilledTarget
+from sfumato.training.targets.entropy_matched import EntropyMatchedTarget
+from sfumato.training.targets.hard import HardTarget
+from sfumato.training.targets.majority import MajorityTarget
+from sfumato.training.targets.random import RandomTarget
+from sfumato.training.targets.sampled import SampledTarget
+from sfumato.training.targets.shuffled import ShuffledTarget
+from sfumato.training.targets.smoothing import SmoothingTarget
+from sfumato.training.targets.soft import SoftTarget
 from sfumato.training.targets.target import Target
-from sfumato.training.targets.tempered import Tempered
-from sfumato.training.targets.uniform import Uniform
+from sfumato.training.targets.tempered import TemperedTarget
+from sfumato.training.targets.uniform import UniformTarget
 
 TARGETS: tuple[Any, ...] = (
-    Hard,
-    Majority,
-    Soft,
-    Sampled,
-    Deaggregated,
-    Smoothing,
-    ClassLevel,
-    Distilled,
-    Tempered,
-    Shuffled,
-    EntropyMatched,
-    Uniform,
-    Random,
+    HardTarget,
+    MajorityTarget,
+    SoftTarget,
+    SampledTarget,
+    DeaggregatedTarget,
+    SmoothingTarget,
+    ClassLevelTarget,
+    DistilledTarget,
+    TemperedTarget,
+    ShuffledTarget,
+    EntropyMatchedTarget,
+    UniformTarget,
+    RandomTarget,
 )
 
 __all__ = [
     "TARGETS",
-    "ClassLevel",
-    "Deaggregated",
-    "Distilled",
-    "EntropyMatched",
-    "Hard",
-    "Majority",
-    "Random",
-    "Sampled",
-    "Shuffled",
-    "Smoothing",
-    "Soft",
+    "ClassLevelTarget",
+    "DeaggregatedTarget",
+    "DistilledTarget",
+    "EntropyMatchedTarget",
+    "HardTarget",
+    "MajorityTarget",
+    "RandomTarget",
+    "SampledTarget",
+    "ShuffledTarget",
+    "SmoothingTarget",
+    "SoftTarget",
     "Target",
-    "Tempered",
-    "Uniform",
+    "TemperedTarget",
+    "UniformTarget",
     "target_named",
 ]
 
@@ -68,4 +68,4 @@ def target_named(name: str, settings: Mapping[str, Any]) -> Target:
 
     The ways to learn from a crowd directly (`CROWDS`) are targets like the others.
     """
-    return strategy_named("target", (*TARGETS, *CROWDS), name, settings)  # type: ignore[no-any-return]
+    return strategy_from_name("target", (*TARGETS, *CROWDS), name, settings)  # type: ignore[no-any-return]

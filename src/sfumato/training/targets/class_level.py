@@ -10,11 +10,11 @@ import numpy as np
 from sfumato.tables.settings import one_of
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.grouping import WAYS, By, classes_by
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
-class ClassLevel:
+class ClassLevelTarget:
     """People's mean distribution over the items of the item's class ("category soft" in Peterson et al. 2019).
 
     Keeps which classes people confuse and drops what is particular to an item: the control for item-level doubt.
@@ -28,7 +28,7 @@ class ClassLevel:
     def __post_init__(self) -> None:
         one_of("by", self.by, WAYS)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
         people = lesson.need_people(self.name)
         group = classes_by(lesson, self.by, self.name, rng)
         n_items = np.bincount(group, minlength=lesson.n_classes)

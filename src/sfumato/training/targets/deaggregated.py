@@ -10,11 +10,11 @@ from jaxtyping import Int
 
 from sfumato.tables.errors import BadSetting
 from sfumato.training.target_labels import PooledLabels
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
-class Deaggregated:
+class DeaggregatedTarget:
     """The belief of one annotator of the item, drawn anew and evenly each time the item is seen (Collins et al. 2022).
 
     With `annotators` = M the pool of an item is M of its annotators, drawn once; an item with fewer keeps them all.
@@ -35,7 +35,7 @@ class Deaggregated:
                 code="bad-setting",
             )
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> PooledLabels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> PooledLabels:
         pool = lesson.need_beliefs(self.name)
         if self.annotators is None:
             return PooledLabels.of(pool.rows, pool.starts)

@@ -10,11 +10,11 @@ import numpy as np
 from sfumato.tables.settings import above_0, share
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.tempered import tempered
-from sfumato.training.training_set import Lesson, one_hot
+from sfumato.training.training_set import TrainingSet, one_hot
 
 
 @dataclass(frozen=True)
-class Distilled:
+class DistilledTarget:
     """`share p + (1 - share) e`: what a teacher predicts, p, beside the original class, e.
 
     The teacher is a model, or the mean of several; p is its prediction to the power of `1 / temperature`, normalised.
@@ -32,7 +32,7 @@ class Distilled:
         above_0("temperature", self.temperature)
         share("share", self.share)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         taught = tempered(lesson.need_predicted(self.name), self.temperature)
         if self.share == 1:
             return FixedLabels.of(taught)

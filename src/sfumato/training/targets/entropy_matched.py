@@ -12,13 +12,13 @@ from jaxtyping import Float
 from sfumato.tables.doubt import entropy
 from sfumato.tables.settings import one_of
 from sfumato.training.target_labels import FixedLabels
-from sfumato.training.training_set import Lesson, one_hot
+from sfumato.training.training_set import TrainingSet, one_hot
 
 Level = Literal["item", "mean"]
 
 
 @dataclass(frozen=True)
-class EntropyMatched:
+class EntropyMatchedTarget:
     """`(1 - s) e + s / K`, e the original class, with s such that its entropy is that of people's distribution.
 
     `level` item: each item has its own s, so that it is known how doubtful an item is but not between which classes.
@@ -34,7 +34,7 @@ class EntropyMatched:
     def __post_init__(self) -> None:
         one_of("level", self.level, ("item", "mean"))
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         sure = one_hot(lesson.need_original(self.name), lesson.n_classes)
         doubt = entropy(np.asarray(lesson.need_people(self.name), np.float64))
         if self.level == "mean" and len(doubt):

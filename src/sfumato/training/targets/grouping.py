@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int
 
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 By = Literal["original", "majority"]
 WAYS: tuple[By, ...] = ("original", "majority")
@@ -15,12 +15,12 @@ TIE = 1e-6
 """Masses closer than this are tied: rounding can part them, no count of votes can."""
 
 
-def classes_by(lesson: Lesson, by: By, target: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
+def classes_by(lesson: TrainingSet, by: By, target: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
     """The class number of every item."""
     return lesson.need_original(target) if by == "original" else majority_of(lesson, target, rng)
 
 
-def majority_of(lesson: Lesson, target: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
+def majority_of(lesson: TrainingSet, target: str, rng: np.random.Generator) -> Int[np.ndarray, "items"]:
     """The class with most of people's mass; ties go to the original class if it is one of the tied, else to chance."""
     people = lesson.need_people(target)
     tied = people >= people.max(axis=1, keepdims=True) - TIE

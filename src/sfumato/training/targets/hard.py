@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.training.target_labels import FixedLabels
-from sfumato.training.training_set import Lesson, one_hot
+from sfumato.training.training_set import TrainingSet, one_hot
 
 
 @dataclass(frozen=True)
-class Hard:
+class HardTarget:
     """The original class of each item, with all the mass.
 
     What almost everybody trains on, and what every other target is compared with. Prefer `majority` where people
@@ -21,5 +21,5 @@ class Hard:
 
     name: ClassVar[str] = "hard"
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         return FixedLabels.of(one_hot(lesson.need_original(self.name), lesson.n_classes))

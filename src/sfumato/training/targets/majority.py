@@ -9,11 +9,11 @@ import numpy as np
 
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.grouping import majority_of
-from sfumato.training.training_set import Lesson, one_hot
+from sfumato.training.training_set import TrainingSet, one_hot
 
 
 @dataclass(frozen=True)
-class Majority:
+class MajorityTarget:
     """The class with the most of people's mass, with all of it: their choice without their doubt.
 
     A tie goes to the original class where it is known and among the tied; any other tie is drawn once, evenly.
@@ -22,5 +22,5 @@ class Majority:
 
     name: ClassVar[str] = "majority"
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
         return FixedLabels.of(one_hot(majority_of(lesson, self.name, rng), lesson.n_classes))

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.training.target_labels import VotedLabels
-from sfumato.training.training_set import Lesson
+from sfumato.training.target_labels import SampledLabels
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledTarget:
     """A class drawn from people's distribution, anew each time an item is seen (Peterson et al. 2019).
 
     The expected loss is that of `soft`, since cross-entropy is linear in the label; the gradient is noisier. Prefer
@@ -21,5 +21,5 @@ class Sampled:
 
     name: ClassVar[str] = "sampled"
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> VotedLabels:  # noqa: ARG002
-        return VotedLabels.of(lesson.need_people(self.name))
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> SampledLabels:  # noqa: ARG002
+        return SampledLabels.of(lesson.need_people(self.name))

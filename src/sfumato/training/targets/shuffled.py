@@ -11,11 +11,11 @@ from jaxtyping import Int
 from sfumato.tables.settings import one_of
 from sfumato.training.target_labels import FixedLabels
 from sfumato.training.targets.grouping import WAYS, By, classes_by
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
-class Shuffled:
+class ShuffledTarget:
     """People's distributions, permuted once within each class: the same labels, on the wrong items.
 
     The control for item-level doubt: a class keeps every distribution it had, only whose doubt it was is lost. Where
@@ -31,7 +31,7 @@ class Shuffled:
     def __post_init__(self) -> None:
         one_of("by", self.by, WAYS)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:
         people = lesson.need_people(self.name)
         return FixedLabels.of(people[cycles(classes_by(lesson, self.by, self.name, rng), rng)])
 

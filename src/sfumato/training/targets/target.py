@@ -6,8 +6,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from sfumato.training.target_labels import Labels
-from sfumato.training.training_set import Lesson
+from sfumato.training.target_labels import TargetLabels
+from sfumato.training.training_set import TrainingSet
 
 
 @runtime_checkable
@@ -17,6 +17,6 @@ class Target(Protocol):
     @property
     def name(self) -> str: ...
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> Labels:
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> TargetLabels:
         """Labels for every item of the lesson; `rng` is for what is drawn once, before training."""
         ...

@@ -10,11 +10,11 @@ from jaxtyping import Float
 
 from sfumato.tables.settings import above_0
 from sfumato.training.target_labels import FixedLabels
-from sfumato.training.training_set import Lesson
+from sfumato.training.training_set import TrainingSet
 
 
 @dataclass(frozen=True)
-class Tempered:
+class TemperedTarget:
     """`q ** (1 / temperature)`, normalised, of people's q: above 1 flatter, below 1 sharper, at 1 `soft`.
 
     The order of the classes stays. A class nobody chose gets nothing at any temperature; towards 0 all mass goes to
@@ -28,7 +28,7 @@ class Tempered:
     def __post_init__(self) -> None:
         above_0("temperature", self.temperature)
 
-    def labels(self, lesson: Lesson, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
+    def labels(self, lesson: TrainingSet, rng: np.random.Generator) -> FixedLabels:  # noqa: ARG002
         return FixedLabels.of(tempered(lesson.need_people(self.name), self.temperature))
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.reporting.share.datasheet import Sources
+from sfumato.reporting.share.datasheet import DatasheetSources
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.scores import Score, Scores
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 CLASSES = ("cat", "dog|wolf", "<never>")
 STUDY = """
@@ -55,8 +55,8 @@ class Folder:
         names = {"inputs": "inputs.npz", "study": "study.toml", "screening": "screening.csv", "scores": "scores.csv"}
         return self.path / names.get(option, f"{option}.parquet")
 
-    def sources(self, *options: str) -> Sources:
-        return Sources.read(self.labels, **{option: getattr(self, option) for option in options})
+    def sources(self, *options: str) -> DatasheetSources:
+        return DatasheetSources.read(self.labels, **{option: getattr(self, option) for option in options})
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Folder:
     )
     beliefs.write(files.beliefs)
     labels = SoftLabels.from_numpy(["1", "2"], [[2 / 3, 1 / 3, 0], [1, 0, 0]], CLASSES, [3, 2])
-    replace(labels, target=Target.PEOPLE).write(files.labels)
+    replace(labels, target=Estimand.PEOPLE).write(files.labels)
     asked = [*votes, ("2", "zed", "dog|wolf")]
     day = 86_400_000
     answers = pa.table(

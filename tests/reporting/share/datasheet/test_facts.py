@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.reporting.share.datasheet import QUESTIONS, Sources, datasheet
+from sfumato.reporting.share.datasheet import QUESTIONS, DatasheetSources, datasheet
 from sfumato.reporting.share.datasheet.composition_facts import difference_from_mean
 from sfumato.reporting.share.datasheet.known_facts import FACTS
 from sfumato.tables.beliefs import Beliefs
@@ -138,10 +138,14 @@ def test_labels_alone_leave_the_rest_open(folder):
 
 def test_rows_without_people_are_told():
     labels = SoftLabels.from_numpy(["a", "b"], [[1, 0], [0, 1]], ["x", "y"], [0, 4])
-    assert FACTS["missing"](Sources(labels)).points == ("1 labels have nobody behind them: they are predictions.",)
+    assert FACTS["missing"](DatasheetSources(labels)).points == (
+        "1 labels have nobody behind them: they are predictions.",
+    )
     unsaid = SoftLabels.from_numpy(["a", "b"], [[1, 0], [0, 1]], ["x", "y"])
-    assert FACTS["missing"](Sources(unsaid)).points == ("How many people stand behind a label is not recorded.",)
-    assert not FACTS["answers-per-item"](Sources(unsaid))
+    assert FACTS["missing"](DatasheetSources(unsaid)).points == (
+        "How many people stand behind a label is not recorded.",
+    )
+    assert not FACTS["answers-per-item"](DatasheetSources(unsaid))
 
 
 def test_tables_without_rows_are_refused(folder):
@@ -158,5 +162,5 @@ def test_agreement_that_is_undefined_is_said_to_be():
     same = Beliefs.from_votes(item=[1, 1, 2, 2], annotator=list("abab"), label=["x"] * 4, classes=["x", "y"])
     labels = SoftLabels.from_numpy(["1", "2"], [[1, 0], [1, 0]], ["x", "y"], 2)
     with pytest.warns(SfumatoWarning, match="alpha-nominal is undefined"):
-        rows = FACTS["agreement"](Sources(labels, beliefs=same)).grid.rows
+        rows = FACTS["agreement"](DatasheetSources(labels, beliefs=same)).grid.rows
     assert rows[0][:3] == ("`alpha-nominal`", "undefined", "–")

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChoiceKind:
     """One class. With `submit_at_once` a class key or a click is the whole answer, which cannot be taken back."""
 
     submit_at_once: bool = False
 
     name: ClassVar[str] = "choice"
     version: ClassVar[int] = 1
-    payload: ClassVar[Any] = payloads.Choice
+    payload: ClassVar[Any] = payloads.ChoicePayload
     meanings: ClassVar[Mapping[str, str]] = {"class": "the class chosen"}
 
     def __post_init__(self) -> None:
@@ -37,8 +37,8 @@ class Choice:
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Choice:  # noqa: ARG002
-        answer: payloads.Choice = converted(raw, self.payload, self.name)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.ChoicePayload:  # noqa: ARG002
+        answer: payloads.ChoicePayload = converted(raw, self.payload, self.name)
         check_class(answer.chosen, study, "class")
         return answer
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class MixtureInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the form sends: the two classes are the question's, not the answer's."""
 
     share: payloads.Share
@@ -29,7 +29,7 @@ class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Mixture:
+class MixtureKind:
     """The share of the first of two told classes, and the confidence in it, both 0 to 1.
 
     Items with the columns `first` and `second` are pictures mixed already. Otherwise `pairs` pictures are mixed here,
@@ -43,7 +43,7 @@ class Mixture:
 
     name: ClassVar[str] = "mixture"
     version: ClassVar[int] = 1
-    payload: ClassVar[Any] = payloads.Mixture
+    payload: ClassVar[Any] = payloads.MixturePayload
     meanings: ClassVar[Mapping[str, str]] = {
         "classes": "the two classes told, the one whose share was asked for first",
         "share": "the share of the first class seen in the picture, 0 to 1",
@@ -81,10 +81,10 @@ class Mixture:
             for (a, b), share in zip(drawn, self._dealt(), strict=False)
         ]
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Mixture:  # noqa: ARG002
-        sent = converted(raw, Sent, self.name)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.MixturePayload:  # noqa: ARG002
+        sent = converted(raw, MixtureInput, self.name)
         first, second = stimulus.told["classes"]
-        return payloads.Mixture(classes=(first, second), share=sent.share, confidence=sent.confidence)
+        return payloads.MixturePayload(classes=(first, second), share=sent.share, confidence=sent.confidence)
 
     def simulate(
         self,

@@ -21,7 +21,7 @@ YES, UNSURE = 0.5, 0.1
 
 
 @dataclass(frozen=True)
-class Plausible:
+class PlausibleKind:
     """Could it be this class? Yes, unsure or no, for every class (soft-digits).
 
     Quick and easy to explain, and it asks nobody for a number; it does not tell a likely class from a possible one.

@@ -24,14 +24,14 @@ MOST_PAIRS = 2_000
 """Pairs asked about where nobody says how many."""
 
 
-class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SimilarityInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the form sends: the other item is the question's, not the answer's."""
 
     rating: Annotated[int, msgspec.Meta(ge=0, le=HIGHEST)]
 
 
 @dataclass(frozen=True)
-class Similarity:
+class SimilarityKind:
     """How alike are these two? Seven buttons from 0 to 6.
 
     The pairs are those of the column `other` of the items' CSV. Without one they are drawn: at most `pairs` of them
@@ -42,7 +42,7 @@ class Similarity:
 
     name: ClassVar[str] = "similarity"
     version: ClassVar[int] = 1
-    payload: ClassVar[Any] = payloads.Similarity
+    payload: ClassVar[Any] = payloads.SimilarityPayload
     meanings: ClassVar[Mapping[str, str]] = {
         "other": "the item shown beside this one",
         "rating": "how alike the two are, from 0 (nothing alike) to 6 (nearly the same)",
@@ -71,9 +71,9 @@ class Similarity:
         ids = rng.sample([item.id for item in items], len(items))
         return [Stimulus(ids[one], (ids[other],)) for one, other in self._drawn(len(ids), rng)]
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Similarity:  # noqa: ARG002
-        sent = converted(raw, Sent, self.name)
-        return payloads.Similarity(other=stimulus.others[0], rating=sent.rating)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.SimilarityPayload:  # noqa: ARG002
+        sent = converted(raw, SimilarityInput, self.name)
+        return payloads.SimilarityPayload(other=stimulus.others[0], rating=sent.rating)
 
     def simulate(
         self,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Sliders:
+class SlidersKind:
     """How well does each class fit, from 0 to 1 in steps of `step` percent (CIFAR-10DS; Sucholutsky et al. 2023).
 
     The classes need not share a total, so that two can fit well, or none. No slider has a position until it is given

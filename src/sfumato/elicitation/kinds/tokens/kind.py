@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Tokens:
+class TokensKind:
     """`tokens` tokens, all of them placed; ten lose little (91% of typed percents are multiples of five).
 
     With `drag`, pressing on one class and letting go over the track of another splits what the two hold there.
@@ -28,7 +28,7 @@ class Tokens:
 
     name: ClassVar[str] = "tokens"
     version: ClassVar[int] = 1
-    payload: ClassVar[Any] = payloads.Tokens
+    payload: ClassVar[Any] = payloads.TokensPayload
     meanings: ClassVar[Mapping[str, str]] = {
         "tokens": "how many tokens lie on each class; classes that are not named have none",
         "others": "true when the person marked that classes without a token are possible too; false when unmarked",
@@ -54,8 +54,8 @@ class Tokens:
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Tokens:  # noqa: ARG002
-        answer: payloads.Tokens = converted(raw, self.payload, self.name)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TokensPayload:  # noqa: ARG002
+        answer: payloads.TokensPayload = converted(raw, self.payload, self.name)
         for name in answer.tokens:
             check_class(name, study, "tokens")
         placed = sum(answer.tokens.values())

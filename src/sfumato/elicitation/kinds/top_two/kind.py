@@ -19,7 +19,7 @@ RULED_OUT_BELOW = 0.005
 
 
 @dataclass(frozen=True)
-class TopTwo:
+class TopTwoKind:
     """The five questions of CIFAR-10S (Collins, Bhatt and Weller 2022), in their order.
 
     The percents need not reach 100: what is left belongs to the classes neither named nor ruled out. Refused is what
@@ -28,7 +28,7 @@ class TopTwo:
 
     name: ClassVar[str] = "top_two"
     version: ClassVar[int] = 1
-    payload: ClassVar[Any] = payloads.TopTwo
+    payload: ClassVar[Any] = payloads.TopTwoPayload
     meanings: ClassVar[Mapping[str, str]] = {
         "first": "the class called most probable",
         "first_percent": "how probable it is, in percent, as typed",
@@ -45,8 +45,8 @@ class TopTwo:
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
         return plain_stimuli(items)
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TopTwo:  # noqa: ARG002
-        answer: payloads.TopTwo = converted(raw, self.payload, self.name)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TopTwoPayload:  # noqa: ARG002
+        answer: payloads.TopTwoPayload = converted(raw, self.payload, self.name)
         check_class(answer.first, study, "first")
         first_percent = _percent(answer.first_percent, "first_percent")
         if first_percent == 0:
@@ -92,7 +92,7 @@ def _percent(value: float | None, field: str) -> float:
     return value
 
 
-def _check_second(answer: payloads.TopTwo, first_percent: float, study: Study) -> None:
+def _check_second(answer: payloads.TopTwoPayload, first_percent: float, study: Study) -> None:
     if answer.second is None:
         if answer.second_percent is not None:
             raise refused("a percent without a second class", "null without a second class", "second_percent")
@@ -110,7 +110,7 @@ def _check_second(answer: payloads.TopTwo, first_percent: float, study: Study) -
         )
 
 
-def _check_impossible(answer: payloads.TopTwo, study: Study) -> None:
+def _check_impossible(answer: payloads.TopTwoPayload, study: Study) -> None:
     for name in answer.impossible:
         check_class(name, study, "impossible")
         if name in (answer.first, answer.second):

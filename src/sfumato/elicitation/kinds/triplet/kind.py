@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TripletInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the form sends: a and b are the question's, whichever side they were shown on."""
 
     closer: Literal["a", "b"]
 
 
 @dataclass(frozen=True)
-class Triplet:
+class TripletKind:
     """Which of two is closer to the item? Easier to judge than a rating, and free of anyone's use of a scale.
 
     The two are those of the columns `a` and `b` of the items' CSV. Without them they are drawn: at most `triplets` in
@@ -40,7 +40,7 @@ class Triplet:
 
     name: ClassVar[str] = "triplet"
     version: ClassVar[int] = 1
-    payload: ClassVar[Any] = payloads.Triplet
+    payload: ClassVar[Any] = payloads.TripletPayload
     meanings: ClassVar[Mapping[str, str]] = {
         "a": "one of the two items shown below this one",
         "b": "the other of the two; which of them stood on the left is in the record of the trial",
@@ -70,10 +70,10 @@ class Triplet:
         ids = rng.sample([item.id for item in items], n)
         return [Stimulus(ids[x], (ids[a], ids[b])) for x, a, b in self._drawn(n, rng)]
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Triplet:  # noqa: ARG002
-        sent = converted(raw, Sent, self.name)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TripletPayload:  # noqa: ARG002
+        sent = converted(raw, TripletInput, self.name)
         a, b = stimulus.others
-        return payloads.Triplet(a=a, b=b, closer=sent.closer)
+        return payloads.TripletPayload(a=a, b=b, closer=sent.closer)
 
     def simulate(
         self,

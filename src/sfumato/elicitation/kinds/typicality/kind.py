@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Sent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TypicalityInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the form sends: the class is the question's, not the answer's."""
 
     typicality: payloads.Share
 
 
 @dataclass(frozen=True)
-class Typicality:
+class TypicalityKind:
     """How typical is it of the class it is filed under? A row of `steps` buttons from 0 to 1 (CIFAR-10T).
 
     The cheapest question there is; it tells how much doubt there is, not between which classes.
@@ -36,7 +36,7 @@ class Typicality:
 
     name: ClassVar[str] = "typicality"
     version: ClassVar[int] = 1
-    payload: ClassVar[Any] = payloads.Typicality
+    payload: ClassVar[Any] = payloads.TypicalityPayload
     meanings: ClassVar[Mapping[str, str]] = {
         "class": "the class people were told the item is of",
         "typicality": "how typical the item is of that class, from 0 (not at all) to 1 (perfectly)",
@@ -70,11 +70,11 @@ class Typicality:
                 )
         return [Stimulus(item.id, told={"class": item.given}) for item in items]
 
-    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.Typicality:  # noqa: ARG002
-        sent = converted(raw, Sent, self.name)
+    def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TypicalityPayload:  # noqa: ARG002
+        sent = converted(raw, TypicalityInput, self.name)
         if not on_scale(sent.typicality, self.steps - 1):
             raise refused(f"{sent.typicality:g}", f"one of {self.steps} steps from 0 to 1", "typicality")
-        return payloads.Typicality(given=stimulus.told["class"], typicality=sent.typicality)
+        return payloads.TypicalityPayload(given=stimulus.told["class"], typicality=sent.typicality)
 
     def simulate(
         self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator

@@ -4,16 +4,16 @@
 """
 
 from sfumato.reporting.share.datasheet.markdown_sheet import markdown, words_in, write_markdown
-from sfumato.reporting.share.datasheet.questions import PARTS, QUESTIONS, Question
+from sfumato.reporting.share.datasheet.questions import PARTS, QUESTIONS, DatasheetQuestion
 from sfumato.reporting.share.datasheet.sheet import Datasheet, datasheet
-from sfumato.reporting.share.datasheet.sources import Sources
+from sfumato.reporting.share.datasheet.sources import DatasheetSources
 
 __all__ = [
     "PARTS",
     "QUESTIONS",
     "Datasheet",
-    "Question",
-    "Sources",
+    "DatasheetQuestion",
+    "DatasheetSources",
     "datasheet",
     "markdown",
     "words_in",

@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.reporting.share.datasheet.sources import Sources
-from sfumato.reporting.share.datasheet.told import Grid, Told, interval, spread
+from sfumato.reporting.share.datasheet.sources import DatasheetSources
+from sfumato.reporting.share.datasheet.told import FactTable, KnownFacts, interval, spread
 from sfumato.reporting.share.markdown import code
 from sfumato.study.study import Framing
 
 SHOWN_REASONS = 20
 
 
-def asked(sources: Sources) -> Told:
+def asked(sources: DatasheetSources) -> KnownFacts:
     """The kind of question, its prompt and framing, and the instructions as people read them."""
     study, answers = sources.study, sources.annotations
     points = []
@@ -28,7 +28,7 @@ def asked(sources: Sources) -> Told:
         for name, n in zip(answers.kind.names.to_pylist(), counts.tolist(), strict=True):
             points.append(f"{n:,} answers to questions of the kind {code(name)}.")
     if study is None:
-        return Told(tuple(points), files=("annotations",) if points else (), settled=False)
+        return KnownFacts(tuple(points), files=("annotations",) if points else (), settled=False)
     for kind, question in zip(kinds_of(study), study.questions, strict=True):
         view = "their own view" if question.framing is Framing.OWN else "what others would say"
         prompt = " ".join((question.prompt or kind.prompt(question.framing)).split())
@@ -48,14 +48,14 @@ def asked(sources: Sources) -> Told:
         )
     points.append("The instructions, as people read them:" if study.instructions else "There were no instructions.")
     files = ("study", *(["annotations"] if answers is not None else []))
-    return Told(tuple(points), quote=study.instructions, files=files)
+    return KnownFacts(tuple(points), quote=study.instructions, files=files)
 
 
-def people(sources: Sources) -> Told:
+def people(sources: DatasheetSources) -> KnownFacts:
     """How many people, how many answers each."""
     table = sources.annotations if sources.annotations is not None else sources.beliefs
     if table is None:
-        return Told()
+        return KnownFacts()
     each = np.bincount(table.annotator.codes, minlength=len(table.annotator.names))
     points = [
         f"{len(each):,} annotators gave {len(table):,} answers about {len(table.item.names):,} items.",
@@ -66,13 +66,13 @@ def people(sources: Sources) -> Told:
         counts = np.bincount(purposes.codes, minlength=len(purposes.names))
         said = ", ".join(f"{n:,} {code(name)}" for name, n in zip(purposes.names.to_pylist(), counts, strict=True))
         points.append(f"Shown for: {said}.")
-    return Told(tuple(points), files=("annotations" if sources.annotations is not None else "beliefs",))
+    return KnownFacts(tuple(points), files=("annotations" if sources.annotations is not None else "beliefs",))
 
 
-def pay(sources: Sources) -> Told:
+def pay(sources: DatasheetSources) -> KnownFacts:
     """What the study file says a batch pays, and what that is an hour."""
     if sources.study is None or sources.study.pay is None:
-        return Told()
+        return KnownFacts()
     paid, rules = sources.study.pay, sources.study.people
     points = [f"{paid.amount:g} {paid.currency} a batch of {rules.batch_size + rules.repeats} answers."]
     if paid.minutes:
@@ -88,14 +88,14 @@ def pay(sources: Sources) -> Told:
             f"At the median time on an answer, {np.median(seconds):.1f} s, a batch takes {batch / 60:.1f} minutes of "
             f"answering: {3600 * paid.amount / batch:.2f} {paid.currency} an hour, instructions and pauses not counted."
         )
-    return Told(tuple(points), files=tuple(files))
+    return KnownFacts(tuple(points), files=tuple(files))
 
 
-def when(sources: Sources) -> Told:
+def when(sources: DatasheetSources) -> KnownFacts:
     """The first and last day, and how long an answer took."""
     answers = sources.annotations
     if answers is None:
-        return Told()
+        return KnownFacts()
     ends = [_day_range(column) for column in (answers.started_at, answers.submitted_at)]
     days = [each for pair in ends if pair is not None for each in pair]
     points = []
@@ -109,17 +109,17 @@ def when(sources: Sources) -> Told:
             f"Time on an answer: median {middle:.1f} s, middle four fifths {low:.1f} to {high:.1f} s, "
             f"{seconds.sum() / 3600:,.1f} hours in all."
         )
-    return Told(tuple(points), files=("annotations",), settled=bool(days))
+    return KnownFacts(tuple(points), files=("annotations",), settled=bool(days))
 
 
-def agreement(sources: Sources) -> Told:
+def agreement(sources: DatasheetSources) -> KnownFacts:
     """Every measure of agreement that applies, with its interval."""
     if sources.beliefs is None:
-        return Told()
+        return KnownFacts()
     found = sources.agreement
     assert found is not None
     if not len(found):
-        return Told(("No item was judged by two people: there is nothing to compare.",), files=("beliefs",))
+        return KnownFacts(("No item was judged by two people: there is nothing to compare.",), files=("beliefs",))
     rows = tuple(
         (
             code(found.measure[i]),
@@ -133,16 +133,19 @@ def agreement(sources: Sources) -> Told:
     points = ("Alpha is 1 where all agree and 0 where agreement is by chance; total variation is 0 where all agree.",
               f"Intervals: {'; '.join(dict.fromkeys(found.interval))}.")  # fmt: skip
     command = f"sfumato agreement {shlex.quote(sources.name_of('beliefs'))}"
-    return Told(
-        points, Grid(("measure", "value", "interval", "items", "answers"), rows), files=("beliefs",), command=command
+    return KnownFacts(
+        points,
+        FactTable(("measure", "value", "interval", "items", "answers"), rows),
+        files=("beliefs",),
+        command=command,
     )
 
 
-def set_aside(sources: Sources) -> Told:
+def set_aside(sources: DatasheetSources) -> KnownFacts:
     """Who was set aside, by reason; never by name."""
     found = sources.screening
     if found is None:
-        return Told()
+        return KnownFacts()
     points = [f"{len(found.set_aside):,} of {found.n_people:,} annotators were set aside."]
     files = ["screening"]
     if sources.beliefs is not None:
@@ -154,18 +157,18 @@ def set_aside(sources: Sources) -> Told:
             else "None of them is among the beliefs."
         )
     most = sorted(found.reasons.items(), key=lambda pair: -pair[1])[:SHOWN_REASONS]
-    grid = Grid(("reason", "annotators"), tuple((code(reason), f"{n:,}") for reason, n in most)) if most else None
-    return Told(tuple(points), grid, files=tuple(files))
+    grid = FactTable(("reason", "annotators"), tuple((code(reason), f"{n:,}") for reason, n in most)) if most else None
+    return KnownFacts(tuple(points), grid, files=tuple(files))
 
 
-def consent(sources: Sources) -> Told:
+def consent(sources: DatasheetSources) -> KnownFacts:
     """What people agreed to, as they read it."""
     if sources.study is None or not sources.study.consent:
-        return Told()
-    return Told(("Before the first item people agreed to this:",), quote=sources.study.consent, files=("study",))
+        return KnownFacts()
+    return KnownFacts(("Before the first item people agreed to this:",), quote=sources.study.consent, files=("study",))
 
 
-def _seconds(sources: Sources) -> np.ndarray:
+def _seconds(sources: DatasheetSources) -> np.ndarray:
     if sources.annotations is None:
         return np.empty(0)
     seconds = sources.annotations.seconds

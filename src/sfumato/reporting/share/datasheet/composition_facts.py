@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.reporting.share.datasheet.sources import Sources
-from sfumato.reporting.share.datasheet.told import Grid, Told, spread
+from sfumato.reporting.share.datasheet.sources import DatasheetSources
+from sfumato.reporting.share.datasheet.told import FactTable, KnownFacts, spread
 from sfumato.reporting.share.markdown import code
 from sfumato.reporting.share.release_columns import UNSAID
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
-from sfumato.tables.soft_labels import SoftLabels, Target
+from sfumato.tables.soft_labels import Estimand, SoftLabels
 
 SAME = 1e-6
 """Labels that differ from the mean belief by no more are the mean belief, whatever file they went through."""
@@ -19,7 +19,7 @@ SHOWN_CLASSES = 50
 N_BINS = 5
 
 
-def items(sources: Sources) -> Told:
+def items(sources: DatasheetSources) -> KnownFacts:
     """How many items, and of what make where inputs are given."""
     points = [f"{len(sources.labels):,} labelled items."]
     inputs, files = sources.inputs, ["labels"]
@@ -38,10 +38,10 @@ def items(sources: Sources) -> Told:
             points.append(f"{unlabelled:,} of the inputs have no label.")
         if without:
             points.append(f"{without:,} labelled items have no input in the file given.")
-    return Told(tuple(points), files=tuple(files))
+    return KnownFacts(tuple(points), files=tuple(files))
 
 
-def classes(sources: Sources) -> Told:
+def classes(sources: DatasheetSources) -> KnownFacts:
     """Every class with its share of all probability, and of how many items it is most probable."""
     labels = sources.labels
     first = np.bincount(labels.probs.argmax(axis=1), minlength=len(labels.classes))
@@ -54,21 +54,21 @@ def classes(sources: Sources) -> Told:
     if never:
         points.append(f"Never given any probability: {', '.join(never[:SHOWN_CLASSES])}.")
     heads = ("class", "share of all probability", "items it is most probable of")
-    return Told(tuple(points), Grid(heads, tuple(rows[:SHOWN_CLASSES])), files=("labels",))
+    return KnownFacts(tuple(points), FactTable(heads, tuple(rows[:SHOWN_CLASSES])), files=("labels",))
 
 
-def meaning(sources: Sources) -> Told:
+def meaning(sources: DatasheetSources) -> KnownFacts:
     """Which of the two targets the labels are, and whether they are the mean of the beliefs given."""
     target = sources.labels.target
     points = [UNSAID if target is None else f"Labels say {target.value}."]
-    if target is Target.PEOPLE:
+    if target is Estimand.PEOPLE:
         points.append("They keep doubt: with more people a label gets more exact, not more certain.")
-    if target is Target.TRUTH:
+    if target is Estimand.TRUTH:
         points.append(
             "They collapse onto one class as answers come in: what doubt is left is about the class, not in people."
         )
     if sources.beliefs is None:
-        return Told(tuple(points), files=("labels",), settled=False)
+        return KnownFacts(tuple(points), files=("labels",), settled=False)
     apart = difference_from_mean(sources.labels, sources.beliefs)
     is_mean = apart is not None and apart <= SAME
     if apart is None:
@@ -77,7 +77,7 @@ def meaning(sources: Sources) -> Told:
         points.append(f"They are the mean of people's beliefs (`mean`): no probability differs by more than {SAME:g}.")
     else:
         points.append(f"They are not the plain mean of people's beliefs: a probability differs by up to {apart:.3g}.")
-    return Told(tuple(points), files=("labels", "beliefs"), settled=is_mean)
+    return KnownFacts(tuple(points), files=("labels", "beliefs"), settled=is_mean)
 
 
 def difference_from_mean(labels: SoftLabels, beliefs: Beliefs) -> float | None:
@@ -98,7 +98,7 @@ def difference_from_mean(labels: SoftLabels, beliefs: Beliefs) -> float | None:
     return float(np.abs(mean[row.to_numpy()][:, order] - labels.probs).max())
 
 
-def doubt(sources: Sources) -> Told:
+def doubt(sources: DatasheetSources) -> KnownFacts:
     """How entropy is spread over the items and, from beliefs, what it is made of."""
     labels = sources.labels
     nats, most = entropy(labels.probs), float(np.log(len(labels.classes)))
@@ -113,9 +113,9 @@ def doubt(sources: Sources) -> Told:
         (f"{edges[k]:.2f} to {edges[k + 1]:.2f}", f"{counts[k]:,}", f"{counts[k] / len(labels):.1%}")
         for k in range(N_BINS)
     )
-    grid = Grid(("entropy, nats", "items", "share"), rows)
+    grid = FactTable(("entropy, nats", "items", "share"), rows)
     if sources.beliefs is None:
-        return Told(tuple(points), grid, files=("labels",), settled=False)
+        return KnownFacts(tuple(points), grid, files=("labels",), settled=False)
     made = sources.beliefs.doubt()
     points.append(
         f"Doubt of the mean belief: {made.total.mean():.3f} nats = {made.within.mean():.3f} within people, who are"
@@ -123,19 +123,21 @@ def doubt(sources: Sources) -> Told:
     )
     if sources.beliefs.hard is not None:
         points.append("Answers are hard votes, which cannot say who was unsure: all doubt stands between people.")
-    return Told(tuple(points), grid, files=("labels", "beliefs"), command=f"sfumato doubt {sources.name_of('beliefs')}")
+    return KnownFacts(
+        tuple(points), grid, files=("labels", "beliefs"), command=f"sfumato doubt {sources.name_of('beliefs')}"
+    )
 
 
-def behind(sources: Sources) -> Told:
+def behind(sources: DatasheetSources) -> KnownFacts:
     """How many people stand behind a label."""
     counts = sources.labels.n_annotators
     if counts is None:
-        return Told()
+        return KnownFacts()
     points = [f"{spread(counts)} people an item, {counts.mean():.2f} on average."]
-    return Told(tuple(points), files=("labels",))
+    return KnownFacts(tuple(points), files=("labels",))
 
 
-def missing(sources: Sources) -> Told:
+def missing(sources: DatasheetSources) -> KnownFacts:
     """What a reader would look for in vain."""
     labels, points = sources.labels, []
     if labels.n_annotators is None:
@@ -152,14 +154,14 @@ def missing(sources: Sources) -> Told:
         unlabelled = pc.is_in(answers.item.names, value_set=labels.items).to_numpy(zero_copy_only=False)
         if not unlabelled.all():
             points.append(f"{int((~unlabelled).sum()):,} items were answered about and have no label.")
-    return Told(tuple(points), files=("labels", *(["annotations"] if answers is not None else [])), settled=False)
+    return KnownFacts(tuple(points), files=("labels", *(["annotations"] if answers is not None else [])), settled=False)
 
 
-def duplicates(sources: Sources) -> Told:
+def duplicates(sources: DatasheetSources) -> KnownFacts:
     """Items that are there twice, or nearly."""
     found = sources.duplicates
     if found is None:
-        return Told()
+        return KnownFacts()
     kinds = {kind: found.kind.count(kind) for kind in dict.fromkeys(found.kind)}
     points = [f"{n:,} {kind} pairs of duplicates." for kind, n in kinds.items()]
     points = points or [f"No duplicates among the {len(found.items):,} inputs, exact or near."]
@@ -168,4 +170,4 @@ def duplicates(sources: Sources) -> Told:
     if found.n_of_other_labels():
         points.append(f"{found.n_of_other_labels():,} pairs came with different classes.")
     command = f"sfumato duplicates {sources.name_of('inputs')} -o pairs.csv"
-    return Told(tuple(points), files=("inputs",), command=command)
+    return KnownFacts(tuple(points), files=("inputs",), command=command)

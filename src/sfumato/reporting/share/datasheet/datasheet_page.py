@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sfumato.reporting import Commands, Fact, Facts, Page, Points, Prose, Section
 from sfumato.reporting.blocks import Block
-from sfumato.reporting.listing import Column, Listing
+from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.share.datasheet.questions import PARTS
 from sfumato.reporting.share.datasheet.sheet import Answered, Datasheet
 
@@ -45,7 +45,7 @@ def _blocks(answered: Answered) -> list[Block]:
     if told.grid is not None:
         columns = zip(told.grid.heads, zip(*told.grid.rows, strict=True), strict=True)
         listed = tuple(Column(head, tuple(value.strip("`") for value in values)) for head, values in columns)
-        blocks.append(Listing(answered.question.id, answered.question.text, "", listed))
+        blocks.append(ReportTable(answered.question.id, answered.question.text, "", listed))
     said = answered.words or answered.to_fill_in
     if said:
         blocks.append(Prose(tuple(part.strip() for part in said.split("\n\n") if part.strip())))
@@ -59,7 +59,7 @@ def _open(sheet: Datasheet) -> Block:
 
 def _origins(sheet: Datasheet) -> tuple[Block, ...]:
     files = sheet.files
-    listed = Listing(
+    listed = ReportTable(
         "files",
         "Files",
         "Each as it was read.",

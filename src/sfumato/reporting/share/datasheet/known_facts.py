@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 from sfumato import __version__
 from sfumato.reporting.share.datasheet import collection_facts, composition_facts
-from sfumato.reporting.share.datasheet.sources import Sources
-from sfumato.reporting.share.datasheet.told import Grid, Told, interval
+from sfumato.reporting.share.datasheet.sources import DatasheetSources
+from sfumato.reporting.share.datasheet.told import FactTable, KnownFacts, interval
 from sfumato.reporting.share.markdown import code
 from sfumato.tables.scores import ALL
-from sfumato.tables.soft_labels import Target
+from sfumato.tables.soft_labels import Estimand
 
 SHOWN_SCORES = 30
 
 
-def steps(sources: Sources) -> Told:
+def steps(sources: DatasheetSources) -> KnownFacts:
     """How many answers became beliefs, and how many beliefs labels."""
     answers, beliefs, points = sources.annotations, sources.beliefs, []
     if answers is not None and beliefs is not None:
@@ -31,30 +31,30 @@ def steps(sources: Sources) -> Told:
             "Beliefs are hard votes." if beliefs.hard is not None else "Beliefs are distributions, one an answer."
         )
     given = [name for name, table in (("annotations", answers), ("beliefs", beliefs)) if table is not None]
-    return Told(tuple(points), files=(*given, "labels") if points else (), settled=False)
+    return KnownFacts(tuple(points), files=(*given, "labels") if points else (), settled=False)
 
 
-def raw(sources: Sources) -> Told:
+def raw(sources: DatasheetSources) -> KnownFacts:
     """The file of the answers as they were given."""
     if sources.annotations is None:
-        return Told()
-    return Told(
+        return KnownFacts()
+    return KnownFacts(
         (f"Yes: {code(sources.name_of('annotations'))}, every answer exactly as given.",), files=("annotations",)
     )
 
 
-def software(sources: Sources) -> Told:  # noqa: ARG001
+def software(sources: DatasheetSources) -> KnownFacts:  # noqa: ARG001
     """Ours."""
-    return Told((f"This datasheet: sfumato {__version__}.",))
+    return KnownFacts((f"This datasheet: sfumato {__version__}.",))
 
 
-def used(sources: Sources) -> Told:
+def used(sources: DatasheetSources) -> KnownFacts:
     """What networks reached on it."""
     scores = sources.scores
     if scores is None or not len(scores):
-        return Told()
+        return KnownFacts()
     rows = [each for each in scores.rows() if each.condition == ALL] or scores.rows()
-    grid = Grid(
+    grid = FactTable(
         ("metric", "condition", "value", "interval", "items"),
         tuple(
             (code(each.metric), each.condition, f"{each.value:.4f}", interval(each.low, each.high, 4),
@@ -62,20 +62,20 @@ def used(sources: Sources) -> Told:
             for each in rows[:SHOWN_SCORES]
         ),
     )  # fmt: skip
-    return Told(("Predictions scored against these labels:",), grid, files=("scores",))
+    return KnownFacts(("Predictions scored against these labels:",), grid, files=("scores",))
 
 
-def unsuited(sources: Sources) -> Told:
+def unsuited(sources: DatasheetSources) -> KnownFacts:
     """What the target alone forbids."""
     sentence = {
-        Target.PEOPLE: "A label is how people judge, not what is true: where they err together, it errs with them.",
-        Target.TRUTH: "A label estimates what is true: its doubt is not the share of people who judge otherwise.",
+        Estimand.PEOPLE: "A label is how people judge, not what is true: where they err together, it errs with them.",
+        Estimand.TRUTH: "A label estimates what is true: its doubt is not the share of people who judge otherwise.",
     }
     target = sources.labels.target
-    return Told() if target is None else Told((sentence[target],), files=("labels",))
+    return KnownFacts() if target is None else KnownFacts((sentence[target],), files=("labels",))
 
 
-FACTS: Mapping[str, Callable[[Sources], Told]] = {
+FACTS: Mapping[str, Callable[[DatasheetSources], KnownFacts]] = {
     "items": composition_facts.items,
     "classes": composition_facts.classes,
     "labels": composition_facts.meaning,

@@ -15,8 +15,8 @@ from sfumato.reporting.share.datasheet.questions import PARTS
 from sfumato.reporting.share.datasheet.sheet import OPEN, Answered, Datasheet
 from sfumato.reporting.share.markdown import code, plain, quoted, table
 from sfumato.study.text_file import is_file, read_text
-from sfumato.tables.errors import CannotWrite, Where, one_line
-from sfumato.tables.files.replacing import replacing
+from sfumato.tables.errors import CannotWrite, ErrorLocation, one_line
+from sfumato.tables.files.replacing import atomic_write
 
 YOURS = re.compile(r"^<!-- yours: ([\w-]+) -->[ \t]*\n(.*?)^<!-- end: \1 -->[ \t]*$", re.MULTILINE | re.DOTALL)
 LIST = re.compile(r"^<!-- open points -->.*?^<!-- end of open points -->[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -32,7 +32,7 @@ def markdown(sheet: Datasheet) -> str:
 
 def write_markdown(sheet: Datasheet, path: Path) -> None:
     """Write the datasheet; the one that stood there goes only when the new one is whole."""
-    with replacing(path) as part:
+    with atomic_write(path) as part:
         part.write_text(markdown(sheet), encoding="utf-8")
 
 
@@ -139,4 +139,6 @@ def _origins(sheet: Datasheet) -> Iterator[str]:
 
 def _refused(path: Path, found: str, fix: str, code: str) -> CannotWrite:
     expected = "no file, or a datasheet that sfumato wrote, with your words in their places"
-    return CannotWrite(f"{found}; the file is unchanged", expected=expected, fix=fix, code=code, where=Where(str(path)))
+    return CannotWrite(
+        f"{found}; the file is unchanged", expected=expected, fix=fix, code=code, where=ErrorLocation(str(path))
+    )

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from sfumato.reporting.share.datasheet.known_facts import FACTS
-from sfumato.reporting.share.datasheet.questions import PARTS, QUESTIONS, Question
-from sfumato.reporting.share.datasheet.sources import SourceFile, Sources
-from sfumato.reporting.share.datasheet.told import Told
+from sfumato.reporting.share.datasheet.questions import PARTS, QUESTIONS, DatasheetQuestion
+from sfumato.reporting.share.datasheet.sources import DatasheetSources, SourceFile
+from sfumato.reporting.share.datasheet.told import KnownFacts
 
 OPEN = "[TO FILL IN"
 
@@ -17,8 +17,8 @@ OPEN = "[TO FILL IN"
 class Answered:
     """A question, what is told of it, and a person's words (empty: none)."""
 
-    question: Question
-    told: Told
+    question: DatasheetQuestion
+    told: KnownFacts
     words: str = ""
 
     @property
@@ -48,7 +48,7 @@ class Datasheet:
     kept: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def open_points(self) -> tuple[Question, ...]:
+    def open_points(self) -> tuple[DatasheetQuestion, ...]:
         return tuple(each.question for each in self.answers if each.is_open)
 
     def of(self, question_id: str) -> Answered:
@@ -56,7 +56,7 @@ class Datasheet:
 
 
 def datasheet(
-    sources: Sources,
+    sources: DatasheetSources,
     *,
     title: str = "A labelled set",
     file: str = "datasheet.md",
@@ -66,7 +66,9 @@ def datasheet(
     what it will be called."""
     words = words or {}
     answers = tuple(
-        Answered(question, FACTS[question.id](sources) if question.id in FACTS else Told(), words.get(question.id, ""))
+        Answered(
+            question, FACTS[question.id](sources) if question.id in FACTS else KnownFacts(), words.get(question.id, "")
+        )
         for part in PARTS
         for question in part.questions
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
-from sfumato.labeling.agreement import Agreement, agreement
+from sfumato.labeling.agreement import AgreementTable, agreement
 from sfumato.labeling.screening import set_aside_in
 from sfumato.reporting.share.folder import sha256_of
 from sfumato.study import read_study
@@ -20,7 +20,7 @@ from sfumato.study.study_file import study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadTable, Where
+from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import Scores
@@ -50,7 +50,7 @@ class SourceFile:
 
 
 @dataclass(frozen=True, eq=False)
-class Sources:
+class DatasheetSources:
     """What is known. Only labels must be there; `paths` has the file of everything that is."""
 
     labels: SoftLabels
@@ -70,7 +70,7 @@ class Sources:
                     expected=f"at least one row in what is given as {option}",
                     fix="check how the file was made, or leave it out",
                     code="no-rows",
-                    where=Where(next((str(path) for known, path in self.paths if known == option), None)),
+                    where=ErrorLocation(next((str(path) for known, path in self.paths if known == option), None)),
                 )
 
     @classmethod
@@ -84,7 +84,7 @@ class Sources:
         inputs: Path | None = None,
         screening: Path | None = None,
         scores: Path | None = None,
-    ) -> Sources:
+    ) -> DatasheetSources:
         """The sources in these files; a study is its file or its folder."""
         given = (labels, annotations, study_path(study) if study else None, beliefs, inputs, screening, scores)
         return cls(
@@ -112,7 +112,7 @@ class Sources:
         return shlex.join(["sfumato", "datasheet", *given, "--title", title, "-o", file])
 
     @cached_property
-    def agreement(self) -> Agreement | None:
+    def agreement(self) -> AgreementTable | None:
         """As `sfumato agreement` has it, with the same seed."""
         return agreement(self.beliefs, rng=np.random.default_rng(0)) if self.beliefs is not None else None
 

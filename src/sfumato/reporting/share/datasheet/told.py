@@ -9,7 +9,7 @@ from jaxtyping import Shaped
 
 
 @dataclass(frozen=True)
-class Grid:
+class FactTable:
     """A small table: heads, and rows of texts."""
 
     heads: tuple[str, ...]
@@ -17,12 +17,12 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Told:
+class KnownFacts:
     """Sentences, perhaps a table and a quotation; which files they come from, and the command that shows them again
     (empty where the datasheet's own does). Nothing told is `Told()`."""
 
     points: tuple[str, ...] = ()
-    grid: Grid | None = None
+    grid: FactTable | None = None
     quote: str = ""
     files: tuple[str, ...] = ()
     command: str = ""
