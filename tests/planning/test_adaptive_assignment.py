@@ -19,7 +19,7 @@ from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.participant_state import SubmittedAnswer
 from sfumato.planning.adaptive_assignment import AdaptiveSelector, rule_of
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.indices import ItemPosteriors
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.study.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, UnknownName

@@ -9,7 +9,8 @@ import pytest
 from sfumato.evaluation.cartography import DataMap
 from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.planning.depth import Form
-from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index, NotUnanimousIndex
+from sfumato.planning.indices import AcquisitionIndex, KLIndex, L2Index, NotUnanimousIndex
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.item_priority import deserving, deserving_of_map
 from sfumato.planning.pilot import dirichlet
 from sfumato.tables.errors import SfumatoError

@@ -38,7 +38,7 @@ def begin_study(folder: Path, kind_name: str, classes: Sequence[str] | None = No
         classes=example.CLASSES if demo else classes or plain,
         kind=kind,
         kinds=[each.name for each in KINDS],
-        instructions=example.INSTRUCTIONS if demo else INSTRUCTIONS,
+        instructions=example.EXAMPLE_INSTRUCTIONS if demo else INSTRUCTIONS,
         # Practice is about one picture, and so is not there for questions about several.
         practice=example.PRACTICE if demo and not few else "",
         settings=few if demo else {},

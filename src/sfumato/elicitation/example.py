@@ -8,7 +8,7 @@ CLASSES = ("circle", "square")
 TITLE = "Circle or square?"
 N_PICTURES = 12
 SIDE = 160
-INSTRUCTIONS = """\
+EXAMPLE_INSTRUCTIONS = """\
 You will see shapes, one after the other. Some are **circles**, some are **squares**, and many lie between.
 Say how likely each is. Doubt is a good answer where there is doubt."""
 PRACTICE = """\

@@ -26,10 +26,10 @@ class TypicalityLabeler:
     kinds: ClassVar[tuple[str, ...]] = ("typicality",)
 
     def label(self, annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
-        return beliefs_from(annotations, classes, self.kinds, _probs)
+        return beliefs_from(annotations, classes, self.kinds, _typicality_probs)
 
 
-def _probs(answers: list[TypicalityPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
+def _typicality_probs(answers: list[TypicalityPayload], index: dict[str, int]) -> Float[np.ndarray, "answers classes"]:
     rating = np.array([answer.typicality for answer in answers], dtype=np.float64)
     probs = np.repeat((1 - rating)[:, None] / (len(index) - 1), len(index), axis=1)
     probs[np.arange(len(answers)), class_codes([answer.given for answer in answers], index)] = rating

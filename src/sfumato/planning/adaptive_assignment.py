@@ -19,7 +19,8 @@ from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.believed import beliefs_of_payloads
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.depth import RISKS, Form
-from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, LeadIndex, index_named
+from sfumato.planning.indices import AcquisitionIndex, LeadIndex, index_named
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.stopping import Stopping
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Study
 from sfumato.tables.errors import BadSetting, NotNow, listing

@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.asking import asked
-from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors
+from sfumato.planning.indices import AcquisitionIndex
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.population import Population
 from sfumato.planning.wrong_class import wrong_class
 from sfumato.tables.growable_array import freeze

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.depth import Form, worth_of_votes
-from sfumato.planning.indices import ENOUGH, AcquisitionIndex, ItemPosteriors
+from sfumato.planning.indices import ENOUGH, AcquisitionIndex
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.prior import check_counts, fit_prior
 from sfumato.planning.stopping import Stopping
 from sfumato.tables.errors import BadSetting, NotNow

@@ -12,7 +12,8 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.answers_per_item import ErrorThreshold, how_many
 from sfumato.planning.goals import Goal
-from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex
+from sfumato.planning.indices import AcquisitionIndex, KLIndex
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.measures import DivergenceError, ErrorMeasure, SquaredError
 from sfumato.planning.pilot import Pilot
 from sfumato.planning.population import Population

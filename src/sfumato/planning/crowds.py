@@ -79,7 +79,7 @@ class DrawnCrowd:
         chosen = (rng.random(len(items))[:, None] >= edges).sum(axis=1)
         return SimulatedAnswers(np.eye(self.probs.shape[1])[chosen], np.full(len(items), self.seconds))
 
-    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
+    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:  # noqa: ARG002
         return np.asarray(self.probs[items])
 
 

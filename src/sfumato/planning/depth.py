@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index
+from sfumato.planning.indices import AcquisitionIndex, KLIndex, L2Index
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0
 

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import xlogy
 
-from sfumato.planning.indices import ItemPosteriors
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.prior import fit_prior
 
 CONSTANTS = np.geomspace(1e-3, 2, 34)

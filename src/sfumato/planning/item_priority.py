@@ -15,7 +15,8 @@ from sfumato.evaluation.cartography import DataMap
 from sfumato.evaluation.item_selection import ItemSelection, select
 from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.planning.depth import RISKS, Form, worth_of_votes
-from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, KLIndex
+from sfumato.planning.indices import AcquisitionIndex, KLIndex
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.growable_array import freeze

@@ -10,7 +10,8 @@ from jaxtyping import Float, Int
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.crowds import JUDGES, CrowdSource, SimulatedCrowd
 from sfumato.planning.estimators import bayes
-from sfumato.planning.indices import AcquisitionIndex, ItemPosteriors, UniformIndex, index_named
+from sfumato.planning.indices import AcquisitionIndex, UniformIndex, index_named
+from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.plan_file import Plan, PlanAdaptive
 from sfumato.planning.stopping import Stopping
 from sfumato.planning.wrong_class import wrong_class

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.study.study import StudyClass
-from sfumato.study.toml_fields import Fields, show
+from sfumato.study.toml_fields import Fields, show_value
 
 WITHOUT_CLASSES = frozenset({"similarity", "triplet"})
 """Kinds that compare items with each other, and so can do without classes."""
@@ -23,7 +23,7 @@ def read_classes(top: Fields, base: Path, kind: str) -> tuple[StudyClass, ...]:
     top.given("classes")
     if not isinstance(value, list):
         fix = 'write classes = ["cat", "dog"]'
-        top.add("classes", f"classes = {show(value)}", expected="a list of names", fix=fix, code="wrong-type")
+        top.add("classes", f"classes = {show_value(value)}", expected="a list of names", fix=fix, code="wrong-type")
         return ()
     if len(value) == 1 or len(value) > MAX_CLASSES or (not value and kind not in WITHOUT_CLASSES):
         top.add(
@@ -40,7 +40,7 @@ def read_classes(top: Fields, base: Path, kind: str) -> tuple[StudyClass, ...]:
         if each.key is not None and each.key.lower() in RESERVED_KEYS.get(kind, ""):
             top.mistakes.add(
                 ("classes", number, "key"),
-                f"key = {show(each.key)}, which the form of {kind} uses itself",
+                f"key = {show_value(each.key)}, which the form of {kind} uses itself",
                 expected="a key of its own",
                 fix="choose another key",
                 code="reserved-key",
@@ -59,7 +59,7 @@ def _read_class(top: Fields, number: int, value: Any, base: Path) -> StudyClass:
     if entry.given("key") and (value["key"] == " " or (key is not None and not _is_key(key))):
         entry.add(
             "key",
-            f"key = {show(value['key'])}",
+            f"key = {show_value(value['key'])}",
             expected="one character on the keyboard, but not space or ? (Enter, Tab and Escape have their own work)",
             fix='write a letter or a digit: key = "c"',
             code="bad-key",
@@ -92,7 +92,7 @@ def _check_once(top: Fields, values: list[Any], what: str, form: Any) -> None:
             )
             top.mistakes.add(
                 at,
-                f"{what} = {show(value)}, which class {first + 1} has already",
+                f"{what} = {show_value(value)}, which class {first + 1} has already",
                 expected=f"a {what} of its own for every class",
                 fix="rename one of them" if what == "name" else "choose another key; case makes no difference",
                 code=f"doubled-{what}",

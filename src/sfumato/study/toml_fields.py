@@ -77,9 +77,9 @@ class Fields:
             found, fix, code = f"an empty {key}", "fill it in, or leave the key out", "empty-text"
         elif bad is not None:
             fix = "write a plain space in its place" if bad in NO_BREAK else "remove it"
-            found = f"the character {show(bad)} in {key}"
+            found = f"the character {show_value(bad)} in {key}"
         elif one_line and value != value.strip():
-            found, fix = f"{key} = {show(value)} with space at its ends", "remove the space"
+            found, fix = f"{key} = {show_value(value)} with space at its ends", "remove the space"
         elif len(value) > limit:
             found, fix = f"{len(value):,} characters in {key}", f"shorten it to {limit:,}"
         if not found:
@@ -112,7 +112,7 @@ class Fields:
         if low <= value <= high:
             return value
         fix = f"choose a number in this range, or leave the key out for {default:g}"
-        found = f"{key} = {show(value)}"
+        found = f"{key} = {show_value(value)}"
         self.add(key, found, expected=f"{low:,g} to {high:,g}", fix=fix, code="out-of-range")
         return default
 
@@ -136,7 +136,7 @@ class Fields:
         near = nearest(value, names) if isinstance(value, str) else ""
         expected = " or ".join(f'"{name}"' for name in names)
         fix = f"{near}write one of these in quotes"
-        self.add(key, f"{key} = {show(value)}", expected=expected, fix=fix, code=f"unknown-{key}")
+        self.add(key, f"{key} = {show_value(value)}", expected=expected, fix=fix, code=f"unknown-{key}")
         return default
 
     def file(self, key: str, base: Path, *, folder: bool = False) -> Path | None:
@@ -149,7 +149,7 @@ class Fields:
             return path
         what = "folder" if folder else "file"
         wrong_sort = is_file(path) or is_folder(path)
-        found = f"{key} = {show(value)}, which is {'no ' + what if wrong_sort else 'not there'}"
+        found = f"{key} = {show_value(value)}, which is {'no ' + what if wrong_sort else 'not there'}"
         near = nearest(path.name, _names_in(path.parent))
         fix = f"{near}check the path; it is read from the folder of the study file"
         self.add(key, found, expected=f"an existing {what}", fix=fix, code="no-such-file")
@@ -196,7 +196,7 @@ class Fields:
             text = self.checked_text((key, number), each, prose=prose)
             if text is not None and text in kept:
                 at = (*self.path, key, number)
-                found = f"{show(text)} twice in {key}"
+                found = f"{show_value(text)} twice in {key}"
                 self.mistakes.add(at, found, expected="each once", fix="leave one out", code="doubled-text")
             elif text is not None:
                 kept.append(text)
@@ -214,7 +214,7 @@ class Fields:
             if self.path and key in elsewhere:
                 fix = f"write {key} above the first [table]; below one it belongs to that table"
             expected = f"the keys of {here}: {listing(list(self._asked), 16)}"
-            self.add(key, f"the key {show(key)}", expected=expected, fix=fix, code="unknown-key")
+            self.add(key, f"the key {show_value(key)}", expected=expected, fix=fix, code="unknown-key")
 
     def _wrong_type(self, path: KeyPath, value: object, expected: str) -> None:
         fix = f"write {expected}"
@@ -222,11 +222,11 @@ class Fields:
             fix = "leave out the quotes" if _is_number(value) else fix
         elif type(value) in (int, float) and "quotes" in expected:
             fix = "put it in quotes"
-        found = f"{written(path[-1:] if isinstance(path[-1], str) else path[-2:])} = {show(value)}"
+        found = f"{written(path[-1:] if isinstance(path[-1], str) else path[-2:])} = {show_value(value)}"
         self.mistakes.add(path, found, expected=expected, fix=fix, code="wrong-type")
 
 
-def show(value: object) -> str:
+def show_value(value: object) -> str:
     """A value of the file as it may be printed; Python refuses to spell out numbers of thousands of digits."""
     try:
         return shown(value)

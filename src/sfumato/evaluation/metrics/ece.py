@@ -53,11 +53,11 @@ class ECE:
         likely = np.bincount(points, likely_gaps(compared, POINTS), minlength=self.bins)
         gaps = Gaps(sums / n, likely, noise_of(sums, squares, n, resampling), np.ones(self.bins))
         value = float(np.abs(sums).sum() / n)
-        floor = _floor(compared.confidence, place, self.bins)
+        floor = _ece_floor(compared.confidence, place, self.bins)
         return Estimate(value, inverted(lambda _: gaps, value, resampling), n, floor)
 
 
-def _floor(confidence: Float[np.ndarray, "items"], place: Int[np.ndarray, "items"], n_bins: int) -> float:
+def _ece_floor(confidence: Float[np.ndarray, "items"], place: Int[np.ndarray, "items"], n_bins: int) -> float:
     """The expected value were every item right with the probability of its confidence.
 
     In a bin the number right is all but binomial, whose mean absolute deviation is `2 v (1 - c) Pr(v)` with

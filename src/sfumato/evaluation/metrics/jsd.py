@@ -42,11 +42,11 @@ class JSD:
 
     def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         unit = UNITS[self.base]
-        floor = floor_of_votes(compared, _terms) / unit
+        floor = floor_of_votes(compared, _jsd_terms) / unit
         return mean_over_items(compared.js_divergences / unit, resampling, floor=floor)
 
 
-def _terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
+def _jsd_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
     middle = (p + q) / 2
     logs = np.log(q / middle, out=np.zeros(len(q)), where=q > 0)
     return np.asarray((q * logs + p * np.log(p / middle)) / 2)

@@ -32,8 +32,8 @@ class KLDivergence:
 
     def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         divergences = np.maximum(compared.cross_entropies - compared.people_entropy, 0.0)
-        return mean_over_items(divergences, resampling, floor=floor_of_votes(compared, _terms))
+        return mean_over_items(divergences, resampling, floor=floor_of_votes(compared, _kl_terms))
 
 
-def _terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
+def _kl_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
     return q * np.log(q / p, out=np.zeros(len(q)), where=q > 0)

@@ -65,7 +65,7 @@ class RMSCalibration:
         debiased = bins.squared_gaps - bins.spread / (bins.n_items - 1)
         square = float(share @ (debiased if self.form == "debiased" else bins.squared_gaps))
         between = _interval(bins, share, resampling)
-        floor = 0.0 if self.form == "debiased" else _floor(compared, bins, counted)
+        floor = 0.0 if self.form == "debiased" else _rms_floor(compared, bins, counted)
         return Estimate(sqrt(max(square, 0.0)), between, int(bins.n_items[counted].sum()), floor)
 
 
@@ -90,7 +90,7 @@ def _interval(bins: EqualCount, share: np.ndarray, resampling: Bootstrap) -> Int
     return Interval(low, high, kind + ": about the error itself, free of what chance adds to the value")
 
 
-def _floor(compared: MatchedLabels, bins: EqualCount, counted: Bool[np.ndarray, "bins"]) -> float:
+def _rms_floor(compared: MatchedLabels, bins: EqualCount, counted: Bool[np.ndarray, "bins"]) -> float:
     """The expected value were every item right with the probability of its confidence.
 
     The sum of squares is taken for a multiple of chi-squared with its own mean and variance (Satterthwaite 1946),

@@ -22,7 +22,7 @@ from sfumato.reporting.charts.field import (
 )
 from sfumato.reporting.data import Data, DataSource, as_columns
 
-STEP = 42
+ROW_STEP = 42
 """Points from one row to the next: a line of words, and the mark below it."""
 NAME_LIMIT = 170
 
@@ -73,11 +73,11 @@ def intervals(
     points = alt.Chart().mark_point(filled=True, size=80, opacity=1)
     layers.append(points.encode(x=x(value.column), y=y, color=colour, tooltip=said))
     halo = {"stroke": "var(--paper)", "strokeWidth": 4, "strokeJoin": "round"}
-    layers += [_written(of, y, **halo), _written(of, y)]
-    chart = finished(layers, columns, panel=panel, height=STEP * len(distinct(columns, of)) + 8)
+    layers += [_interval_text(of, y, **halo), _interval_text(of, y)]
+    chart = finished(layers, columns, panel=panel, height=ROW_STEP * len(distinct(columns, of)) + 8)
     return Chart(name, title, caption, chart.resolve_scale(x="independent"), columns, source)
 
 
-def _written(of: str, y: alt.Y, **halo: Any) -> Any:
+def _interval_text(of: str, y: alt.Y, **halo: Any) -> Any:
     words = alt.Chart().mark_text(align="left", baseline="bottom", dy=-7, fontSize=12, limit=NAME_LIMIT, **halo)
     return words.encode(x=alt.value(0), y=y, text=alt.Text(field=escaped(of), type=TEXT))

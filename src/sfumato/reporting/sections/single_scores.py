@@ -9,7 +9,7 @@ from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.wording import between, worded
 from sfumato.tables.scores import ALL, Scores
 
-TITLE = "How near predictions come to people"
+SINGLE_TITLE = "How near predictions come to people"
 
 
 def single_scores(evidence: ReportInputs) -> Section | None:
@@ -21,7 +21,7 @@ def single_scores(evidence: ReportInputs) -> Section | None:
         "Scores of predictions against how people judge. Intervals are about other items, not about another training; "
         "the floor is the best that any predictions could score on these items.",
     )
-    return Section(TITLE, (Prose(said), *(_listed(evidence, name, table) for name, table in tables.items())))
+    return Section(SINGLE_TITLE, (Prose(said), *(_listed(evidence, name, table) for name, table in tables.items())))
 
 
 def _listed(evidence: ReportInputs, name: str, scores: Scores) -> ReportTable:

@@ -14,7 +14,7 @@ from sfumato.reporting.page import Section
 from sfumato.reporting.trained_models import MOST_COLOURS, ModelScores
 from sfumato.reporting.wording import between, figure
 
-TITLE = "How steadily the models learnt"
+STABILITY_TITLE = "How steadily the models learnt"
 Row = tuple[str, int, float, float, float]
 
 
@@ -56,7 +56,7 @@ def stability(models: ModelScores) -> Section | None:
         series="target",
         source=source,
     )
-    return Section(TITLE, (Prose(said), chart))
+    return Section(STABILITY_TITLE, (Prose(said), chart))
 
 
 def _from_runs(models: ModelScores) -> list[Row]:

@@ -12,9 +12,9 @@ from sfumato.training.networks.layers import conv, he_normal, mean_head, named, 
 from sfumato.training.networks.network import Shape, check_shape
 
 BASIC = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
-BOTTLENECKS = {164: (18, 18, 18)}
+PREACT_BOTTLENECKS = {164: (18, 18, 18)}
 """Blocks in each stage, by depth: two convolutions a basic block, three a bottleneck."""
-EXPANSION = 4
+PREACT_EXPANSION = 4
 """Channels after a bottleneck, for each within."""
 
 
@@ -36,7 +36,7 @@ class PreactResNet:
     name: ClassVar[str] = "preact-resnet"
 
     def __post_init__(self) -> None:
-        one_of("depth", self.depth, [*BASIC, *BOTTLENECKS])
+        one_of("depth", self.depth, [*BASIC, *PREACT_BOTTLENECKS])
         if self.width is not None:
             at_least("width", self.width, 1)
 
@@ -46,9 +46,9 @@ class PreactResNet:
         width = self.width or (64 if is_basic else 16)
         n_in = width
         stages: dict[str, nn.Module] = {}
-        for i, n in enumerate(BASIC[self.depth] if is_basic else BOTTLENECKS[self.depth]):
+        for i, n in enumerate(BASIC[self.depth] if is_basic else PREACT_BOTTLENECKS[self.depth]):
             inner = width * 2**i
-            n_out = inner if is_basic else inner * EXPANSION
+            n_out = inner if is_basic else inner * PREACT_EXPANSION
             blocks = []
             for k in range(n):
                 stride = 2 if i > 0 and k == 0 else 1
