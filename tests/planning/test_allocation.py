@@ -8,7 +8,16 @@ import pytest
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.allocation import Allocation, AllocationChoice
 from sfumato.planning.depth import Form, worth_of_votes
-from sfumato.planning.indices import INDICES, EntropyIndex, KLIndex, L2Index, LeadIndex, NotUnanimousIndex, UniformIndex, index_named
+from sfumato.planning.indices import (
+    INDICES,
+    EntropyIndex,
+    KLIndex,
+    L2Index,
+    LeadIndex,
+    NotUnanimousIndex,
+    UniformIndex,
+    index_named,
+)
 from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.planning.stopping import Stopping
 from sfumato.tables.errors import BadSetting, BadTable, NotNow, SfumatoError

@@ -28,7 +28,7 @@ from sfumato.store.verifying import verify
 from sfumato.store.writer import Writer
 from sfumato.study.study import People
 from sfumato.tables.errors import SfumatoError, StoreDown
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 
 N_ANSWERS = 12
 """Answers that are sent before a run ends without a cut."""

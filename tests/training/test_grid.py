@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, UnknownName
+from sfumato.tables.strategies import StrategyText, described, split_choices
 from sfumato.training.augmenting import CropAndFlip
-from sfumato.training.choices import StrategyText, described, split_choices
 from sfumato.training.experiment_file import ExperimentFile
 from sfumato.training.grid import Grid, RunGroupKey, RunKey, RunRow, write_table
 from sfumato.training.mixing import Mixup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato_papers import PAPERS
 from sfumato_papers.outcome import Outcomes
 from sfumato_papers.verdict import MARKS, Verdict

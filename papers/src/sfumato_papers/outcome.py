@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.tables.files import read_rows
-from sfumato.tables.records import columns_of, rows_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of, rows_of
 from sfumato_papers.finding import Statement
 from sfumato_papers.part import Part
 from sfumato_papers.verdict import Verdict

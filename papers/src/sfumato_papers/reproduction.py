@@ -13,7 +13,7 @@ from typing import Any
 from sfumato.evaluation.run_folders import RUN
 from sfumato.reporting.vega import check_report_installed
 from sfumato.tables.files import read_document
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato_papers import paper_named
 from sfumato_papers.index_page import write_index
 from sfumato_papers.outcome import Outcomes

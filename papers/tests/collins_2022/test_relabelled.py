@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.training.choices import described
+from sfumato.tables.strategies import described
 from sfumato.training.targets import DeaggregatedTarget, RandomTarget, SoftTarget, UniformTarget
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 from sfumato_papers.collins_2022.relabeled_target import Labelled, Relabelled

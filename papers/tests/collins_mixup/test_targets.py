@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.training.choices import described
+from sfumato.tables.strategies import described
 from sfumato.training.mixing import ClassPair, EntropyWeighted, HumanMixtures, Judgments, MixtureSmoothing, Mixup
 from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_mixup.mixings import ClassPairWeighted

@@ -75,7 +75,7 @@ class EvaluateOptions:
 def metrics_named(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
     from sfumato.evaluation import METRICS, metric_named
-    from sfumato.training.choices import StrategyText, split_choices
+    from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen = []
     for choice in (StrategyText.of(text) for text in split_choices(names or "")):
@@ -88,7 +88,7 @@ def metrics_named(names: str | None) -> list[Metric]:
 def strata_named(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
     from sfumato.evaluation import STRATA, GivenStrata, stratification_named
-    from sfumato.training.choices import StrategyText, split_choices
+    from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen: list[Stratification] = []
     for text in split_choices(names or ""):
@@ -102,7 +102,7 @@ def strata_named(names: str | None) -> list[Stratification]:
 
 def _settings(members: Sequence[Any], name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """What was written behind a name, as its fields would have it; an unknown name is refused elsewhere."""
-    from sfumato.training.choices import settings_for
+    from sfumato.tables.strategies import settings_for
 
     member = next((each for each in members if each.name == name), None)
     return settings_for(member, given) if member else {}

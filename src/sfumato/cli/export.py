@@ -31,7 +31,7 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     from sfumato.elicitation.kinds import kinds_of
     from sfumato.study import read_study
     from sfumato.study.study import ABOUT_ONE_ITEM
-    from sfumato.tables.files.replacing import atomic_write
+    from sfumato.tables.files.atomic_write import atomic_write
 
     asked = read_study(study)
     # The items' own file is the study's, whatever it is called.

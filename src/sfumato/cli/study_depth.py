@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH
 from sfumato.cli.output import printable, say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
 
-NAME_WIDTH = 24
+WIDTH = 24
 MOST_CLASSES = 20
 
 
@@ -51,11 +51,13 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     click.echo(f"{rows[0].n_answers:,} answers; the deeper form opened {rows[0].n_deeper:,} times: {why}")
     click.echo(f"weighed, these tell as much as {found.n_effective:,.0f} of equal weight")
     click.echo()
-    click.secho(f"{'mean over all answers':{NAME_WIDTH}}  {'plain':>7}  {'weighed':>24}  {'Horvitz-Thompson':>16}", bold=True)
+    click.secho(
+        f"{'mean over all answers':{WIDTH}}  {'plain':>7}  {'weighed':>24}  {'Horvitz-Thompson':>16}", bold=True
+    )
     for row in rows[: 1 + MOST_CLASSES]:
         weighed = f"{row.hajek:.3f} ({row.low:.3f} to {row.high:.3f})"
         click.echo(
-            f"{printable(row.quantity, NAME_WIDTH):{NAME_WIDTH}}  {row.naive:>7.3f}  {weighed:>24}  {row.horvitz_thompson:>16.3f}"
+            f"{printable(row.quantity, WIDTH):{WIDTH}}  {row.naive:>7.3f}  {weighed:>24}  {row.horvitz_thompson:>16.3f}"
         )
     if len(rows) > 1 + MOST_CLASSES:
         click.echo(f"... and {len(rows) - 1 - MOST_CLASSES:,} more classes: write them with --estimates")

@@ -120,7 +120,7 @@ def command(
 def _document(asked: dict[str, Any]) -> dict[str, Any]:
     """The options as a grid file would say them."""
     from sfumato.tables.errors import BadSetting
-    from sfumato.training.choices import StrategyText, split_choices
+    from sfumato.tables.strategies import StrategyText, split_choices
 
     document: dict[str, Any] = {"data": {}, "grid": {}, "recipe": {}}
     for name in ("inputs", "labels", "beliefs", "original"):

@@ -23,10 +23,9 @@ from sfumato.evaluation.paired_tests import (
 from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
 from sfumato.tables.bootstrap import Interval
 from sfumato.tables.errors import BadTable, SfumatoWarning, listing, unknown
-from sfumato.tables.records import columns_of
 from sfumato.tables.scores import RunScore, RunScores
 from sfumato.tables.settings import one_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 FAMILIES = ("metric", "table")
 """What is corrected together: the comparisons of each metric, or all there are."""

@@ -16,10 +16,9 @@ from sfumato.evaluation.run_folders import RunPredictions
 from sfumato.evaluation.run_scores import Progress, RunMeasurements, measure_runs
 from sfumato.labeling.transform import ClassMeans
 from sfumato.tables.errors import unknown
-from sfumato.tables.records import columns_of
 from sfumato.tables.scores import RunScore
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 PEOPLE, ORIGINAL, MAJORITY, CLASS_LEVEL = "people", "original", "majority", "class-level"
 KINDS = (ORIGINAL, MAJORITY, PEOPLE, CLASS_LEVEL)

@@ -18,8 +18,7 @@ import pyarrow as pa
 from sfumato.evaluation.comparison import Difference, difference_of
 from sfumato.evaluation.run_scores import RunMeasurements, SeedValues
 from sfumato.tables.errors import BadTable, unknown
-from sfumato.tables.records import columns_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 PARTS = ("other classes", "doubt", "both")
 

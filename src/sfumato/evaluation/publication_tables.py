@@ -16,8 +16,8 @@ from sfumato.evaluation.cross_label import CrossLabel
 from sfumato.evaluation.metric import Better, Metric
 from sfumato.evaluation.mode_shift import ModeShift
 from sfumato.tables.errors import BadFile, ErrorLocation, one_line
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.csv import guard_formula
-from sfumato.tables.files.replacing import atomic_write
 from sfumato.tables.scores import RunScore, RunScores
 
 PLACES = 3

@@ -17,9 +17,8 @@ from sfumato.planning.informativeness.triplet_errors import TripletError
 from sfumato.planning.rates import rate_for
 from sfumato.planning.utilities import Utility, subjective_loss
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.records import columns_of
 from sfumato.tables.settings import above_0, at_least, not_negative
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 DIMENSIONS = 5
 NOISE = 1.0

@@ -21,9 +21,8 @@ from sfumato.labeling.labelled import label_by_default
 from sfumato.planning.inclusion import difference, effective_number, hajek, horvitz_thompson
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, ErrorLocation
-from sfumato.tables.records import columns_of
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 DOUBT = "own doubt"
 """The entropy of one person's belief about one item, in nats."""

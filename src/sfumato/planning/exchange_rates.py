@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from sfumato.planning.goals import Goal
 from sfumato.tables.files import read_rows
-from sfumato.tables.records import columns_of, rows_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of, rows_of
 
 
 @dataclass(frozen=True)

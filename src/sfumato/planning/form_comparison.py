@@ -18,8 +18,7 @@ from jaxtyping import Float, Int
 from sfumato.labeling.labelled import label_by_default
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, ErrorLocation, listing
-from sfumato.tables.records import columns_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 TOTAL_VARIATION, KL = "total variation", "KL divergence"
 FLOOR = 0.001

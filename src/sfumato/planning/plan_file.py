@@ -31,7 +31,7 @@ from sfumato.planning.plan_parts import (
 )
 from sfumato.tables.errors import BadFile, ErrorLocation, UnknownName, listing, show, unknown
 from sfumato.tables.files import JSON, kind_of, read_document
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.payloads import PAYLOAD_KINDS
 
 VERSION = 1

@@ -11,8 +11,7 @@ from scipy.stats import t as student
 
 from sfumato.planning.estimators import ADD_CONSTANT
 from sfumato.planning.indices import UniformIndex
-from sfumato.tables.records import columns_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 LEVEL = 0.95
 

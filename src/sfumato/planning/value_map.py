@@ -12,9 +12,8 @@ from sfumato.planning.costs import CostModel
 from sfumato.planning.informativeness.kinds import LabelSet
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.signals import MOST_SIMULATED, ratio_of, signal_of, simulated_rho
-from sfumato.tables.records import columns_of
 from sfumato.tables.settings import at_least, bad_setting, not_negative
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 NUMBERS_OF_ITEMS = (10, 20, 50, 100)
 NUMBERS_OF_CLASSES = (2, 5, 10, 20, 50)

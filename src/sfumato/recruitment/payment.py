@@ -20,8 +20,7 @@ from sfumato.recruitment.reconciliation import IDS, ReconciledParticipant
 from sfumato.study.study import Bonus, Pay, Study
 from sfumato.tables.errors import BadSetting, ErrorLocation
 from sfumato.tables.files import read_rows
-from sfumato.tables.records import columns_of, rows_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of, rows_of
 
 BASE, PART, BONUS = "base", "part", "bonus"
 REASONS = (BASE, PART, BONUS)

@@ -14,8 +14,7 @@ import pyarrow as pa
 from sfumato.recruitment.platform import STATUSES, Platform, PlatformSubmission
 from sfumato.recruitment.turnout import FINISHED, NO_CONSENT, SCREENED_OUT, STOPPED, ParticipantRecord
 from sfumato.study.study import Recruiting, Study
-from sfumato.tables.records import columns_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 IDS = ("person", "session")
 """Columns that say who somebody is elsewhere: written only where they are asked for."""

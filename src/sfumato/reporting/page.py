@@ -25,7 +25,7 @@ from sfumato.reporting.data import Columns, csv_text
 from sfumato.reporting.listing import ReportTable, rows_of
 from sfumato.reporting.vega import check_report_installed, script_with
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -20,7 +20,7 @@ from sfumato.store.queries import AT_ONCE
 from sfumato.store.schema import METADATA
 from sfumato.store.verifying import verify
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,6 @@
-"""Payloads: the answer to each kind of question, exactly as given, as typed values.
+"""Strict JSON: objects in which a key stands once. `json` keeps the last of two in silence.
+
+Payloads: the answer to each kind of question, exactly as given, as typed values.
 
 A payload is JSON in the units of its form. These types are its whole contract: every field must be there, no
 other may be, and numbers are numbers. `decode` reads many at once and finds the one that is wrong.
@@ -14,8 +16,25 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from sfumato.tables.errors import unknown
-from sfumato.tables.strict_json import DoubledKey, unique_keys
+from sfumato.tables.errors import show, unknown
+
+
+class DoubledKey(ValueError):
+    """A key that stands twice in one JSON object."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"doubled key {show(key)}")
+        self.key = key
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An `object_pairs_hook` that refuses doubled keys."""
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        raise DoubledKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    return result
+
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 

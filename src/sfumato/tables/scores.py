@@ -16,8 +16,7 @@ from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.errors import BadTable
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.growable_array import freeze
-from sfumato.tables.records import columns_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 ALL = "all"
 """The condition of a score over all items."""

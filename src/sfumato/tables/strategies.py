@@ -1,12 +1,20 @@
-"""Names at the border become objects once, here."""
+"""Names at the border become objects once, here.
+
+Choices: strategies as text or as a table of TOML, on their way to becoming objects.
+
+`smoothing:share=0.2` and `{name = "smoothing", share = 0.2}` say the same. Values are checked against the settings'
+types here, once; needs no torch.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import MISSING, fields
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
-from sfumato.tables.errors import BadSetting, listing, unknown
+from sfumato.tables.errors import BadSetting, ErrorLocation, listing, show, unknown
 
 
 def strategy_from_name(family: str, members: tuple[Any, ...], name: str, settings: Mapping[str, Any]) -> Any:
@@ -32,3 +40,120 @@ def strategy_from_name(family: str, members: tuple[Any, ...], name: str, setting
                 code="bad-setting",
             )
     return member(**settings)
+
+
+AT_COMMA = re.compile(r",(?![^\[]*\])")
+"""A comma that stands in no brackets."""
+
+
+@dataclass(frozen=True)
+class StrategyText:
+    """A strategy by name, and the settings it is to have."""
+
+    name: str
+    settings: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, value: object, where: ErrorLocation | None = None) -> StrategyText:
+        """From text, `name:setting=value:setting=value`, or from a table with `name`."""
+        if isinstance(value, str):
+            name, *parts = value.split(":")
+            pairs = [part.partition("=") for part in parts]
+            bad = next(
+                (part for part, (key, equals, _) in zip(parts, pairs, strict=True) if not key or not equals), None
+            )
+            if not name.strip() or bad is not None:
+                raise _no_choice(value, where)
+            settings = {key.strip(): _value(text.strip()) for key, _, text in pairs}
+        elif isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            name, settings = value["name"], {key: each for key, each in value.items() if key != "name"}
+        else:
+            raise _no_choice(value, where)
+        return cls(name.strip(), {key.replace("-", "_"): each for key, each in settings.items()})
+
+    @property
+    def text(self) -> str:
+        """`smoothing:share=0.2`; settings in the order they were given."""
+        return ":".join([self.name, *(f"{key}={_shown(value)}" for key, value in self.settings.items())])
+
+
+def split_choices(text: str) -> list[str]:
+    """The choices of a list with commas, those inside of brackets left alone."""
+    return [part.strip() for part in AT_COMMA.split(text) if part.strip()]
+
+
+def settings_for(
+    member: Any, settings: Mapping[str, Any], *, leave_out: Sequence[str] = (), where: ErrorLocation | None = None
+) -> dict[str, Any]:
+    """`settings` as the dataclass `member` takes them; errors name the nearest setting there is, and the type."""
+    known = {field.name: str(field.type) for field in fields(member) if field.name not in leave_out}
+    taken = {}
+    for name, value in settings.items():
+        if name not in known:
+            raise unknown("setting", name, list(known), where=where, fix="see docs/learn.md for the settings there are")
+        taken[name] = _as(known[name], name, value, where)
+    return taken
+
+
+def described(thing: Any) -> Any:
+    """A strategy, or anything made of dataclasses, as JSON could hold it: its name and all of its settings."""
+    if is_dataclass(thing) and not isinstance(thing, type):
+        name = getattr(thing, "name", None)
+        named = {"name": name} if isinstance(name, str) else {}
+        return named | {field.name: described(getattr(thing, field.name)) for field in fields(thing)}
+    if isinstance(thing, Mapping):
+        return {str(key): described(value) for key, value in thing.items()}
+    if isinstance(thing, (list, tuple)):
+        return [described(each) for each in thing]
+    if isinstance(thing, (str, int, float, bool, type(None))):
+        return thing
+    # Where an object lies in memory is no setting.
+    kind = type(thing)
+    return repr(thing) if "__repr__" in vars(kind) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _value(text: str) -> Any:
+    """A value as TOML reads it, or else the text itself."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "[" + ",".join(map(_shown, value)) + "]" if isinstance(value, list) else str(value)
+
+
+def _as(kinds: str, name: str, value: Any, where: ErrorLocation | None) -> Any:
+    """`value`, if it is of one of `kinds` ("int | None")."""
+    for kind in kinds.split(" | "):
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if kind == "float" and is_number:
+            return float(value)
+        if kind == "int" and is_number and isinstance(value, int):
+            return value
+        if (kind == "bool" and isinstance(value, bool)) or (kind == "str" and isinstance(value, str)):
+            return value
+        if kind.startswith("tuple[") and isinstance(value, list):
+            inner = kind.removeprefix("tuple[").partition(",")[0].rstrip("]")
+            return tuple(_as(inner, name, each, where) for each in value)
+    expected = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
+    raise BadSetting(
+        f"found {name} = {show(value)}",
+        expected=" or ".join(expected.get(kind, f"a list ({kind})") for kind in kinds.split(" | ") if kind != "None"),
+        fix=f"choose another {name}",
+        code="bad-setting",
+        where=where,
+    )
+
+
+def _no_choice(value: object, where: ErrorLocation | None) -> BadSetting:
+    return BadSetting(
+        f"found {show(value)}",
+        expected="a name, with its settings as name:setting=value",
+        fix="write for example smoothing:share=0.2",
+        code="bad-setting",
+        where=where,
+    )

@@ -1,18 +1,27 @@
-"""What every table can do: speak Arrow, be written, be looked at."""
+"""What every table can do: speak Arrow, be written, be looked at.
+
+How tables look in a notebook: a few rows, every distribution drawn as a bar.
+
+Records: rows that are dataclasses of one kind, as columns of a table and back.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
+from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
+import numpy as np
 import pyarrow as pa
 
-from sfumato.tables.errors import MissingExtra
-from sfumato.tables.files import CSV, ROW_GROUP, classes_metadata, kind_of, write_rows
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadTable, MissingExtra, show
+from sfumato.tables.files import CSV, ROW_GROUP, Rows, classes_metadata, kind_of, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,10 +97,106 @@ class Table(ABC):
 
     @final
     def _repr_html_(self) -> str:
-        from sfumato.tables.notebook import table_html
 
         return table_html(self)
 
     def __repr__(self) -> str:
         classes = f", {len(self.classes)} classes" if self.classes else ""
         return f"<{type(self).__name__}: {len(self):,} rows{classes}>"
+
+
+N_ROWS = 8
+# Okabe and Ito's palette (2008), its black (lost on a dark page) replaced, and two of Tol's: told apart by people with
+# any colour vision; then greys.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999", "#882255", "#44AA99")
+
+STYLE = (
+    "<style>.sfumato td,.sfumato th{text-align:left!important;padding:.15em .8em .15em 0}"
+    ".sfumato caption{text-align:left;font-weight:600}.sfumato .bar{display:flex;width:16em;height:1em;"
+    "border:1px solid #8888;border-radius:2px;overflow:hidden}.sfumato .key i{display:inline-block;width:.8em;"
+    "height:.8em;margin:0 .3em 0 .8em;border-radius:2px}</style>"
+)
+
+
+def table_html(table: Table) -> str:
+    """The first rows of `table` as HTML, with a key of the classes where there are distributions."""
+    head = table.chunk(0, min(N_ROWS, len(table)), wide=False)
+    names = head.column_names
+    header = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{_cell(name, row[name], table.classes)}</td>" for name in names) + "</tr>"
+        for row in head.to_pylist()
+    )
+    key = "".join(
+        f'<i style="background:{colour(k)}"></i>{escape(name)}'
+        for k, name in enumerate(table.classes)
+        if "probs" in names
+    )
+    more = f"<p>... and {len(table) - N_ROWS:,} more rows</p>" if len(table) > N_ROWS else ""
+    return (
+        f'<div class="sfumato">{STYLE}<table><caption>{type(table).__name__}: {len(table):,} rows</caption>'
+        f'<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table><p class="key">{key}</p>{more}</div>'
+    )
+
+
+def colour(k: int) -> str:
+    """The colour of class number `k`."""
+    return COLOURS[k] if k < len(COLOURS) else f"hsl(0 0% {30 + (k * 23) % 55}%)"
+
+
+def _cell(name: str, value: Any, classes: tuple[str, ...]) -> str:
+    if name == "probs":
+        parts = "".join(
+            f'<span style="width:{100 * p:.2f}%;background:{colour(k)}" title="{escape(classes[k])} {p:.3f}"></span>'
+            for k, p in enumerate(value)
+            if p > 0
+        )
+        return f'<span class="bar">{parts}</span>'
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = "" if value is None else str(value)
+    return escape(text if len(text) <= 120 else f"{text[:117]}...")
+
+
+Record = TypeVar("Record")
+
+
+def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
+    """Rows that are dataclasses of one `kind`, as Arrow columns in the order of its fields; NaN is left empty."""
+    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    columns = {
+        field.name: pa.array([getattr(row, field.name) for row in rows], types[str(field.type)], from_pandas=True)
+        for field in fields(kind)
+    }
+    return pa.table(columns)
+
+
+def rows_of(rows: Rows, kind: type[Record]) -> tuple[Record, ...]:
+    """What `columns_of` wrote, as dataclasses of one `kind` again; what is empty is NaN."""
+    check_columns(rows, tuple(field.name for field in fields(kind)))  # type: ignore[arg-type]
+    found: list[Record] = []
+    for chunk in rows.chunks:
+        for row in chunk.to_pylist():
+            found.append(_row(rows, row, kind, len(found)))
+    return tuple(found)
+
+
+def _row(rows: Rows, row: dict[str, Any], kind: type[Record], number: int) -> Record:
+    read: dict[str, Callable[[Any], Any]] = {
+        "str": str,
+        "int": int,
+        "float": lambda value: np.nan if value in (None, "") else float(value),
+    }
+    values: dict[str, Any] = {}
+    for field in fields(kind):  # type: ignore[arg-type]
+        try:
+            values[field.name] = read[str(field.type)](row[field.name])
+        except (TypeError, ValueError):
+            raise BadTable(
+                f"found {show(row[field.name])}",
+                expected={"str": "a text", "int": "a whole number", "float": "a number"}[str(field.type)],
+                fix="write the table anew with the command that made it",
+                code="bad-number",
+                where=rows.where(number, field.name),
+            ) from None
+    return kind(**values)

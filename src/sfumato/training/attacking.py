@@ -13,8 +13,8 @@ from jaxtyping import Float
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, show, unknown
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.strategies import described
 from sfumato.training.attacks import ATTACKED_AT_ONCE, Attack, attacked
-from sfumato.training.choices import described
 from sfumato.training.conditions import CLEAN, Condition, is_written, write
 from sfumato.training.item_join import Original, digest_of, join_items
 from sfumato.training.networks import Network

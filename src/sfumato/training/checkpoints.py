@@ -21,7 +21,7 @@ from safetensors.torch import save as safetensors_of
 from torch import Tensor
 
 from sfumato.tables.errors import BadFile, CannotWrite, ErrorLocation, SfumatoWarning
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.saved import SavedState
 

@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from sfumato.tables.errors import BadSetting, ErrorLocation, listing
 from sfumato.tables.files import read_document
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.runs import PREDICTIONS, RUN, Run, environment
 

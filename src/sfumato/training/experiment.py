@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoWarning, show
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.training.checkpoints import forget
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.grid import (

@@ -18,8 +18,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.choices import StrategyText, described, settings_for
+from sfumato.tables.strategies import StrategyText, described, settings_for, strategy_from_name
 from sfumato.training.item_join import JoinedItems, join_items, read_original
 from sfumato.training.splits import SPLITS, Fold, GivenFiles, NamedSplit, NoSplit, RandomSplit
 

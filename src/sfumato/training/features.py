@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import nn
 
 from sfumato.tables.errors import BadSetting
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.inputs import Inputs
 from sfumato.training.runs import Predictor
 

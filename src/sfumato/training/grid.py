@@ -12,7 +12,7 @@ import torch
 
 from sfumato.tables.errors import BadSetting, BadTable, show
 from sfumato.tables.files import write_rows
-from sfumato.training.choices import described
+from sfumato.tables.strategies import described
 from sfumato.training.networks import Network
 from sfumato.training.recipe import Recipe
 from sfumato.training.targets import Target

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 import sfumato
 from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
 from sfumato.tables.files import classes_metadata, read_document, read_rows, write_rows
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.probabilities import probs_array
 from sfumato.tables.soft_labels import SoftLabels

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.reporting.share.folder import MANIFEST, atomic_folder, check_vacant, sha256_of
 from sfumato.tables.errors import CannotWrite
+from sfumato.tables.files.atomic_write import MANIFEST, atomic_folder, check_vacant, sha256_of
 
 
 def fill(folder: Path, text: str = "one") -> None:

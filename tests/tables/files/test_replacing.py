@@ -12,7 +12,7 @@ import pytest
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import CannotWrite
 from sfumato.tables.files import read_rows, write_rows
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 
 SCHEMA = pa.schema([("item", pa.string())])
 SUFFIXES = (".parquet", ".csv", ".csv.gz")

@@ -19,7 +19,7 @@ from sfumato.planning.value_map import ValueMap, value_map
 from sfumato.reporting.data import Columns, as_columns
 from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import read_rows
-from sfumato.tables.records import rows_of
+from sfumato.tables.table import rows_of
 
 SIZES = (3, 8, 20, 40, 65, 90)
 DIMENSIONS = (5, 25, 125)

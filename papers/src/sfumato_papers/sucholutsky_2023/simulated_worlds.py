@@ -17,7 +17,7 @@ from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.tables.files import read_rows
-from sfumato.tables.records import rows_of
+from sfumato.tables.table import rows_of
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.scale import Scale
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 import sfumato
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 
 FILE_NAME = "demo.json"
 PASSING = (".lock", "-wal", "-shm", "-journal")

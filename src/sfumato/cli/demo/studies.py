@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from string import Template
 
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 
 FORMS = ("tokens", "choice", "top_two")
 """The first one is the main study: it stands in the demo's folder itself, the others in folders of their own."""

@@ -32,7 +32,9 @@ class TotalVariation:
 
     def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
         distances = np.abs(compared.predicted - compared.people).sum(axis=1) / 2
-        return mean_over_items(np.asarray(distances), resampling, floor=floor_of_votes(compared, _total_variation_terms))
+        return mean_over_items(
+            np.asarray(distances), resampling, floor=floor_of_votes(compared, _total_variation_terms)
+        )
 
 
 def _total_variation_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:

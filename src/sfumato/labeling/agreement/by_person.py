@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from sfumato.labeling.agreement.item_answers import ItemAnswers, leading
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.records import columns_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 
 @dataclass(frozen=True)

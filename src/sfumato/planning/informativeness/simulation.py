@@ -18,9 +18,8 @@ from sfumato.planning.informativeness.informativeness import information_ratio
 from sfumato.planning.informativeness.kinds import HardLabels, LabelType, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld, check_world
 from sfumato.planning.informativeness.unfolding import SpectralUnfolding
-from sfumato.tables.records import columns_of
 from sfumato.tables.settings import at_least, bad_setting, not_negative
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 Size = tuple[int, int, int, int]
 """`n`, `k`, `d` and number of a world."""

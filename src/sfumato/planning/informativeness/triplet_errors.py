@@ -13,8 +13,7 @@ from sfumato.planning.informativeness.noise import ChannelCapacity, NoiseModel, 
 from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.matched_answers import MatchedAnswers
 from sfumato.planning.similarities import Similarities
-from sfumato.tables.records import columns_of
-from sfumato.tables.table import Table
+from sfumato.tables.table import Table, columns_of
 
 MOST_LABELLED = 100
 MOST_RATED = 40

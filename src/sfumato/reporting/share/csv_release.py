@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.reporting.share.folder import atomic_folder, check_vacant, files_in
 from sfumato.reporting.share.markdown import code, meanings, plain, table
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.release_columns import (
@@ -23,6 +22,7 @@ from sfumato.reporting.share.release_columns import (
 )
 from sfumato.reporting.share.sharing import Shared
 from sfumato.tables.files import ROW_GROUP, write_rows
+from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes
 
 PICTURES_A_FOLDER = 1000

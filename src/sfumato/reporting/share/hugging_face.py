@@ -16,11 +16,11 @@ from jaxtyping import Int
 
 from sfumato.reporting.share.card import CardPart, Config, card
 from sfumato.reporting.share.features import Feature, class_label, numbers, picture, schema_of, text, value
-from sfumato.reporting.share.folder import atomic_folder, check_vacant, files_in
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.release_columns import labelled_columns
 from sfumato.reporting.share.sharing import Shared
 from sfumato.tables.errors import BadTable, show
+from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes
 
 SHARD_BYTES = 256 * 2**20

@@ -13,7 +13,7 @@ import numpy as np
 from sfumato.reporting.share.release import Release
 from sfumato.reporting.share.sharing import Shared
 from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
-from sfumato.tables.files.replacing import atomic_write, check_place
+from sfumato.tables.files.atomic_write import atomic_write, check_place
 
 AT_ONCE = 2**14
 MOST_TEXT_BYTES = 2**34

@@ -5,10 +5,10 @@ checked as it is read) and go out through `write_rows`, which replaces the old f
 one is whole.
 """
 
+from sfumato.tables.files.atomic_write import check_place
 from sfumato.tables.files.file_type import CSV, JSON, NUMPY, PARQUET, FileKind, kind_of
 from sfumato.tables.files.json import read_document
 from sfumato.tables.files.npz import read_arrays
-from sfumato.tables.files.replacing import check_place
 from sfumato.tables.files.table_file import ROW_GROUP, Rows, class_names, classes_metadata, read_rows, write_rows
 
 __all__ = [

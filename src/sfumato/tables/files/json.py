@@ -11,7 +11,7 @@ import msgspec
 from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile
 from sfumato.tables.files.file_type import JSON, check_content
 from sfumato.tables.files.text_bytes import CheckedBytes, is_not_utf8, line_where
-from sfumato.tables.strict_json import DoubledKey, unique_keys
+from sfumato.tables.payloads import DoubledKey, unique_keys
 
 MAX_FREE_VALUES = 1_000_000
 MAX_VALUES_PER_BYTE = 10

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, UnsafeFile, listing, show
 from sfumato.tables.files import csv as csv_files
+from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import (
     CSV,
     FREE_EXPANSION_BYTES,
@@ -23,7 +24,6 @@ from sfumato.tables.files.file_type import (
     check_content,
     kind_of,
 )
-from sfumato.tables.files.replacing import atomic_write
 
 CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18

@@ -16,7 +16,7 @@ from sfumato.reporting.share.datasheet.sheet import OPEN, Answered, Datasheet
 from sfumato.reporting.share.markdown import code, plain, quoted, table
 from sfumato.study.text_file import is_file, read_text
 from sfumato.tables.errors import CannotWrite, ErrorLocation, one_line
-from sfumato.tables.files.replacing import atomic_write
+from sfumato.tables.files.atomic_write import atomic_write
 
 YOURS = re.compile(r"^<!-- yours: ([\w-]+) -->[ \t]*\n(.*?)^<!-- end: \1 -->[ \t]*$", re.MULTILINE | re.DOTALL)
 LIST = re.compile(r"^<!-- open points -->.*?^<!-- end of open points -->[ \t]*$", re.MULTILINE | re.DOTALL)

@@ -13,7 +13,6 @@ import numpy as np
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
 from sfumato.labeling.agreement import AgreementTable, agreement
 from sfumato.labeling.screening import set_aside_in
-from sfumato.reporting.share.folder import sha256_of
 from sfumato.study import read_study
 from sfumato.study.study import Study
 from sfumato.study.study_file import study_path
@@ -22,6 +21,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import read_rows
+from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
