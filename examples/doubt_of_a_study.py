@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from sfumato import Annotations
-from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.items import read_items
+from sfumato.elicitation.new_study import begin_study
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
 from sfumato.labeling import TokensLabeler
 from sfumato.server.server import running
 from sfumato.server.simulated_visits import simulate, stimuli_in
-from sfumato.store.exporting import export
+from sfumato.store.export import export
 from sfumato.store.location import StoreLocation, default_location
 from sfumato.study import read_study
 

@@ -18,10 +18,10 @@ from study_at_work import AtWork, Someone, items_named, plain_study
 from sfumato.cli.study_options import checked_study
 from sfumato.elicitation.deeper_form import DeeperFormRule
 from sfumato.elicitation.participant_state import ShownTrial, SubmitResult, SubmittedAnswer
-from sfumato.store.exporting import export
+from sfumato.store.export import export
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
-from sfumato.store.verifying import verify
+from sfumato.store.verification import verify
 from sfumato.study import read_study
 from sfumato.study.study import Check, Deeper, People, PracticeItem, Question, Region, Study
 from sfumato.tables.errors import BadStudy, InvalidAnswer

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from study_at_work import AtWork, Someone, at_work, plain_study
 
-from sfumato.elicitation.erasing import erased
+from sfumato.elicitation.researcher_actions import erased
 from sfumato.recruitment import Prolific
 from sfumato.recruitment.arriving import arrived, checked, entry_key, note_check, unchecked
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.turnout import turnout_of
-from sfumato.store.exporting import export
+from sfumato.store.export import export
 from sfumato.store.location import StoreLocation
-from sfumato.store.verifying import verify
+from sfumato.store.verification import verify
 from sfumato.study.study import People, Recruiting
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadSetting, NotThere

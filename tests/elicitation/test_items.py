@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from sfumato.elicitation.item_folder import ids_of, natural
-from sfumato.elicitation.items import read_items
+from sfumato.elicitation.items import ids_of, natural, read_items
 from sfumato.study.study import ItemSource
 from sfumato.tables.errors import SfumatoError
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.elicitation.assignment import NextTrial
-from sfumato.elicitation.leases import MOST_OVER, LeaseTable
+from sfumato.elicitation.lease import MOST_OVER, LeaseTable
 from sfumato.elicitation.participant import Trial
 from sfumato.store.schema import OPEN
 
@@ -105,7 +105,7 @@ def test_what_was_answered_takes_no_room() -> None:
     st.sampled_from([0, MOST_OVER]),
 )
 def test_a_random_walk_agrees_with_a_naive_count(steps: list[tuple[str, int]], most_over: int) -> None:
-    with mock.patch("sfumato.elicitation.leases.MOST_OVER", most_over):
+    with mock.patch("sfumato.elicitation.lease.MOST_OVER", most_over):
         _walk(steps)
 
 

@@ -574,7 +574,7 @@ def test_two_studies_in_one_store_do_not_meet(serve: Serve, store: str) -> None:
 
 
 def test_a_person_forgotten_to_save_memory_is_read_anew(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.elicitation.memory.PEOPLE_AT_HAND", 2)
+    monkeypatch.setattr("sfumato.elicitation.study_state.PEOPLE_AT_HAND", 2)
     at = serve(stimuli=items_named(20), answers_per_item=3, batch_size=4)
     people = [at.new() for _ in range(6)]
     held = [person.standing().trials for person in people]
@@ -587,7 +587,7 @@ def test_a_person_forgotten_to_save_memory_is_read_anew(serve: Serve, monkeypatc
 
 
 def test_who_has_finished_is_not_remembered_for_long(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.elicitation.memory.FINISHED_AT_HAND", 2)
+    monkeypatch.setattr("sfumato.elicitation.study_state.FINISHED_AT_HAND", 2)
     at = serve(stimuli=items_named(20), answers_per_item=10, batch_size=4)
     people = [at.new() for _ in range(8)]
     still_there = at.new()

@@ -30,10 +30,9 @@ from study_at_work import HandClock, plain_study, sent
 
 from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.leases import LeaseTable
+from sfumato.elicitation.lease import LeaseBook, LeaseTable
 from sfumato.elicitation.participant_state import ParticipantState, SubmitResult, SubmittedAnswer
 from sfumato.elicitation.session import RunningStudy, hash_of
-from sfumato.elicitation.turns import LeaseBook
 from sfumato.store import queries
 from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import InteractionRecord

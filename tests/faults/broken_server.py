@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from sfumato.cli import main
 from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.leases import LeaseTable
+from sfumato.elicitation.lease import LeaseTable
 from sfumato.elicitation.participant import Participant, Trial
 from sfumato.server import http_protocol, pages, server
 from sfumato.store import database, writer

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tamper_trial import CHANGES, tamper_trial
 
-from sfumato.store.chain import COLUMNS
+from sfumato.store.verification import COLUMNS
 
 
 def test_every_row_that_was_tampered_with_is_named(store: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.importers.votes import counts_in, in_arrays, labels_from_counts, original_from_numbers
+from sfumato.importers.counts import counts_in, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.tables.errors import BadTable
 
 

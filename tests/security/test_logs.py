@@ -15,7 +15,7 @@ from picture_study import write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, asked_site
 
-from sfumato.elicitation.steering import password_set
+from sfumato.elicitation.researcher_actions import password_set
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server.app import DENIALS_NOTED
 from sfumato.server.passwords import hashed

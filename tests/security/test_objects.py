@@ -16,7 +16,7 @@ from site_client import AskedSite, Reply, Visit, asked_site
 
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server.rates import SlidingWindow
-from sfumato.store.exporting import export
+from sfumato.store.export import export
 
 EXTRA = ("worker_id", "annotator", "created_at", "role", "payment", "id", "study", "passed", "__proto__", "state")
 SQL = (

@@ -15,7 +15,7 @@ from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, Visit, asked_site
 
 from sfumato.elicitation.answer_intake import AnswerIntake
-from sfumato.elicitation.steering import extended
+from sfumato.elicitation.researcher_actions import extended
 from sfumato.server.server import new_links
 
 AT_ONCE = 50

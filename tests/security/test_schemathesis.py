@@ -30,7 +30,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from site_client import AskedSite, asked_site
 
-from sfumato.elicitation.steering import paused
+from sfumato.elicitation.researcher_actions import paused
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server import dashboard_login, openapi
 from sfumato.server.rates import SlidingWindow

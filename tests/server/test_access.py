@@ -13,10 +13,10 @@ from researcher import Researcher
 from site_client import AskedSite, Reply, Visit, asked_site
 from starlette.routing import Mount, Route
 
-from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.kinds import KINDS
+from sfumato.elicitation.new_study import begin_study
 from sfumato.elicitation.participant_link import is_signed, new_secret, new_token
-from sfumato.elicitation.steering import password_set, paused
+from sfumato.elicitation.researcher_actions import password_set, paused
 from sfumato.recruitment.arriving import entry_key
 from sfumato.server.app import routes
 from sfumato.server.desk import Dashboard

@@ -357,7 +357,7 @@ def test_the_id_stands_in_its_table_and_nowhere_else(
 
 
 def test_no_export_has_the_id(asked: AskedSite, tmp_path: Path, me: tuple[str, str]) -> None:
-    from sfumato.store.exporting import export
+    from sfumato.store.export import export
 
     through(arrives(asked, prolific(*me)))
     for name in ("a.csv", "a.parquet"):

@@ -21,7 +21,7 @@ from researcher import Researcher, cookie_of
 from site_client import AskedSite, SiteClient, asked_site
 from study_server import StudyServer, write_texts_study
 
-from sfumato.elicitation import steering
+from sfumato.elicitation import researcher_actions
 from sfumato.server.app import application
 from sfumato.server.common_passwords import COMMON
 from sfumato.server.passwords import check_password, hashed, is_password
@@ -57,7 +57,7 @@ def asked(tmp_path: Path) -> Iterator[AskedSite]:
 
 def set_password(asked: AskedSite, password: str = PASSWORD) -> None:
     kept = hashed(password)
-    asked.site.writer.run(lambda work: steering.password_set(work, kept, "test"))
+    asked.site.writer.run(lambda work: researcher_actions.password_set(work, kept, "test"))
 
 
 def knock(asked: AskedSite, password: Any, headers: dict[str, str] | None = None) -> Any:

@@ -22,7 +22,7 @@ from researcher import Researcher
 from site_client import AskedSite, Visit, asked_site
 from study_server import write_texts_study
 
-from sfumato.elicitation.erasing import erased
+from sfumato.elicitation.researcher_actions import erased
 from sfumato.labeling import TokensLabeler
 from sfumato.labeling.agreement import agreement
 from sfumato.server import studio_books
@@ -32,7 +32,7 @@ from sfumato.server.studio_books import DashboardCache
 from sfumato.server.studio_figures import AWAY_MS, answers_of_items, cost, progress, times
 from sfumato.server.studio_tally import TIMES_KEPT, AnnotatorCounts, AnswerCounts
 from sfumato.store import researcher_queries
-from sfumato.store.exporting import export
+from sfumato.store.export import export
 from sfumato.study import read_study
 from sfumato.tables.annotations import Annotations
 

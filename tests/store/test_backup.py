@@ -18,7 +18,7 @@ from sfumato.cli import restore as restore_command
 from sfumato.store.backup import backup, restore
 from sfumato.store.database import reading_engine, writing_engine
 from sfumato.store.location import StoreLocation
-from sfumato.store.verifying import verify
+from sfumato.store.verification import verify
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError
 
 

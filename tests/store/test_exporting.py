@@ -15,7 +15,7 @@ from sfumato import Annotations
 from sfumato.elicitation.codebook import codebook
 from sfumato.elicitation.kind import Kind
 from sfumato.elicitation.kinds import KINDS
-from sfumato.store.exporting import RECORDS, ExportResult, export
+from sfumato.store.export import RECORDS, ExportResult, export
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
 from sfumato.study.stimulus import Stimulus

@@ -228,7 +228,7 @@ def test_what_cannot_be_a_store_is_refused_and_left_alone(tmp_path: Path, what: 
 
 @pytest.mark.parametrize("what", ["text", "damaged", "directory", "unwritable", "under a file", "empty"])
 def test_what_cannot_be_a_store_cannot_be_read(tmp_path: Path, what: str) -> None:
-    from sfumato.store.exporting import export
+    from sfumato.store.export import export
 
     file = bad(tmp_path, what)
     if what == "empty":
@@ -284,7 +284,7 @@ def test_a_postgresql_that_is_not_there() -> None:
 
 
 def test_a_postgresql_database_without_our_tables_cannot_be_read(postgres: object, tmp_path: Path) -> None:
-    from sfumato.store.exporting import export
+    from sfumato.store.export import export
 
     with pytest.raises(SfumatoError) as caught:
         export(StoreLocation.of(postgres.new_database()), "pets", tmp_path / "out.parquet")

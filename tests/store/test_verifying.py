@@ -12,11 +12,10 @@ from study_at_work import AtWork, at_work
 
 from sfumato.cli.verify import command
 from sfumato.store import database
-from sfumato.store.chain import COLUMNS, ChainFault, faults_of, linked
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import METADATA
-from sfumato.store.verifying import verify
+from sfumato.store.verification import COLUMNS, ChainFault, faults_of, linked, verify
 
 N_ANSWERS = 6
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.study.lines import lines_of
+from sfumato.study.toml_mistakes import lines_of
 
 DOCUMENT = '''\
 # [no.table]

@@ -12,8 +12,8 @@ import pytest
 from PIL import Image
 
 from sfumato.cli.study_options import checked_study
-from sfumato.elicitation.beginning import begin_study
 from sfumato.elicitation.kinds import KINDS
+from sfumato.elicitation.new_study import begin_study
 from sfumato.study.study import ABOUT_ONE_ITEM
 from sfumato.tables.errors import BadSetting, CannotWrite, UnknownName
 
@@ -160,7 +160,7 @@ def test_what_cannot_be_begun(tmp_path: Path) -> None:
 
 
 def test_checking_loads_neither_numpy_nor_arrow() -> None:
-    code = "import sys, sfumato.elicitation.study_check, sfumato.elicitation.beginning, sfumato.cli.study\n"
+    code = "import sys, sfumato.elicitation.study_check, sfumato.elicitation.new_study, sfumato.cli.study\n"
     code += "print(*[name for name in ('numpy', 'pyarrow', 'polars', 'scipy', 'PIL', 'json') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["json"]

@@ -19,7 +19,7 @@ from study_server import StudyServer
 
 from sfumato.store.backup import backup
 from sfumato.store.location import StoreLocation
-from sfumato.store.verifying import verify
+from sfumato.store.verification import verify
 from sfumato.tables.errors import SfumatoError
 
 WAIT_SECONDS = 60.0

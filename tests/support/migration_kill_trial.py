@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from sfumato.store.database import LATEST, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation
-from sfumato.store.verifying import verify
+from sfumato.store.verification import verify
 from sfumato.tables.errors import SfumatoError
 
 

@@ -24,7 +24,7 @@ from sfumato.store import database
 from sfumato.store.backup import copy_file
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation
-from sfumato.store.verifying import verify
+from sfumato.store.verification import verify
 from sfumato.store.writer import Writer
 from sfumato.study.study import People
 from sfumato.tables.errors import SfumatoError, StoreDown

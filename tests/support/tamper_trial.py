@@ -11,11 +11,11 @@ from typing import Any
 import sqlalchemy as sa
 from study_at_work import at_work, items_named, plain_study
 
-from sfumato.store import chain
+from sfumato.store import verification
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import annotators, answers, trials
-from sfumato.store.verifying import verify
+from sfumato.store.verification import verify
 from sfumato.study.study import People
 
 N_PEOPLE, N_EACH = 3, 8
@@ -150,8 +150,11 @@ def _drop_the_guards(engine: sa.Engine) -> None:
 
 @contextlib.contextmanager
 def _without(unseen: Sequence[str]) -> Iterator[None]:
-    columns, chain.COLUMNS = chain.COLUMNS, tuple(name for name in chain.COLUMNS if name not in unseen)
+    columns, verification.COLUMNS = (
+        verification.COLUMNS,
+        tuple(name for name in verification.COLUMNS if name not in unseen),
+    )
     try:
         yield
     finally:
-        chain.COLUMNS = columns
+        verification.COLUMNS = columns

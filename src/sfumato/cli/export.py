@@ -23,7 +23,7 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     People are pseudonyms. A codebook that says what every field means is written beside the output.
     """
     try:
-        from sfumato.store.exporting import export
+        from sfumato.store.export import export
         from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error

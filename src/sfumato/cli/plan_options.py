@@ -209,7 +209,7 @@ def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations
     from sfumato.tables.annotations import Annotations
 
     try:
-        from sfumato.store.exporting import export
+        from sfumato.store.export import export
         from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error

@@ -115,7 +115,7 @@ def read_line(file: Path) -> str:
 
 def set_password(site: Site, hashed: str) -> None:
     """Keep the password with the study."""
-    from sfumato.elicitation.steering import password_set
+    from sfumato.elicitation.researcher_actions import password_set
 
     site.writer.run(lambda work: password_set(work, hashed, "terminal"))
 

@@ -37,7 +37,7 @@ def new(folder: Path, kind_name: str, classes: tuple[str, ...] | None, demo: boo
 
     A study.toml that is there already is never touched.
     """
-    from sfumato.elicitation.beginning import begin_study
+    from sfumato.elicitation.new_study import begin_study
 
     file = begin_study(folder, kind_name, classes, demo=demo)
     say_written(file, "a study file")

@@ -33,7 +33,7 @@ def compare(study: Path, store: str | None, output: Path | None, chart: Path | N
     The pooled label is the mean over forms of their mean beliefs, the answers being scored left out.
     """
     try:
-        from sfumato.store.arms import answers_by_arm
+        from sfumato.store.export import answers_by_arm
         from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error

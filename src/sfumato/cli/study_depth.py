@@ -30,7 +30,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     Beside it the plain mean of the answers it opened for, which are those of people in doubt.
     """
     try:
-        from sfumato.store.exporting import export
+        from sfumato.store.export import export
         from sfumato.store.location import StoreLocation, default_location
     except ImportError as error:
         raise missing_extra(error) from error

@@ -43,7 +43,7 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
     can tell who they are. A file that is being served must be let go of first; browsers keep what is not yet sent.
     """
     try:
-        from sfumato.elicitation.erasing import erased
+        from sfumato.elicitation.researcher_actions import erased
         from sfumato.server.server import opened
     except ImportError as error:
         raise missing_extra(error) from error

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.study.mistakes import Mistakes
 from sfumato.study.study import Study
+from sfumato.study.toml_mistakes import Mistakes
 from sfumato.tables.errors import BadSetting, UnknownName
 
 if TYPE_CHECKING:

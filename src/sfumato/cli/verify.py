@@ -27,7 +27,7 @@ def command(store: str, head: str | None) -> None:
 
     try:
         from sfumato.store.location import StoreLocation
-        from sfumato.store.verifying import verify
+        from sfumato.store.verification import verify
     except ImportError as error:
         raise missing_extra(error) from error
     is_right = True

@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from sfumato.elicitation.assignment import AnswerEvent, ItemSelector
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kind import Kind, label_of
-from sfumato.elicitation.memory import StudyState
+from sfumato.elicitation.lease import LeaseBook
 from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
 from sfumato.elicitation.participant_state import SubmittedAnswer
 from sfumato.elicitation.secure_random import SecureRandom
-from sfumato.elicitation.turns import LeaseBook
+from sfumato.elicitation.study_state import StudyState
 from sfumato.store import queries
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.schema import LAPSED

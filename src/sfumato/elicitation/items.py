@@ -1,14 +1,200 @@
-"""The items of a study, from a folder of pictures, a CSV of texts or of pictures, or an npz."""
+"""Items from an npz: `images` (uint8, items x height x width [x 3]) or `texts`, and perhaps their ids, `items`.
+
+Items from a folder of pictures: the path is the id, and a first folder named as a class is the class.
+
+The items of a study, from a folder of pictures, a CSV of texts or of pictures, or an npz.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
 
-from sfumato.elicitation.item_arrays import read_item_arrays
-from sfumato.elicitation.item_folder import read_item_folder
+from sfumato.elicitation.item_images import MAX_PIXELS, picture_format
 from sfumato.elicitation.item_table import read_item_table
 from sfumato.study.stimulus import Item
 from sfumato.study.study import ItemSource
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, show
+
+
+def read_item_arrays(path: Path) -> list[Item]:
+    """The items of the npz `path`: a picture or a text a row; ids are row numbers where `items` names none."""
+    # Not at the top: the server loads NumPy only for a study that needs it.
+    from sfumato.tables.files import read_arrays
+
+    arrays = read_arrays(path)
+    contents = [name for name in ("images", "texts") if name in arrays]
+    if len(contents) != 1:
+        raise _bad_npz(path, None, f"the arrays {', '.join(arrays) or 'none'}", "one of images and texts", "no-images")
+    values = arrays[contents[0]]
+    if contents == ["images"]:
+        shape_fits = values.ndim == 3 or (values.ndim == 4 and values.shape[3] == 3)
+        if str(values.dtype) != "uint8" or not shape_fits:
+            found = f"images of type {values.dtype} and shape {values.shape}"
+            raise _bad_npz(path, "images", found, "uint8, items x height x width [x 3]", "bad-images")
+        if not 0 < values.shape[1] * values.shape[2] <= MAX_PIXELS:
+            found = f"images of {values.shape[1]:,} x {values.shape[2]:,} pixels"
+            raise _bad_npz(path, "images", found, f"1 to {MAX_PIXELS:,} pixels", "bad-images")
+    elif values.ndim != 1 or values.dtype.kind != "U":
+        found = f"texts of type {values.dtype} and shape {values.shape}"
+        raise _bad_npz(path, "texts", found, "one text an item", "bad-texts")
+    if not len(values):
+        raise _bad_npz(path, contents[0], "no items", "at least one", "no-items")
+    names = arrays.get("items")
+    if names is None:
+        ids = [str(row) for row in range(len(values))]
+    elif names.shape == (len(values),) and names.dtype.kind in "Uiu":
+        ids = [str(name) for name in names.tolist()]
+    else:
+        found = f"items of type {names.dtype} and shape {names.shape}"
+        raise _bad_npz(path, "items", found, f"{len(values):,} texts or whole numbers", "bad-items")
+    seen: set[str] = set()
+    for row, name in enumerate(ids):
+        if name in seen or not name.strip() or not name.isprintable():
+            found = f"the id {show(name)}{' twice' if name in seen else ''} (row {row:,})"
+            raise _bad_npz(
+                path, "items", found, "ids in print, each once", "doubled-item" if name in seen else "bad-id"
+            )
+        seen.add(name)
+    if contents == ["images"]:
+        return [Item(name, row=row) for row, name in enumerate(ids)]
+    texts = values.tolist()
+    empty = next((row for row, text in enumerate(texts) if not text.strip()), None)
+    if empty is not None:
+        raise _bad_npz(path, "texts", f"an empty text (row {empty:,})", "something to read", "empty-text")
+    return [Item(name, text=text) for name, text in zip(ids, texts, strict=True)]
+
+
+def _bad_npz(path: Path, array: str | None, found: str, expected: str, code: str) -> BadTable:
+    return BadTable(
+        f"found {found}",
+        expected=expected,
+        fix="save the arrays anew (np.savez)",
+        code=code,
+        where=ErrorLocation(str(path), column=array),
+    )
+
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp")
+OTHER_PICTURES = (".svg", ".tif", ".tiff", ".heic", ".heif", ".avif", ".jxl", ".jp2", ".psd", ".ppm", ".pgm")
+"""Pictures we cannot show: passing over them would leave items out in silence."""
+
+
+def read_item_folder(folder: Path, classes: Sequence[str]) -> list[Item]:
+    """The pictures in `folder` and below it, in natural order (`9` before `10`); hidden files are passed over."""
+    names = sorted(_pictures_in(folder), key=natural)
+    if not names:
+        raise BadFile(
+            "found no picture",
+            expected="PNG, JPEG, WebP, GIF or BMP files in the folder or below it",
+            fix="put the pictures there, or name another folder",
+            code="no-pictures",
+            where=ErrorLocation(str(folder)),
+        )
+    known = set(classes)
+    items = []
+    for name, item in zip(names, ids_of(names), strict=True):
+        first, slash, _ = name.partition("/")
+        items.append(Item(item, picture=folder / name, given=first if slash and first in known else None))
+    return items
+
+
+def ids_of(names: Sequence[str]) -> list[str]:
+    """The paths without their ending, but with it where two would be the same."""
+    ids = [name[: -len(_suffix(name))] if _suffix(name) in SUFFIXES else name for name in names]
+    while doubled := {name for name, n in Counter(ids).items() if n > 1}:
+        ids = [whole if name in doubled else name for name, whole in zip(ids, names, strict=True)]
+    return ids
+
+
+def natural(text: str) -> list[tuple[int, int, str]]:
+    """A sort key that puts `item-9` before `item-10`."""
+    return [
+        (0, int(part), part) if part.isascii() and part.isdigit() else (1, 0, part)
+        for part in re.split(r"([0-9]+)", text)
+        if part
+    ]
+
+
+def _pictures_in(folder: Path) -> Iterator[str]:
+    """Every picture in the folder and below it, as its path from there; links must stay inside."""
+    root = folder.resolve()
+    waiting = [""]
+    while waiting:
+        above = waiting.pop()
+        try:
+            with os.scandir(folder / above) as entries:
+                found = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError as error:
+            _unreadable(error)
+        for entry in found:
+            name = above + entry.name
+            if entry.is_symlink() and not _is_inside(Path(entry.path), root):
+                raise _refused(
+                    entry.path,
+                    "a link to something outside the folder",
+                    expected="pictures inside the folder",
+                    fix="copy the pictures there, or name the folder they are in",
+                    code="link-outside",
+                )
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(f"{name}/")
+            # Pipes and devices are not opened: reading them may never end.
+            elif entry.is_file() and _is_picture(entry.path, name):
+                yield name
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    try:
+        return path.resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError):  # a link to nothing, or to itself
+        return False
+
+
+def _is_picture(path: str, name: str) -> bool:
+    """Whether the content is a picture; an error where only the name says so."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            start = file.read(16)
+    except OSError as error:
+        _unreadable(error)
+    if picture_format(start) is not None:
+        if not name.isprintable():
+            fix = "rename the file or its folder"
+            expected = "names in UTF-8 without control characters"
+            raise _refused(show(path), f"the file name {show(name)}", expected=expected, fix=fix, code="bad-file-name")
+        return True
+    if _suffix(name) in SUFFIXES + OTHER_PICTURES:
+        raise _refused(
+            path,
+            f"a {_suffix(name)} file whose content we cannot show" if start else "an empty file",
+            expected="PNG, JPEG, WebP, GIF or BMP content",
+            fix="save it as PNG or JPEG, or take it out of the folder",
+            code="no-picture",
+        )
+    return False
+
+
+def _suffix(name: str) -> str:
+    return os.path.splitext(name)[1].lower()
+
+
+def _unreadable(error: OSError) -> NoReturn:
+    raise _refused(
+        str(error.filename),
+        f"a place that cannot be read ({error.strerror})",
+        expected="a readable folder with readable files",
+        fix="check the path and its permissions",
+        code="unreadable",
+    ) from error
+
+
+def _refused(place: str, found: str, *, expected: str, fix: str, code: str) -> BadFile:
+    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(place))
 
 
 def read_items(source: ItemSource, classes: Sequence[str]) -> list[Item]:

@@ -2,6 +2,8 @@
 
 A kind is one folder under `kinds/`: `kind.py` (this protocol), `form.html` and `form.js` (the page). It is listed
 once, in `KINDS` (`elicitation/kinds/__init__.py`). The server loads neither NumPy nor Arrow, so kinds import neither.
+
+Scales: shares from 0 to 1 in equal steps, as rows of buttons and sliders give them.
 """
 
 from __future__ import annotations
@@ -108,3 +110,24 @@ def check_flag(kind: str, name: str, value: object) -> None:
 def bad_setting(found: str, expected: str, fix: str) -> BadSetting:
     """The error for a setting of a kind, or for items that lack what the kind needs."""
     return BadSetting(f"found {found}", expected=expected, fix=fix, code="bad-setting")
+
+
+def on_scale(value: float, n_steps: int) -> bool:
+    """Whether `value` is one of the `n_steps` + 1 shares that a scale of so many steps can give."""
+    return 0 <= value <= 1 and abs(value * n_steps - round(value * n_steps)) < 1e-6
+
+
+def nearest_on_scale(value: float, n_steps: int) -> float:
+    """The share on the scale nearest to `value`: its ends for what lies beyond them."""
+    return round(min(max(value, 0.0), 1.0) * n_steps) / n_steps
+
+
+def check_whole_number(name: str, value: Any, low: int, high: int) -> None:
+    """Raise unless the setting `name` is a whole number from `low` to `high`."""
+    if type(value) is not int or not low <= value <= high:
+        raise BadSetting(
+            f"found {name} = {value!r}",
+            expected=f"a whole number from {low:,} to {high:,}",
+            fix=f"choose another {name}",
+            code="bad-setting",
+        )

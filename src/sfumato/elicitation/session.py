@@ -19,9 +19,8 @@ import sqlalchemy as sa
 from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.assignment import ItemSelector
 from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.judging import CheckJudge
 from sfumato.elicitation.kind import Kind
-from sfumato.elicitation.memory import StudyState
+from sfumato.elicitation.lease import LeaseBook
 from sfumato.elicitation.participant import Participant, Trial
 from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_that_holds
 from sfumato.elicitation.participant_state import (
@@ -35,7 +34,7 @@ from sfumato.elicitation.participant_state import (
 )
 from sfumato.elicitation.registration import identity, register
 from sfumato.elicitation.secure_random import SecureRandom
-from sfumato.elicitation.turns import LeaseBook
+from sfumato.elicitation.study_state import CheckJudge, StudyState
 from sfumato.store import queries
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Entry, Study

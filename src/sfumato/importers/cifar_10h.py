@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
+from sfumato.importers.counts import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.importers.importer import CIFAR_10, ImportResult, came_in, find_file
 from sfumato.importers.source_columns import (
     annotations_of,
@@ -18,7 +19,6 @@ from sfumato.importers.source_columns import (
     coded_columns,
     number_column,
 )
-from sfumato.importers.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from sfumato.importers.counts import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.importers.importer import ImportResult, find_file
-from sfumato.importers.votes import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
 from sfumato.tables.columns import numbers
 from sfumato.tables.files import NUMPY, kind_of, read_rows
 from sfumato.tables.files.csv import first_record

@@ -7,8 +7,8 @@ from typing import Any
 from sfumato.recruitment.mturk import MTurk
 from sfumato.recruitment.platform import Platform
 from sfumato.recruitment.prolific import Prolific
-from sfumato.study.mistakes import Mistakes
 from sfumato.study.study import Study
+from sfumato.study.toml_mistakes import Mistakes
 from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.tables.strategies import strategy_from_name
 

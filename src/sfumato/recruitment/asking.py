@@ -17,7 +17,7 @@ from sfumato.recruitment.platform import Platform, PlatformSubmission
 from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.recruitment.reconciliation import Reconciliation, reconciled
 from sfumato.recruitment.turnout import ParticipantRecord, Turnout, turnout_of
-from sfumato.store.exporting import export
+from sfumato.store.export import export
 from sfumato.store.location import StoreLocation
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations

@@ -8,7 +8,7 @@ from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.returning import arrival_of
 from sfumato.store import queries, researcher_queries
 from sfumato.store.database import reading_engine
-from sfumato.store.exporting import unknown_study
+from sfumato.store.export import unknown_study
 from sfumato.store.location import StoreLocation
 from sfumato.store.queries import Row
 from sfumato.study.study import Study

@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
 
-from sfumato.elicitation import steering
+from sfumato.elicitation import researcher_actions
 from sfumato.elicitation.item_images import Picture
 from sfumato.server import dashboard_login
 from sfumato.server.answer_api import NOTHING, body_of, decoded
@@ -106,7 +106,7 @@ def pausing(pause: bool) -> Callable[[Request], Awaitable[Response]]:
         site: Site = request.app.state.site
         who = site.desk.researcher(request).who
         decoded(NOTHING, await body_of(request))
-        await site.writer.ask(lambda work: steering.paused(work, pause, who))
+        await site.writer.ask(lambda work: researcher_actions.paused(work, pause, who))
         return Json({})
 
     return handler
@@ -117,7 +117,7 @@ async def extend(request: Request) -> Response:
     site: Site = request.app.state.site
     who = site.desk.researcher(request).who
     wanted = decoded(EXTENSION, await body_of(request))
-    await site.writer.ask(lambda work: steering.extended(work, wanted.answers_per_item, who))
+    await site.writer.ask(lambda work: researcher_actions.extended(work, wanted.answers_per_item, who))
     return Json({})
 
 

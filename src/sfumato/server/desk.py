@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 
-from sfumato.elicitation import steering
+from sfumato.elicitation import researcher_actions
 from sfumato.server.rates import SlidingWindow
 from sfumato.server.researcher_sessions import NotLoggedIn, Session, Sessions
 from sfumato.server.studio_downloads import Downloads
@@ -59,7 +59,7 @@ class Dashboard:
     async def note(self, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
         """Note what happened, if it can be: a researcher must get in when the disk is full."""
         with contextlib.suppress(StoreDown):
-            await self._site.writer.ask(lambda work: steering.log_event(work, who, what, about))
+            await self._site.writer.ask(lambda work: researcher_actions.log_event(work, who, what, about))
 
     def told_of(self, number: int) -> dict[str, Any]:
         """What the page says of an item: its id, its text or that there is a picture."""

@@ -40,7 +40,7 @@ class Downloads:
     def make(self, what: str, suffix: str) -> str:
         """Write the `annotations` or `records` as `parquet` or `csv`; returns the handle of the file. In a thread."""
         try:
-            from sfumato.store.exporting import export
+            from sfumato.store.export import export
         except ImportError as error:
             raise NotNow(
                 f"found no {error.name} on this machine, which only serves",

@@ -13,12 +13,11 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from sfumato.store.chain import Verified
 from sfumato.store.database import is_latest, is_store, make_private, only_server, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation
 from sfumato.store.queries import AT_ONCE
 from sfumato.store.schema import METADATA
-from sfumato.store.verifying import verify
+from sfumato.store.verification import Verified, verify
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation
 from sfumato.tables.files.atomic_write import atomic_write
 

@@ -25,8 +25,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import sqlalchemy as sa
 
-from sfumato.store.database import check_whole
-from sfumato.store.failing import Failure, down, down_because, failure_of
+from sfumato.store.database import Failure, check_whole, down, down_because, failure_of
 from sfumato.tables.errors import Busy, SfumatoError
 
 

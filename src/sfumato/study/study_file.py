@@ -14,13 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.study.adaptive import read_adaptive, read_deeper
-from sfumato.study.arms import read_arms
-from sfumato.study.checks import REGION, read_checks, read_quality, read_region
-from sfumato.study.classes import read_classes
-from sfumato.study.lines import lines_of
-from sfumato.study.mistakes import Mistakes
-from sfumato.study.recruiting import read_bonus, read_languages, read_recruiting
 from sfumato.study.study import (
     Assignment,
     ComprehensionQuestion,
@@ -35,8 +28,19 @@ from sfumato.study.study import (
     Study,
     Upscale,
 )
+from sfumato.study.study_file_people import (
+    REGION,
+    read_bonus,
+    read_checks,
+    read_languages,
+    read_quality,
+    read_recruiting,
+    read_region,
+)
+from sfumato.study.study_file_questions import read_adaptive, read_arms, read_classes, read_deeper
 from sfumato.study.text_file import is_folder, read_text
 from sfumato.study.toml_fields import Fields
+from sfumato.study.toml_mistakes import Mistakes, lines_of
 from sfumato.tables.errors import BadFile, BadStudy, ErrorLocation, SfumatoError, listing, nearest, show
 
 FILE_NAME = "study.toml"

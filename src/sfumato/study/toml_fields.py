@@ -9,9 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sfumato.study.lines import KeyPath
-from sfumato.study.mistakes import Mistakes, written
 from sfumato.study.text_file import is_file, is_folder
+from sfumato.study.toml_mistakes import KeyPath, Mistakes, written
 from sfumato.tables.errors import listing, nearest
 from sfumato.tables.errors import show as shown
 

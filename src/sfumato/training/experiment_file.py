@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.study.lines import lines_of
 from sfumato.study.text_file import read_text
+from sfumato.study.toml_mistakes import lines_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadFile, BadSetting, ErrorLocation, show, unknown
 from sfumato.tables.inputs import Inputs

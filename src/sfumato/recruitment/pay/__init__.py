@@ -12,8 +12,8 @@ from sfumato.recruitment.pay.agreement import AgreementBonus
 from sfumato.recruitment.pay.brier import BrierBonus
 from sfumato.recruitment.pay.correlated_agreement import CorrelatedAgreementBonus
 from sfumato.recruitment.pay.rule import BonusRule, PeerAnswers
-from sfumato.study.mistakes import Mistakes
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
+from sfumato.study.toml_mistakes import Mistakes
 from sfumato.tables.errors import BadSetting, UnknownName
 from sfumato.tables.strategies import strategy_from_name
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import bad_setting, check_flag, converted
-from sfumato.elicitation.scale import check_whole_number
+from sfumato.elicitation.kind import bad_setting, check_flag, check_whole_number, converted
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import converted
-from sfumato.elicitation.scale import check_whole_number, nearest_on_scale
+from sfumato.elicitation.kind import check_whole_number, converted, nearest_on_scale
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads

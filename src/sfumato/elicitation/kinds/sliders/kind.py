@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import plain_stimuli, refused
+from sfumato.elicitation.kind import check_whole_number, nearest_on_scale, on_scale, plain_stimuli, refused
 from sfumato.elicitation.kinds.plausible.kind import for_every_class
-from sfumato.elicitation.scale import check_whole_number, nearest_on_scale, on_scale
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sfumato.elicitation.kind import check_class, check_flag, converted, plain_stimuli, refused
-from sfumato.elicitation.scale import check_whole_number
+from sfumato.elicitation.kind import check_class, check_flag, check_whole_number, converted, plain_stimuli, refused
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads

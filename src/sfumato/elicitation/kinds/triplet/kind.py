@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
-from sfumato.elicitation.kind import converted
+from sfumato.elicitation.kind import check_whole_number, converted
 from sfumato.elicitation.kinds.similarity.kind import companions, total_variation
-from sfumato.elicitation.scale import check_whole_number
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads

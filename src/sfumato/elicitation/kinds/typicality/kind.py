@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from sfumato.elicitation.kind import converted, refused
-from sfumato.elicitation.scale import check_whole_number, nearest_on_scale, on_scale
+from sfumato.elicitation.kind import check_whole_number, converted, nearest_on_scale, on_scale, refused
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, Study
 from sfumato.tables import payloads

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from sfumato.store.chain import COLUMNS, START, linked
+from sfumato.store.verification import COLUMNS, START, linked
 
 revision = "0003"
 down_revision = "0002"

@@ -1,4 +1,6 @@
-"""Memory: what the store says of a running study, kept at hand so that answering needs no look-ups.
+"""Judging checks: whether an answer lies where it must. What an answer means is not known here, so a judge is asked.
+
+Memory: what the store says of a running study, kept at hand so that answering needs no look-ups.
 
 Made from the store when a server starts, and anew whenever the store may say otherwise (after a failed group, or when
 another server of the same PostgreSQL database has written).
@@ -8,23 +10,30 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 import sqlalchemy as sa
 
 from sfumato.elicitation.assignment import AnswerEvent, ItemSelector
 from sfumato.elicitation.deeper_form import DeeperFormRule
-from sfumato.elicitation.judging import CheckJudge
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.leases import LeaseTable
+from sfumato.elicitation.lease import LeaseTable
 from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
 from sfumato.elicitation.trial_sequence import TrialSequence
 from sfumato.store import queries
-from sfumato.store.chain import linked
+from sfumato.store.verification import linked
 from sfumato.study.stimulus import Stimulus
-from sfumato.study.study import Study
+from sfumato.study.study import Region, Study
+
+
+class CheckJudge(Protocol):
+    """Knows what an answer means."""
+
+    def passes(self, region: Region, question: int, payload: Any) -> bool:
+        """Whether an answer (plain JSON values) to one of the study's questions lies in the region."""
+
 
 PEOPLE_AT_HAND = 10_000
 """People remembered at once; who has been away longest goes first, and is read anew when they come back."""

@@ -1,6 +1,8 @@
 """Exporting: the answers of a study as Annotations, one consistent snapshot while people go on answering.
 
 Rows go from the store to the file some thousand at a time, so a million of them need no more memory than these.
+
+The answers of a study with arms, and which arm each annotator is in.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from sfumato.store import queries
 from sfumato.store.database import reading_engine
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
-from sfumato.tables.annotations import PURPOSES, SCHEMA
-from sfumato.tables.errors import BadTable, ErrorLocation, listing
+from sfumato.study.study import Study
+from sfumato.tables.annotations import PURPOSES, SCHEMA, Annotations
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing
 from sfumato.tables.files import classes_metadata, write_rows
 
 RECORDS = pa.schema(
@@ -135,3 +138,28 @@ def unknown_study(place: StoreLocation, study: str, known: list[str]) -> BadTabl
         code="no-study",
         where=ErrorLocation(str(place)),
     )
+
+
+def answers_by_arm(place: StoreLocation, study: Study, folder: Path) -> tuple[Annotations, dict[str, str]]:
+    """The study's answers, by way of an export into `folder`, and the name of everybody's arm."""
+    if not study.arms:
+        raise BadSetting(
+            "found a study without [[arms]]",
+            expected="several forms to compare",
+            fix="add [[arms]] to the study file, one for each form",
+            code="no-arms",
+            where=ErrorLocation(str(study.path) if study.path else None),
+        )
+    file = folder / "answers.parquet"
+    export(place, study.name, file)
+    engine = reading_engine(place)
+    try:
+        with engine.connect() as connection:
+            row = queries.study_row(connection, study.name)
+            assert row is not None, "exported a moment ago"
+            arms = queries.arms_of(connection, row["id"])
+    finally:
+        engine.dispose()
+    # In the order of the study file, whoever came first.
+    in_order = sorted(arms.items(), key=lambda each: each[1])
+    return Annotations.read(file), {person: study.arms[arm].name for person, arm in in_order}

@@ -3,6 +3,8 @@
 A row that is changed, taken out or put in afterwards no longer fits its neighbours, and `verify` names it. Whoever can
 write to the store could make the whole chain anew: against that, keep the head that `verify` prints elsewhere, and
 compare.
+
+Verifying a store: whether every answer is as it was stored, and which are not.
 """
 
 from __future__ import annotations
@@ -13,6 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import sqlalchemy as sa
+
+from sfumato.store import queries
+from sfumato.store.database import reading_engine
+from sfumato.store.location import StoreLocation
 
 START = ""
 """What the first answer of a study is chained to."""
@@ -83,3 +90,26 @@ def with_names(faults: Iterable[ChainFault], orphans: Sequence[tuple[str, str]])
             found.setdefault(fault.id, ChainFault(fault.id, fault.what, *next(left, ("", ""))))
         found.setdefault(fault.id, fault)
     return tuple(found.values())
+
+
+def verify(place: StoreLocation) -> list[Verified]:
+    """What became of the answers of every study in the store. One snapshot: a server may be at work meanwhile."""
+    engine = reading_engine(place)
+    try:
+        with engine.connect() as connection, connection.begin():
+            return [_verified(connection, name) for name in queries.study_names(connection)]
+    finally:
+        engine.dispose()
+
+
+def _verified(connection: sa.Connection, name: str) -> Verified:
+    row = queries.study_row(connection, name)
+    assert row is not None
+    number = row["id"]
+    faults = faults_of(
+        queries.chained(connection, number),
+        first=queries.first_answer(number),
+        n_answers=row["n_answers"],
+        head=row["head"],
+    )
+    return Verified(name, row["n_answers"], row["head"], with_names(faults, queries.without_answer(connection, number)))
