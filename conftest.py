@@ -49,7 +49,7 @@ install_import_hook(
         "sfumato.tables.scores",
         "sfumato.tables.soft_labels",
         "sfumato.tables.text_columns",
-        "sfumato.labeling.transform",
+        "sfumato.labeling.transforms",
     ],
     "beartype.beartype",
 )

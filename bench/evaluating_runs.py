@@ -20,10 +20,10 @@ from sfumato.evaluation.strata import AgreementStrata, EntropyStrata
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import Fgsm
 from sfumato.training.dealing import run_jobs
-from sfumato.training.ready_runs import TrainedRuns
+from sfumato.training.robustness_runs import AttackExperiment
+from sfumato.training.trained_runs import TrainedRuns
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))
 """Where runs are kept."""

@@ -36,13 +36,12 @@ from pages import markdown, write
 from published_runs import DATA, TARGETS, published_runs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import network_named
-from sfumato.training.pictures import PixelScale
 from sfumato.training.random_streams import RandomStreams
 from sfumato.training.recipe import Recipe
-from sfumato.training.runs import Run
+from sfumato.training.run_folder import PixelScale, Run
+from sfumato.training.run_group import RunGroup
 from sfumato.training.targets import target_named
-from sfumato.training.task import RunGroup
-from sfumato.training.training import TrainingLoop
+from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import TrainingSet
 
 RUNS = Path(os.environ.get("SFUMATO_BENCH_RUNS", "bench-runs"))

@@ -22,14 +22,13 @@ import numpy as np
 import torch
 
 from sfumato.training import resumable_run
-from sfumato.training.checkpoints import Checkpoints
+from sfumato.training.checkpoint import Checkpoints, SavedState
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.networks import LeNet
 from sfumato.training.recipe import Recipe
-from sfumato.training.saved import SavedState
+from sfumato.training.run_group import RunGroup
 from sfumato.training.targets import SoftTarget
-from sfumato.training.task import RunGroup
-from sfumato.training.training import TrainingLoop
+from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import TrainingSet
 
 N_MEMBERS, N_ITEMS, SIZE, N_CLASSES = 8, 2131, 28, 10

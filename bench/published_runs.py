@@ -21,7 +21,7 @@ from sfumato.importers import Cifar10HImporter, FashionMnistHImporter
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.experiment import Experiment
 from sfumato.training.experiment_file import ExperimentFile
-from sfumato.training.workers import run_experiment
+from sfumato.training.worker_pool import run_experiment
 
 DATA = Path(os.environ.get("SFUMATO_DATA", "data"))
 TARGETS = ("hard", "majority", "soft", "sampled", "class-level", "smoothing", "shuffled", "entropy-matched")

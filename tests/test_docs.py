@@ -19,16 +19,15 @@ from sfumato.importers import FORMATS
 from sfumato.labeling import LABELERS
 from sfumato.labeling.agreement import MEASURES
 from sfumato.labeling.screening_rules import RULE_SETS
-from sfumato.labeling.transform import TRANSFORMS
+from sfumato.labeling.transforms import TRANSFORMS
 from sfumato.planning.indices import INDICES
 from sfumato.recruitment.pay import BONUS_RULES
 from sfumato.recruitment.reconciliation import MISMATCHES
 from sfumato.tables.payloads import PAYLOAD_KINDS
-from sfumato.training.crowds import CROWDS
+from sfumato.training.crowd_layers import CROWDS
 from sfumato.training.mixing import MIXINGS
 from sfumato.training.networks import NAMED
-from sfumato.training.optimisers import OPTIMISERS
-from sfumato.training.schedules import SCHEDULES
+from sfumato.training.optimizers import OPTIMISERS, SCHEDULES
 from sfumato.training.targets import TARGETS
 
 ROOT = Path(__file__).parent.parent

@@ -28,7 +28,7 @@ def test_steps_load_neither_torch_nor_starlette(tmp_path: Path) -> None:
     for name in ("torch", "starlette"):
         (tmp_path / f"{name}.py").write_text("")
     everything = (
-        "import sfumato.labeling, sfumato.importers, sfumato.labeling.transform, sfumato.aggregation,"
+        "import sfumato.labeling, sfumato.importers, sfumato.labeling.transforms, sfumato.aggregation,"
         "sfumato.aggregation.ray_engine, sfumato.labeling.agreement, sfumato.cli, sfumato.labeling.screening_rules"
     )
     assert loaded_after(everything, ("torch", "starlette"), tmp_path) == set()

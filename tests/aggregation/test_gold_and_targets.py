@@ -22,7 +22,7 @@ from sfumato.aggregation import (
     OneCoin,
     calibrate,
 )
-from sfumato.labeling.transform import Infill
+from sfumato.labeling.transforms import Infill
 from sfumato.tables.errors import BadSetting, BadTable
 
 CLASSES = ("cat", "dog", "fox")

@@ -21,7 +21,7 @@ from sfumato.aggregation import (
     aggregator_named,
     intervals,
 )
-from sfumato.aggregation.weights import read_weights
+from sfumato.aggregation.aggregation import read_weights
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
 CLASSES = ("cat", "dog", "fox")

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from sfumato.cli import duplicates, represent
 from sfumato.cli import map as map_command
 from sfumato.cli import train as learning_command
-from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.data_map import DataMap
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.scores import Scores
 

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 from sfumato.cli import attack, shift
 from sfumato.cli import train as learning_command
 from sfumato.tables.errors import SfumatoError
-from sfumato.training.attacking import TARGETS
 from sfumato.training.attacks import ATTACKS
 from sfumato.training.corruptions import CORRUPTIONS
-from sfumato.training.runs import Run
+from sfumato.training.robustness_runs import TARGETS
+from sfumato.training.run_folder import Run
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = {"shift": shift.command, "attack": attack.command}

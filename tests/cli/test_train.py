@@ -19,12 +19,11 @@ from click.testing import CliRunner
 
 from sfumato.cli.train import TARGET_LINES, command
 from sfumato.tables.errors import SfumatoError
-from sfumato.training.crowds import CROWDS
+from sfumato.training.crowd_layers import CROWDS
 from sfumato.training.mixing import MIXINGS
 from sfumato.training.networks import NAMED, NETWORKS
-from sfumato.training.optimisers import OPTIMISERS, Sgd
-from sfumato.training.runs import Run
-from sfumato.training.schedules import SCHEDULES
+from sfumato.training.optimizers import OPTIMISERS, SCHEDULES, Sgd
+from sfumato.training.run_folder import Run
 from sfumato.training.splits import SPLITS
 from sfumato.training.targets import TARGETS
 

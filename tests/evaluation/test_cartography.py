@@ -13,12 +13,10 @@ from scipy.spatial.distance import jensenshannon
 from scipy.stats import spearmanr
 
 from sfumato import SoftLabels
-from sfumato.evaluation.cartography import DataMap, data_map
+from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion, Shares, Thresholds, data_map
 from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
-from sfumato.evaluation.epoch_shifts import epoch_shifts
 from sfumato.evaluation.rank_correlation import pulls, rank_correlation, spearman
-from sfumato.evaluation.regions import REGIONS, MapRegion, Shares, Thresholds
-from sfumato.evaluation.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
+from sfumato.evaluation.training_dynamics import TrainingDynamics, epoch_shifts, find_runs, runs_that_learnt
 from sfumato.tables.errors import BadFile, BadSetting, BadTable, SfumatoWarning, UnknownName
 from sfumato.tables.files import Rows
 

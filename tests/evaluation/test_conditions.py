@@ -18,8 +18,8 @@ from sfumato.evaluation import (
     scores_over_seeds,
     stratification_named,
 )
-from sfumato.evaluation.conditions import joined, order_of
 from sfumato.evaluation.metrics import Brier, CrossEntropy
+from sfumato.evaluation.run_predictions import joined, order_of
 from sfumato.tables.errors import BadFile, SfumatoWarning
 
 WORSE = {"clean": 0.0, "jpeg/2": 0.3, "jpeg/10": 0.6}

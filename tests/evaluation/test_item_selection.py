@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.evaluation.item_selection import deal, select
-from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning
 
 N = 300

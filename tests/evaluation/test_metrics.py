@@ -25,9 +25,9 @@ from sfumato.evaluation.metrics import (
     SecondBestAccuracy,
     Wasserstein,
 )
-from sfumato.evaluation.metrics.entropy_spearman import Ranked
+from sfumato.evaluation.metrics.calibration_bins import on_grid, smoothed, trapezoid
+from sfumato.evaluation.metrics.entropy import Ranked
 from sfumato.evaluation.metrics.smooth_ece import FINE
-from sfumato.evaluation.metrics.smoothing import on_grid, smoothed, trapezoid
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.errors import BadSetting
 

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation import MatchedLabels
+from sfumato.evaluation.calibration_curves import reliability, smooth_reliability
 from sfumato.evaluation.metrics import ECE
-from sfumato.evaluation.reliability import reliability, smooth_reliability
 from sfumato.tables.bootstrap import Bootstrap
 
 

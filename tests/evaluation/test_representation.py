@@ -13,12 +13,16 @@ import pytest
 from scipy.stats import spearmanr
 
 from sfumato import Annotations
-from sfumato.evaluation.ceilings import leave_one_out, split_half, triplet_disagreement
-from sfumato.evaluation.features import Features
-from sfumato.evaluation.judgments import implied_triplets, ratings_of, triplets_of
-from sfumato.evaluation.rank_correlation import rank_correlation
-from sfumato.evaluation.representation import FeatureSimilarity, SamplingUnit, alike, represent
-from sfumato.evaluation.sharing import shared_variance
+from sfumato.evaluation.rank_correlation import rank_correlation, shared_variance
+from sfumato.evaluation.representation import Features, FeatureSimilarity, SamplingUnit, alike, represent
+from sfumato.evaluation.similarity_judgments import (
+    implied_triplets,
+    leave_one_out,
+    ratings_of,
+    split_half,
+    triplet_disagreement,
+    triplets_of,
+)
 from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoWarning
 
 

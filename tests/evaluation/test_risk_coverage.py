@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation import MatchedLabels
-from sfumato.evaluation.risk_coverage import risk_coverage
+from sfumato.evaluation.calibration_curves import risk_coverage
 
 
 def test_by_hand_with_equals_kept_together() -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations
-from sfumato.labeling.labelled import as_votes, label_by_default
+from sfumato.labeling.default_labeler import as_votes, label_by_default
 from sfumato.planning.pilot import Pilot
 from sfumato.tables.errors import BadTable
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.labeling.transform import TRANSFORMS, ClassMeans, Infill, Smooth, Sparsify, Temper, transform_named
+from sfumato.labeling.transforms import TRANSFORMS, ClassMeans, Infill, Smooth, Sparsify, Temper, transform_named
 from sfumato.tables.errors import BadSetting, BadTable
 
 CLASSES = ("cat", "dog", "fox")

@@ -6,8 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.evaluation.cartography import DataMap
-from sfumato.evaluation.regions import REGIONS, MapRegion
+from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.planning.depth import Form
 from sfumato.planning.indices import AcquisitionIndex, KLIndex, L2Index, NotUnanimousIndex
 from sfumato.planning.indices.known import ItemPosteriors

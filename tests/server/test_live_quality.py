@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from study_at_work import AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.cli import group
-from sfumato.labeling.check_judge import RegionCheckJudge
+from sfumato.labeling.checks import RegionCheckJudge
 from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
 from sfumato.server.dashboard_agreement import AgreementSummary, opinions_of
 from sfumato.store.location import StoreLocation

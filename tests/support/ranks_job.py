@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from sfumato.training.networks import network_named
-from sfumato.training.optimisers import Sgd
+from sfumato.training.optimizers import Sgd
 from sfumato.training.ranks import together
 from sfumato.training.recipe import Recipe
+from sfumato.training.run_group import RunGroup
 from sfumato.training.targets import target_named
-from sfumato.training.task import RunGroup
-from sfumato.training.training import TrainingLoop
+from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import TrainingSet
 
 N_ITEMS, N_CLASSES = 53, 3

@@ -12,20 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from sfumato.training import resumable_run, training
-from sfumato.training.augmenting import CropAndFlip
-from sfumato.training.checkpoints import Checkpoints
+from sfumato.training import resumable_run, training_loop
+from sfumato.training.checkpoint import Checkpoints, SavedState
 from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.member import RunState
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import SimpleFfn, Small
-from sfumato.training.optimisers import Adam, Sgd
+from sfumato.training.optimizers import Adam, OneCycle, Plateau, Sgd
 from sfumato.training.random_streams import RandomStreams
-from sfumato.training.recipe import Recipe
-from sfumato.training.saved import SavedState
-from sfumato.training.schedules import OneCycle, Plateau
+from sfumato.training.recipe import CropAndFlip, Recipe
+from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.targets import HardTarget, SampledTarget, SoftTarget
-from sfumato.training.task import RunGroup
 from sfumato.training.training_set import TrainingSet
 
 N_ITEMS, N_TESTED, N_CLASSES, SIZE = 240, 40, 3, 12
@@ -142,14 +138,14 @@ def _restart_draws() -> None:
         first.append(epoch)
         return RandomStreams(seed, epoch - first[0])
 
-    training.RandomStreams = draws  # type: ignore[misc, assignment]
+    training_loop.RandomStreams = draws  # type: ignore[misc, assignment]
 
 
 def _forget_optimiser() -> None:
     """Only the weights are taken up."""
     go_on = SavedState.go_on
 
-    def forgetful(self: SavedState, onto: training.TrainingLoop) -> None:
+    def forgetful(self: SavedState, onto: training_loop.TrainingLoop) -> None:
         go_on(replace(self, state={k: v for k, v in self.state.items() if not k.startswith("optimiser.")}), onto)
 
     SavedState.go_on = forgetful  # type: ignore[method-assign]

@@ -13,9 +13,8 @@ from sfumato.tables.errors import BadSetting, SfumatoError, UnknownName
 from sfumato.tables.inputs import Inputs
 from sfumato.training.attacks import ATTACKS, Attack, Attacked, Fgsm, Pgd, attack_named, attacked
 from sfumato.training.networks import LeNet
-from sfumato.training.pictures import PixelScale
-from sfumato.training.pixel_model import PixelModel
-from sfumato.training.runs import Predictor
+from sfumato.training.run_folder import PixelScale, Predictor
+from sfumato.training.trained_runs import PixelModel
 
 WEIRD = PixelScale((0.9, -3.0, 0.1), (0.01, 7.0, 250.0))
 PLAIN = PixelScale((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))

@@ -18,11 +18,10 @@ import torch
 from resume_job import fingerprint, outcome_of, small_task
 
 from sfumato.tables.errors import BadFile, BadSetting, CannotWrite, SfumatoWarning
-from sfumato.training import checkpoints as module
-from sfumato.training.checkpoints import Checkpoints, forget
+from sfumato.training import checkpoint as module
+from sfumato.training.checkpoint import Checkpoints, SavedState, forget
 from sfumato.training.fingerprint import Fingerprint, hash_of
-from sfumato.training.saved import SavedState
-from sfumato.training.training import TrainingLoop
+from sfumato.training.training_loop import TrainingLoop
 
 
 def saved_after(n_epochs: int, job: str = "conv") -> SavedState:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from sfumato.tables.errors import BadProbabilities, BadSetting, BadTable, SfumatoError, UnknownName
-from sfumato.training.crowds import (
+from sfumato.training.crowd_layers import (
     CROWDS,
     AnnotatorConfusion,
     AnnotatorHeads,

@@ -10,13 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.evaluation.features import Features
+from sfumato.evaluation.representation import Features
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.inputs import Inputs
-from sfumato.training.features import features_of
 from sfumato.training.networks import LeNet, ResNet, SimpleFfn, Small
-from sfumato.training.pictures import PixelScale
-from sfumato.training.runs import Predictor
+from sfumato.training.run_folder import PixelScale, Predictor
+from sfumato.training.trained_runs import features_of
 
 SHAPE = (1, 28, 28)
 

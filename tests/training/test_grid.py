@@ -12,14 +12,12 @@ import pytest
 
 from sfumato.tables.errors import BadFile, BadSetting, SfumatoError, UnknownName
 from sfumato.tables.strategies import StrategyText, described, split_choices
-from sfumato.training.augmenting import CropAndFlip
 from sfumato.training.experiment_file import ExperimentFile
 from sfumato.training.grid import Grid, RunGroupKey, RunKey, RunRow, write_table
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import LeNet, ResNet, Small
-from sfumato.training.optimisers import Sgd
-from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import StepSchedule
+from sfumato.training.optimizers import Sgd, StepSchedule
+from sfumato.training.recipe import CropAndFlip, Recipe
 from sfumato.training.targets import HardTarget, SmoothingTarget, SoftTarget
 
 ROOT = Path(__file__).parent.parent.parent

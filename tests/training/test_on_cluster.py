@@ -19,10 +19,10 @@ from sfumato.training.experiment import Experiment
 from sfumato.training.grid import Grid
 from sfumato.training.networks import Network, SimpleFfn
 from sfumato.training.recipe import Recipe
-from sfumato.training.runs import Run
+from sfumato.training.run_folder import Run
 from sfumato.training.splits import RandomSplit
 from sfumato.training.targets import HardTarget, SoftTarget
-from sfumato.training.workers import run_experiment
+from sfumato.training.worker_pool import run_experiment
 
 GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed")

@@ -14,11 +14,11 @@ import pytest
 from resume_job import Outcome, fingerprint, outcome_of, small_task
 
 from sfumato.tables.errors import CannotWrite
-from sfumato.training import resumable_run, training
+from sfumato.training import resumable_run, training_loop
+from sfumato.training.checkpoint import SavedState
 from sfumato.training.random_streams import RandomStreams
 from sfumato.training.resumable_run import LEFT, train_group
-from sfumato.training.saved import SavedState
-from sfumato.training.training import TrainingLoop
+from sfumato.training.training_loop import TrainingLoop
 
 NEVER = float("inf")
 
@@ -110,7 +110,7 @@ def test_luck_that_begins_anew_is_seen(
 ) -> None:
     with pytest.raises(Cut):
         carried_out("conv", tmp_path, on_epoch=at_epoch(3, cut))
-    monkeypatch.setattr(training, "Draws", lambda seed, epoch: RandomStreams(seed, epoch - 2))
+    monkeypatch.setattr(training_loop, "Draws", lambda seed, epoch: RandomStreams(seed, epoch - 2))
     assert carried_out("conv", tmp_path) != undisturbed["conv"]
 
 
@@ -197,7 +197,7 @@ def test_in_the_midst_of_an_epoch_it_saves_the_end_of_this_one_if_it_is_short_el
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
         with monkeypatch.context() as patched:
-            patched.setattr(training, "Draws", draws)
+            patched.setattr(training_loop, "Draws", draws)
             with pytest.raises(error):
                 carried_out("conv", tmp_path, spacing=NEVER)
     finally:

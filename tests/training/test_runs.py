@@ -20,9 +20,9 @@ from sfumato.training.grid import Grid, RunGroupKey
 from sfumato.training.grid_scores import scores_of
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import LeNet, SimpleFfn
-from sfumato.training.optimisers import Adam, Sgd
+from sfumato.training.optimizers import Adam, Sgd
 from sfumato.training.recipe import Recipe
-from sfumato.training.runs import MODEL, Run
+from sfumato.training.run_folder import MODEL, Run
 from sfumato.training.splits import KFold, NoSplit, RandomSplit
 from sfumato.training.targets import (
     DeaggregatedTarget,
@@ -32,7 +32,7 @@ from sfumato.training.targets import (
     SoftTarget,
     UniformTarget,
 )
-from sfumato.training.workers import run_experiment
+from sfumato.training.worker_pool import run_experiment
 
 GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0,), Recipe(epochs=2, batch_size=16))
 

@@ -14,24 +14,29 @@ import numpy as np
 import pytest
 import torch
 
-from sfumato.evaluation.run_folders import read_runs
+from sfumato.evaluation.run_predictions import read_runs
 from sfumato.tables.errors import NotNow, SfumatoError
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import AttackExperiment, in_grey_levels
 from sfumato.training.attacks import Fgsm, Pgd
 from sfumato.training.corruptions import CORRUPTIONS, Brightness, GaussianNoise, Saturate
 from sfumato.training.dealing import run_jobs
 from sfumato.training.experiment import Experiment
 from sfumato.training.grid import Grid
 from sfumato.training.networks import SimpleFfn
-from sfumato.training.ready_runs import TrainedRuns
 from sfumato.training.recipe import Recipe
-from sfumato.training.runs import MODEL, RUN, Run
-from sfumato.training.shifting import Corrupted, ShiftExperiment, corruptions_for
+from sfumato.training.robustness_runs import (
+    AttackExperiment,
+    Corrupted,
+    ShiftExperiment,
+    corruptions_for,
+    in_grey_levels,
+)
+from sfumato.training.run_folder import MODEL, RUN, Run
 from sfumato.training.splits import KFold
 from sfumato.training.targets import HardTarget, SoftTarget
-from sfumato.training.workers import run_experiment
+from sfumato.training.trained_runs import TrainedRuns
+from sfumato.training.worker_pool import run_experiment
 
 SOFT = "soft.ffn.seed-0.fold-1"
 

@@ -33,9 +33,9 @@ from sfumato.training.targets import (
     TemperedTarget,
     UniformTarget,
 )
-from sfumato.training.targets.entropy_matched import shares_of, smoothed_entropy
-from sfumato.training.targets.shuffled import cycles
-from sfumato.training.targets.tempered import tempered
+from sfumato.training.targets.controls import cycles
+from sfumato.training.targets.smoothing import shares_of, smoothed_entropy
+from sfumato.training.targets.soft import tempered
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet, one_hot
 
 

@@ -11,17 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from sfumato.tables.errors import BadSetting
-from sfumato.training.augmenting import CropAndFlip
-from sfumato.training.members import SeparateNetworks, side_by_side
 from sfumato.training.mixing import MixMaxEnt, Mixup
 from sfumato.training.networks import Network, network_named
-from sfumato.training.optimisers import Adam, Sgd
-from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import OneCycle, Plateau, StepSchedule
+from sfumato.training.optimizers import Adam, OneCycle, Plateau, Sgd, StepSchedule
+from sfumato.training.recipe import CropAndFlip, Recipe
+from sfumato.training.run_group import RunGroup, SeparateNetworks, side_by_side
 from sfumato.training.stacked_network import Dropout, Stack
 from sfumato.training.targets import target_named
-from sfumato.training.task import RunGroup
-from sfumato.training.training import TrainingLoop
+from sfumato.training.training_loop import TrainingLoop
 from sfumato.training.training_set import AnnotatorBeliefs, TrainingSet
 
 N_ITEMS, SIZE = 90, 12

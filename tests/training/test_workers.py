@@ -18,11 +18,11 @@ from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.networks import LeNet, SimpleFfn
 from sfumato.training.recipe import Recipe
-from sfumato.training.runs import Run
+from sfumato.training.run_folder import Run
 from sfumato.training.splits import RandomSplit
 from sfumato.training.targets import HardTarget, SoftTarget
 from sfumato.training.training_progress import Progress, ProgressCounter, costs_of
-from sfumato.training.workers import _alone_in, _Crew, run_experiment
+from sfumato.training.worker_pool import _alone_in, _Crew, run_experiment
 
 GRID = Grid({"hard": HardTarget(), "soft": SoftTarget()}, {"ffn": SimpleFfn()}, (0, 1), Recipe(epochs=2, batch_size=16))
 

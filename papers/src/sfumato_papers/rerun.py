@@ -53,7 +53,7 @@ class Rerun:
     ) -> Path:
         """The folder with the runs of `grid`: those that are missing are trained now."""
         from sfumato.training.experiment import Experiment
-        from sfumato.training.workers import run_experiment
+        from sfumato.training.worker_pool import run_experiment
 
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.training.networks import ResNet
-from sfumato.training.schedules import StepSchedule
+from sfumato.training.optimizers import StepSchedule
 from sfumato.training.target_labels import PooledLabels
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out

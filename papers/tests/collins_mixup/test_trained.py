@@ -11,7 +11,7 @@ import pytest
 from sfumato.tables.doubt import entropy
 from sfumato.training.mixing import EntropyWeighted, MixMaxEnt, Mixup, Plain
 from sfumato.training.networks import PreactResNet
-from sfumato.training.schedules import StepSchedule
+from sfumato.training.optimizers import StepSchedule
 from sfumato_papers.collins_mixup import run_scores, training
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION, FGSM, values_of
 from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints

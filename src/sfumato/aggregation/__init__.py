@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.aggregation.aggregation import Aggregation, Aggregator, AnnotatorQuality
+from sfumato.aggregation.aggregation import Aggregation, Aggregator, AnnotatorQuality, update
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.bayes import Bayes
 from sfumato.aggregation.dawid_skene import DawidSkene
@@ -25,7 +25,6 @@ from sfumato.aggregation.one_coin import OneCoin
 from sfumato.aggregation.posterior_calibration import calibrate
 from sfumato.aggregation.reliability_pool import ReliabilityPool
 from sfumato.aggregation.spectral import Spectral
-from sfumato.aggregation.updating import update
 from sfumato.aggregation.wawa import Wawa
 from sfumato.aggregation.zero_based_skill import ZeroBasedSkill
 from sfumato.tables.soft_labels import Estimand

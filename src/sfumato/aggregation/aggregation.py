@@ -1,22 +1,31 @@
-"""What an aggregation gives: labels that say what they are, how good each annotator is, and how it was found."""
+"""What an aggregation gives: labels that say what they are, how good each annotator is, and how it was found.
+
+New answers for an aggregation that exists.
+
+How much each annotator counts, from a file.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
+from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, warn_of_repeats
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
-from sfumato.tables.errors import BadSetting
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadSetting, BadTable, show
+from sfumato.tables.files import read_rows
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.soft_labels import Estimand, SoftLabels
 from sfumato.tables.table import Table
+from sfumato.tables.text_columns import TextReader
 
 MOST_CONFUSION_COLUMNS = 400
 """Whole confusions go into the table of annotators up to this many columns (twenty classes)."""
@@ -178,3 +187,46 @@ def distances(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"]) 
             apart = np.abs(block.soft - probs[first:last][block.item]).sum(axis=1) / 2
         total += np.bincount(block.annotator, apart, minlength=answers.n_annotators)
     return np.asarray(total / answers.answers_of)
+
+
+def update(aggregation: Aggregation, more: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+    """The aggregation of what it held and `more` together, without beginning again.
+
+    `mean`, `log-pool` and `majority` look only at the items with new answers, and are exactly what they would have
+    been from the start; `reliability-pool`, `wawa`, `zero-based-skill` and `spectral` are exact too, but weigh
+    everybody anew. Methods that climb go on from where they were, and arrive within their tolerance of the same place
+    in fewer iterations; `bayes`, whose prior has many optima, perhaps at a neighbouring one. New items and annotators
+    come after those known. `beside` holds weights, gold labels and how to take repeats for the new answers; the engine
+    stays as it was. A calibration is not carried over: calibrate again.
+    """
+    old = aggregation.answers
+    new = AnswerMatrix.of(more, beside or AggregationInputs(engine=old.engine, progress=old.progress))
+    answers = old.joined(new)
+    if answers.n_repeats > old.n_repeats + new.n_repeats:
+        warn_of_repeats(answers.n_repeats - old.n_repeats - new.n_repeats)
+    touched = np.diff(answers.starts) > 0
+    touched[: old.n_items] = np.diff(answers.starts)[: old.n_items] > np.diff(old.starts)
+    return aggregation.by.fit(answers, PreviousAggregation(aggregation.model, aggregation.labels.probs, touched))
+
+
+def read_weights(path: str | Path) -> dict[str, float]:
+    """The weight of every annotator in a table with the columns `annotator` and `weight`."""
+    rows = read_rows(path)
+    check_columns(rows, ("annotator", "weight"))
+    reader = TextReader(rows, "annotator")
+    weights: dict[str, float] = {}
+    for chunk in rows.chunks:
+        start = reader.n_rows
+        names = [name for piece in reader.read(chunk.column("annotator")) for name in piece.to_pylist()]
+        values = numbers(rows, "weight", chunk.column("weight"), start)
+        for i, name in enumerate(names):
+            if name in weights:
+                raise BadTable(
+                    f"found annotator {show(name)} a second time",
+                    expected="one weight an annotator",
+                    fix="keep one row an annotator",
+                    code="doubled-annotator",
+                    where=rows.where(start + i, "annotator"),
+                )
+            weights[name] = float(values[i])
+    return weights

@@ -92,7 +92,7 @@ def command(
 ) -> None:
     from sfumato.aggregation import AggregationInputs, AnswerMatrix, aggregator_named, intervals
     from sfumato.aggregation import calibrate as calibrated
-    from sfumato.aggregation.weights import read_weights
+    from sfumato.aggregation.aggregation import read_weights
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.settings import between_0_and_1

@@ -91,11 +91,11 @@ def command(
     people = SoftLabels.read(labels) if labels else None
     came_with = read_original(original) if original else None
     check_learn_installed()
-    from sfumato.training.attacking import AttackExperiment
     from sfumato.training.attacks import ATTACKED_AT_ONCE, attack_named
     from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device
-    from sfumato.training.ready_runs import TrainedRuns
+    from sfumato.training.robustness_runs import AttackExperiment
+    from sfumato.training.trained_runs import TrainedRuns
 
     check_device(device)
     attack = attack_named(name, given(settings))

@@ -11,9 +11,8 @@ from sfumato.cli.options import PATH, check_outputs, output_option
 from sfumato.cli.output import bar, say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluation.cartography import DataMap
-    from sfumato.evaluation.epoch_shifts import EpochShifts
-    from sfumato.evaluation.regions import Regions
+    from sfumato.evaluation.data_map import DataMap, Regions
+    from sfumato.evaluation.training_dynamics import EpochShifts
     from sfumato.tables.scores import Scores
 
 SHADES = " .:-=+*#%@"
@@ -48,14 +47,14 @@ def command(
     RUNS are folders of sfumato learn --dynamics, or tables with item, epoch, gold and correct. All runs of a target are
     pooled. With --people or --doubt: does the network waver where people do?
     """
-    from sfumato.evaluation.cartography import data_map
+    from sfumato.evaluation.data_map import data_map
     from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
-    from sfumato.evaluation.epoch_shifts import epoch_shifts
     from sfumato.evaluation.training_dynamics import (
         AGREEMENT,
         BY_EPOCH,
         GOLD,
         TrainingDynamics,
+        epoch_shifts,
         find_runs,
         runs_that_learnt,
     )
@@ -91,7 +90,7 @@ def command(
 
 def _regions(easy: float | None, hard: float | None, ambiguous: float | None, share: float | None) -> Regions:
     from sfumato.cli.options import given
-    from sfumato.evaluation.regions import Shares, Thresholds
+    from sfumato.evaluation.data_map import Shares, Thresholds
 
     fixed = given({"easy": easy, "hard": hard, "variability": ambiguous})
     if share is None:
@@ -111,7 +110,7 @@ def _show(drawn: DataMap, how: str) -> None:
     """The picture, the darker the more items, and the regions."""
     import numpy as np
 
-    from sfumato.evaluation.regions import REGIONS
+    from sfumato.evaluation.data_map import REGIONS
 
     span = max(float(drawn.variability.max()), 0.1)
     column = np.minimum((drawn.variability / span * WIDE).astype(np.int64), WIDE - 1)

@@ -12,7 +12,7 @@ from sfumato.cli.output import bar, printable, say_written
 from sfumato.cli.plan_options import bad, costs_of, pairs, pilot_of
 
 if TYPE_CHECKING:
-    from sfumato.evaluation.regions import MapRegion
+    from sfumato.evaluation.data_map import MapRegion
     from sfumato.planning.depth import Form
     from sfumato.planning.item_priority import ItemPriority, MapPriority
 
@@ -97,7 +97,7 @@ def _forms(
 
 
 def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple[Any, dict[str, str]]:
-    from sfumato.evaluation.cartography import data_map
+    from sfumato.evaluation.data_map import data_map
     from sfumato.evaluation.training_dynamics import TrainingDynamics, find_runs, runs_that_learnt
     from sfumato.tables.soft_labels import SoftLabels
 
@@ -113,7 +113,7 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
 
 def _quota(given: tuple[str, ...] | None) -> dict[MapRegion, int | None]:
     """`ambiguous=all,hard=all,easy=20`, items a class."""
-    from sfumato.evaluation.regions import REGIONS, MapRegion
+    from sfumato.evaluation.data_map import REGIONS, MapRegion
     from sfumato.tables.errors import unknown
 
     result: dict[MapRegion, int | None] = {}

@@ -108,7 +108,7 @@ def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
 
 def _holds_runs(folder: Path) -> bool:
     """Whether a folder is one of runs, and not one with the files of a study."""
-    from sfumato.evaluation.run_folders import RUN
+    from sfumato.evaluation.run_predictions import RUN
 
     return folder.is_dir() and ((folder / RUN).is_file() or any(folder.glob(f"*/{RUN}")))
 

@@ -11,7 +11,7 @@ from sfumato.cli.options import PATH, check_not_negative, check_outputs, output_
 from sfumato.cli.output import say_written
 
 if TYPE_CHECKING:
-    from sfumato.evaluation.features import Features
+    from sfumato.evaluation.representation import Features
     from sfumato.tables.scores import Scores
 
 
@@ -56,7 +56,7 @@ def command(
 
 def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Path | None) -> Features:
     """The features of a file, or those taken out of a run."""
-    from sfumato.evaluation.features import Features
+    from sfumato.evaluation.representation import Features
     from sfumato.tables.errors import BadSetting
 
     if (path is None) == (run is None) or (run is None) != (inputs is None) or (save is not None and run is None):
@@ -81,8 +81,8 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
             "found no torch", expected="torch, to take features out of a run", fix='pip install "sfumato[learn]"',
             code="missing-extra",
         )  # fmt: skip
-    from sfumato.training.features import features_of
-    from sfumato.training.runs import Run
+    from sfumato.training.run_folder import Run
+    from sfumato.training.trained_runs import features_of
 
     taken = features_of(Run.read(run).predictor(), Inputs.read(inputs))
     if save is not None:

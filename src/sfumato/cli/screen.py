@@ -42,7 +42,7 @@ def command(
     kind: str | None,
     output: Path,
 ) -> None:
-    from sfumato.labeling.checked import check_results
+    from sfumato.labeling.checks import check_results
     from sfumato.labeling.screening import screen
     from sfumato.labeling.screening_rules import rules_of
     from sfumato.study import read_study

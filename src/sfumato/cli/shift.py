@@ -71,8 +71,8 @@ def command(
     from sfumato.training.corruptions import CORRUPTIONS, corruption_named
     from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device
-    from sfumato.training.ready_runs import TrainedRuns
-    from sfumato.training.shifting import ShiftExperiment, corruptions_for
+    from sfumato.training.robustness_runs import ShiftExperiment, corruptions_for
+    from sfumato.training.trained_runs import TrainedRuns
 
     check_device(device)
     named = None if kinds is None else [corruption_named(name) for name in kinds]

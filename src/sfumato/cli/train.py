@@ -103,7 +103,7 @@ def command(
     loaded = file.load()
     check_learn_installed()
     from sfumato.training.ranks import together
-    from sfumato.training.workers import run_experiment
+    from sfumato.training.worker_pool import run_experiment
 
     experiment = file.experiment(output, loaded, allow_drift=allow_drift)
     for note in loaded.notes:

@@ -6,14 +6,14 @@ data maps, duplicates, geometry and paper tables stand in modules of their own.
 
 from __future__ import annotations
 
-from sfumato.evaluation.compared import MatchedLabels, match_labels
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import cross_label, kinds_of_labels, measure_against
+from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.evaluation.metric import Better, Estimate, Metric, mean_over_items
 from sfumato.evaluation.metric_scores import metric_named, score
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.mode_shift import mode_shift
-from sfumato.evaluation.run_folders import RunPredictions, read_runs
+from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
 from sfumato.evaluation.strata import STRATA, GivenStrata, Stratification, Stratum, stratification_named
 

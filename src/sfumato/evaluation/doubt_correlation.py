@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.data_map import DataMap
 from sfumato.evaluation.rank_correlation import rank_correlation
 from sfumato.tables.columns import check_columns, numbers
 from sfumato.tables.doubt import Doubt, entropy

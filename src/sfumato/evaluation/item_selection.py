@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Int
 
-from sfumato.evaluation.cartography import DataMap
-from sfumato.evaluation.regions import REGIONS, MapRegion
+from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing
 from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table

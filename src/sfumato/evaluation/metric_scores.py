@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sfumato.evaluation.compared import MatchedLabels, match_labels
+from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.evaluation.metric import Metric, estimated
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of

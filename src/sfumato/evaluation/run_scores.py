@@ -11,12 +11,10 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import MatchedLabels
-from sfumato.evaluation.conditions import joined
+from sfumato.evaluation.matched_labels import MatchedLabels, check_some, compared_runs
 from sfumato.evaluation.metric import Estimate, Metric, estimated, undefined
 from sfumato.evaluation.metric_scores import FEW_ITEMS, few_items, offered
-from sfumato.evaluation.pairing import check_some, compared_runs
-from sfumato.evaluation.run_folders import RunPredictions
+from sfumato.evaluation.run_predictions import RunPredictions, joined
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
 from sfumato.tables.bootstrap import Bootstrap, Interval, check_resampling
 from sfumato.tables.errors import SfumatoWarning

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Bool, Int
 
-from sfumato.evaluation.compared import MatchedLabels
+from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, listing, show
 from sfumato.tables.files import read_rows

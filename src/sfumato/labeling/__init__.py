@@ -6,19 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.labeling.class_similarity import ClassSimilarity
+from sfumato.labeling.kind_labelers import MixtureLabeler, OneHot, SlidersLabeler, TokensLabeler, TypicalityLabeler
 from sfumato.labeling.labeler import Labeler
-from sfumato.labeling.mixture import MixtureLabeler
-from sfumato.labeling.one_hot import OneHot
 from sfumato.labeling.plausible_labelers import PlausibleEqual, PlausibleWeighted, plausible_doubt
-from sfumato.labeling.select_top_two import SelectTopTwo
-from sfumato.labeling.sliders import SlidersLabeler
-from sfumato.labeling.tokens import TokensLabeler
-from sfumato.labeling.top_one_clamp import TopOneClamp
-from sfumato.labeling.top_one_uniform import TopOneUniform
-from sfumato.labeling.top_two_clamp import TopTwoClamp
-from sfumato.labeling.top_two_similar import TopTwoSimilar
-from sfumato.labeling.top_two_uniform import TopTwoUniform
-from sfumato.labeling.typicality import TypicalityLabeler
+from sfumato.labeling.top_two_labelers import (
+    SelectTopTwo,
+    TopOneClamp,
+    TopOneUniform,
+    TopTwoClamp,
+    TopTwoSimilar,
+    TopTwoUniform,
+)
 from sfumato.tables.strategies import strategy_from_name
 
 LABELERS: tuple[Any, ...] = (

@@ -1,4 +1,6 @@
-"""Who is set aside, and why: a table, never a deletion.
+"""Which class an answer puts first, whatever kind of question it answers.
+
+Who is set aside, and why: a table, never a deletion.
 
 Each rule looks at everybody's answers and says, per annotator, what it counted and whether that is too much. Setting
 somebody's answers aside and paying them are two decisions, so they are two columns.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, singledispatch
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,15 +18,61 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.labeling.leading import leading_classes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.columns import check_columns
 from sfumato.tables.errors import BadSetting, BadTable, show, unknown
 from sfumato.tables.files import read_rows
-from sfumato.tables.payloads import payload_kind
+from sfumato.tables.payloads import ChoicePayload, MixturePayload, TokensPayload, TopTwoPayload, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table
 from sfumato.tables.text_columns import TextReader
+
+
+@singledispatch
+def leading_classes(answer: Any) -> frozenset[str]:
+    """The classes held most probable: one, several that tie, or none where everything was ruled out."""
+    raise BadSetting(
+        f"found answers of type {type(answer).__name__}",
+        expected="answers that name classes (choice, top_two, plausible, sliders, tokens, mixture)",
+        fix="pick the answers that do with --kind, or screen in Python with rules that need no classes",
+        code="wrong-kind",
+    )
+
+
+@leading_classes.register
+def _(answer: ChoicePayload) -> frozenset[str]:
+    return frozenset((answer.chosen,))
+
+
+@leading_classes.register
+def _(answer: TopTwoPayload) -> frozenset[str]:
+    return frozenset((answer.first,))
+
+
+@leading_classes.register
+def _(answer: TokensPayload) -> frozenset[str]:
+    return _largest(answer.tokens)
+
+
+@leading_classes.register
+def _(answer: MixturePayload) -> frozenset[str]:
+    return _largest({answer.classes[0]: answer.share, answer.classes[1]: 1 - answer.share})
+
+
+@leading_classes.register
+def _(answer: dict) -> frozenset[str]:  # type: ignore[type-arg]
+    marks = set(answer.values())
+    if marks <= {"yes", "no", "unsure"}:
+        for mark in ("yes", "unsure"):
+            if mark in marks:
+                return frozenset(name for name, given in answer.items() if given == mark)
+        return frozenset()
+    return _largest(answer)
+
+
+def _largest(values: dict[str, Any]) -> frozenset[str]:
+    largest = max(values.values(), default=0)
+    return frozenset(name for name, value in values.items() if value == largest and value > 0)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.labeling.believed import beliefs_of_payloads
+from sfumato.labeling.default_labeler import beliefs_of_payloads
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.depth import RISKS, Form
 from sfumato.planning.indices import AcquisitionIndex, LeadIndex, index_named

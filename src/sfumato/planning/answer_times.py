@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import OptimizeWarning, curve_fit
 
-from sfumato.labeling.labelled import label_by_default
+from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoError

@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from sfumato.elicitation.kinds import kind_named
 from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Truth
-from sfumato.labeling.labelled import label_by_default
+from sfumato.labeling.default_labeler import label_by_default
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Question, Study
 from sfumato.tables.annotations import Annotations

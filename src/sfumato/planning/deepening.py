@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float, Int
 
-from sfumato.labeling.labelled import label_by_default
+from sfumato.labeling.default_labeler import label_by_default
 from sfumato.planning.inclusion import difference, effective_number, hajek, horvitz_thompson
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, ErrorLocation

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.labeling.labelled import label_by_default
+from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.table import Table, columns_of

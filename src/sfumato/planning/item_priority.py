@@ -11,9 +11,8 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.evaluation.cartography import DataMap
+from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.evaluation.item_selection import ItemSelection, select
-from sfumato.evaluation.regions import REGIONS, MapRegion
 from sfumato.planning.depth import RISKS, Form, worth_of_votes
 from sfumato.planning.indices import AcquisitionIndex, KLIndex
 from sfumato.planning.indices.known import ItemPosteriors

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
-from sfumato.labeling.labelled import label_by_default
+from sfumato.labeling.default_labeler import label_by_default
 from sfumato.planning.pilot import Pilot
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.bayes import vote_counts
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
-from sfumato.labeling.labelled import as_votes
+from sfumato.labeling.default_labeler import as_votes
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, show

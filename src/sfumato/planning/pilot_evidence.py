@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from sfumato.labeling.labelled import USUAL_LABELERS, kinds_in, label_by_default
+from sfumato.labeling.default_labeler import USUAL_LABELERS, kinds_in, label_by_default
 from sfumato.planning.answer_times import KindTime, measured_times, seconds_of
 from sfumato.planning.costs import DEFAULT_TIMES
 from sfumato.planning.exchange import exchange_rates

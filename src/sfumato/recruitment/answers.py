@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.labeling.labelled import kinds_in, label_by_default
+from sfumato.labeling.default_labeler import kinds_in, label_by_default
 from sfumato.recruitment.pay.rule import PeerAnswers
 from sfumato.study.study import ABOUT_ONE_ITEM, Study
 from sfumato.tables.annotations import Annotations

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.evaluation.comparison import Difference, compare_runs, scores_over_seeds
-from sfumato.evaluation.conditions import CLEAN
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import (
     AURC,
@@ -23,7 +22,7 @@ from sfumato.evaluation.metrics import (
     RMSCalibration,
     SecondBestAccuracy,
 )
-from sfumato.evaluation.run_folders import RunPredictions, read_runs
+from sfumato.evaluation.run_predictions import CLEAN, RunPredictions, read_runs
 from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
 from sfumato.evaluation.strata import AgreementStrata
 from sfumato.reporting.report_inputs import ReportInputs

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sfumato.evaluation.run_folders import PREDICTIONS, RUN, UNFINISHED
+from sfumato.evaluation.run_predictions import PREDICTIONS, RUN, UNFINISHED
 from sfumato.reporting.blocks import Block, Commands, Points, Prose
 from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sfumato.evaluation.compared import MatchedLabels
 from sfumato.evaluation.comparison import Difference
-from sfumato.evaluation.pairing import compared_runs
-from sfumato.evaluation.run_folders import RUN, RunPredictions
+from sfumato.evaluation.matched_labels import MatchedLabels, compared_runs
+from sfumato.evaluation.run_predictions import RUN, RunPredictions
 from sfumato.evaluation.run_scores import RunMeasurements
 from sfumato.evaluation.training_dynamics import RunFound, find_runs
 from sfumato.reporting.report_inputs import ReportInputs

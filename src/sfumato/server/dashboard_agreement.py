@@ -18,9 +18,8 @@ import sqlalchemy as sa
 
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.agreement import agreement
-from sfumato.labeling.agreement.by_person import retest_by_person
-from sfumato.labeling.believed import beliefs_of_payloads
-from sfumato.labeling.labelled import USUAL_LABELERS, as_votes, kinds_in, label_by_default
+from sfumato.labeling.agreement.test_retest import retest_by_person
+from sfumato.labeling.default_labeler import USUAL_LABELERS, as_votes, beliefs_of_payloads, kinds_in, label_by_default
 from sfumato.labeling.screening import screen
 from sfumato.labeling.screening_rules import FailedChecks, rules_of
 from sfumato.study.study import Region, Study

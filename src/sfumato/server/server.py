@@ -35,7 +35,7 @@ from sfumato.study.study import Assignment, Study
 from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
-    from sfumato.labeling.check_judge import RegionCheckJudge
+    from sfumato.labeling.checks import RegionCheckJudge
     from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
 GARBAGE_AFTER = 20_000
@@ -103,7 +103,7 @@ def _judge(study: Study) -> RegionCheckJudge | None:
     """Who says whether a check or a practice item was passed, where there is any to say it of."""
     if not study.checks and all(each.region is None for each in study.practice):
         return None
-    from sfumato.labeling.check_judge import RegionCheckJudge
+    from sfumato.labeling.checks import RegionCheckJudge
 
     return RegionCheckJudge(study)
 

@@ -18,8 +18,8 @@ from sfumato.tables.errors import BadSetting
 from sfumato.tables.probabilities import check_probs
 from sfumato.tables.settings import above_0, at_least, one_of
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.pixel_model import PixelModel
-from sfumato.training.runs import normalised
+from sfumato.training.run_folder import normalised
+from sfumato.training.trained_runs import PixelModel
 
 ATTACKED_AT_ONCE = 64
 """Pictures attacked at a time: gradients take many times the memory of predictions."""

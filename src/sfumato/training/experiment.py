@@ -18,7 +18,7 @@ import torch
 
 from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoWarning, show
 from sfumato.tables.files.atomic_write import atomic_write
-from sfumato.training.checkpoints import forget
+from sfumato.training.checkpoint import forget
 from sfumato.training.fingerprint import Fingerprint
 from sfumato.training.grid import (
     PRETRAINED,
@@ -30,16 +30,14 @@ from sfumato.training.grid import (
     write_table,
 )
 from sfumato.training.item_join import JoinedItems, digest_of
-from sfumato.training.member import RunState
-from sfumato.training.pictures import PixelScale
 from sfumato.training.random_streams import generator_of
 from sfumato.training.ranks import Ranks
 from sfumato.training.recipe import Recipe
 from sfumato.training.resumable_run import train_group
-from sfumato.training.runs import RUN, Run, shape_of, write_run
+from sfumato.training.run_folder import RUN, PixelScale, Run, shape_of, write_run
+from sfumato.training.run_group import RunGroup, RunState
 from sfumato.training.splits import Fold, names_of
 from sfumato.training.targets import HardTarget
-from sfumato.training.task import RunGroup
 from sfumato.training.training_set import TrainingSet
 
 UNFINISHED = "unfinished"

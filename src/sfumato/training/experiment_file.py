@@ -167,7 +167,7 @@ class ExperimentFile:
 
     def grid(self) -> Grid:
         """What is compared, and how."""
-        from sfumato.training.crowds import CROWDS
+        from sfumato.training.crowd_layers import CROWDS
         from sfumato.training.grid import Grid
         from sfumato.training.networks import NETWORKS, network_named
         from sfumato.training.targets import TARGETS
@@ -226,11 +226,9 @@ class ExperimentFile:
         raise self._bad(("grid", "seeds"), given, "how many seeds, at least 1, or a list of them")
 
     def _recipe(self, above: tuple[str, ...], sections: Mapping[str, Any], own: Any) -> Recipe:
-        from sfumato.training.augmenting import CropAndFlip
         from sfumato.training.mixing import MIXINGS
-        from sfumato.training.optimisers import OPTIMISERS
-        from sfumato.training.recipe import Recipe
-        from sfumato.training.schedules import SCHEDULES
+        from sfumato.training.optimizers import OPTIMISERS, SCHEDULES
+        from sfumato.training.recipe import CropAndFlip, Recipe
 
         members = {
             "optimiser": OPTIMISERS, "schedule": SCHEDULES, "mixing": MIXINGS, "augmentation": (CropAndFlip,)

@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from sfumato.training.checkpoints import Checkpoints
+from sfumato.training.checkpoint import Checkpoints, SavedState
 from sfumato.training.fingerprint import Fingerprint
-from sfumato.training.member import RunState
 from sfumato.training.ranks import Ranks
-from sfumato.training.saved import SavedState
-from sfumato.training.task import RunGroup
-from sfumato.training.training import TrainingLoop
+from sfumato.training.run_group import RunGroup, RunState
+from sfumato.training.training_loop import TrainingLoop
 
 LEFT = 75
 """The exit code of a process that was asked to leave and may be started again (EX_TEMPFAIL)."""

@@ -13,7 +13,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from sfumato.training.experiment import Experiment
 from sfumato.training.grid import RunGroupKey
 from sfumato.training.ranks import Ranks
-from sfumato.training.runs import shape_of
+from sfumato.training.run_folder import shape_of
 
 
 @dataclass

@@ -32,7 +32,7 @@ LOADED = (
     "sfumato.labeling",
     "sfumato.tables.soft_labels",
     "sfumato.study.study_file",
-    "sfumato.labeling.transform",
+    "sfumato.labeling.transforms",
 )
 """Only loaded, never used: no thread may run in a process that forks."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato import Beliefs
 from sfumato.labeling.agreement import RetestSameClass, RetestTotalVariation, agreement
-from sfumato.labeling.agreement.by_person import retest_by_person
+from sfumato.labeling.agreement.test_retest import retest_by_person
 
 ROWS = [
     ("i", "a", (0.8, 0.2)),

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from sfumato.evaluation.compared import MatchedLabels, match_labels
+from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.importers import Cifar10SImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import Labeler, TopTwoClamp

@@ -11,14 +11,14 @@ import numpy as np
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
-from sfumato.evaluation.run_folders import RunPredictions
+from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.dealing import run_jobs
-from sfumato.training.ready_runs import TrainedRuns
+from sfumato.training.robustness_runs import AttackExperiment
+from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.collins_2022.answers import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained

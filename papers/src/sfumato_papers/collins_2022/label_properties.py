@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import pearsonr, spearmanr, wasserstein_distance
 
-from sfumato.evaluation.compared import MatchedLabels
+from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp, TopTwoUniform
 from sfumato.reporting.chart import Chart

@@ -14,13 +14,11 @@ from jaxtyping import Int
 
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
-from sfumato.training.augmenting import CropAndFlip
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.networks import NAMED
-from sfumato.training.optimisers import Sgd
-from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import OneCycle, StepSchedule
+from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
+from sfumato.training.recipe import CropAndFlip, Recipe
 from sfumato.training.splits import Fold
 from sfumato.training.targets import (
     DeaggregatedTarget,

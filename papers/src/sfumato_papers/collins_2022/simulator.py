@@ -11,7 +11,7 @@ from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import ClassSimilarity, TopTwoClamp
 from sfumato.labeling.simulated_top_two import AnswerStatistics, SimulatedTopTwo
 from sfumato.labeling.top_two_arrays import TopTwoArrays, read_top_two
-from sfumato.labeling.top_two_clamp import clamp
+from sfumato.labeling.top_two_labelers import clamp
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy

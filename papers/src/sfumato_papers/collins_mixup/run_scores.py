@@ -12,16 +12,14 @@ import numpy as np
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import CrossEntropy, RMSCalibration
-from sfumato.evaluation.run_folders import RunPredictions
+from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import attack_named
-from sfumato.training.conditions import CLEAN
 from sfumato.training.corruptions import CORRUPTIONS
 from sfumato.training.dealing import JobList, run_jobs
-from sfumato.training.ready_runs import TrainedRuns
-from sfumato.training.shifting import ShiftExperiment, corruptions_for
+from sfumato.training.robustness_runs import AttackExperiment, ShiftExperiment, corruptions_for
+from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.collins_mixup.training import (
     AUGMENTING,
     ENT_WC,

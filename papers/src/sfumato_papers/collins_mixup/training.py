@@ -16,9 +16,8 @@ from sfumato.training.grid import Grid
 from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.mixing import ClassPair, CurveFit, EntropyWeighted, HumanMixtures, Mixing, MixMaxEnt, Mixup, Plain
 from sfumato.training.networks import Network, PreactResNet, Small
-from sfumato.training.optimisers import Sgd
+from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
 from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import OneCycle, StepSchedule
 from sfumato.training.splits import Fold
 from sfumato.training.targets import EntropyMatchedTarget, HardTarget, SoftTarget, Target
 from sfumato.training.training_set import TrainingSet

@@ -5,11 +5,10 @@ from __future__ import annotations
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
 from sfumato.reporting.charts import Field, curve
-from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import Attack, attack_named
-from sfumato.training.conditions import CLEAN
 from sfumato.training.dealing import run_jobs
-from sfumato.training.ready_runs import TrainedRuns
+from sfumato.training.robustness_runs import AttackExperiment
+from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.part import Part

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import match_labels
+from sfumato.evaluation.matched_labels import match_labels
 from sfumato.evaluation.metric import mean_over_items
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sfumato.reporting.charts import Field, dots
-from sfumato.training.conditions import CLEAN
+from sfumato.training.trained_runs import CLEAN
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import BEYOND, Part

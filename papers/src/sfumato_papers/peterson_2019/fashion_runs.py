@@ -17,18 +17,15 @@ from sfumato.evaluation.metrics import (
     SecondBestAccuracy,
 )
 from sfumato.tables.inputs import Inputs
-from sfumato.training.attacking import AttackExperiment
 from sfumato.training.attacks import attack_named
-from sfumato.training.conditions import CLEAN
 from sfumato.training.corruptions import GaussianNoise
 from sfumato.training.dealing import run_jobs
 from sfumato.training.grid import Grid
 from sfumato.training.item_join import join_items
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import LeNet
-from sfumato.training.ready_runs import TrainedRuns
 from sfumato.training.recipe import Recipe
-from sfumato.training.shifting import ShiftExperiment, corruptions_for
+from sfumato.training.robustness_runs import AttackExperiment, ShiftExperiment, corruptions_for
 from sfumato.training.splits import Fold
 from sfumato.training.targets import (
     ClassLevelTarget,
@@ -39,6 +36,7 @@ from sfumato.training.targets import (
     SoftTarget,
     Target,
 )
+from sfumato.training.trained_runs import CLEAN, TrainedRuns
 from sfumato_papers.peterson_2019.pictures import original
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.scored import Scored, scored, under

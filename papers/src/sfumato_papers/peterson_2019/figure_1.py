@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import MatchedLabels, match_labels
+from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
 from sfumato_papers.estimate import Estimate

@@ -7,8 +7,8 @@ from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBes
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field
 from sfumato.training.dealing import run_jobs
-from sfumato.training.ready_runs import TrainedRuns
-from sfumato.training.shifting import ShiftExperiment
+from sfumato.training.robustness_runs import ShiftExperiment
+from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Reference, Statement
 from sfumato_papers.part import Part

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sfumato.training.augmenting import CropAndFlip
 from sfumato.training.grid import Grid
 from sfumato.training.mixing import Mixup
 from sfumato.training.networks import NAMED, Network, Small
-from sfumato.training.optimisers import Adam, Sgd
-from sfumato.training.recipe import Recipe
-from sfumato.training.schedules import OneCycle
+from sfumato.training.optimizers import Adam, OneCycle, Sgd
+from sfumato.training.recipe import CropAndFlip, Recipe
 from sfumato.training.targets import (
     ClassLevelTarget,
     DistilledTarget,

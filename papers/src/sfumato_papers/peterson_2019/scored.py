@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sfumato.evaluation.metric import Metric
-from sfumato.evaluation.run_folders import RunPredictions
+from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.grid import PRETRAINED, RunKey
-from sfumato.training.runs import PREDICTIONS
+from sfumato.training.run_folder import PREDICTIONS
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding
 

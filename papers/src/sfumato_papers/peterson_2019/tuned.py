@@ -8,11 +8,10 @@ import numpy as np
 
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
-from sfumato.evaluation.run_folders import RunPredictions
-from sfumato.training.conditions import in_a_path
+from sfumato.evaluation.run_predictions import RunPredictions
 from sfumato.training.dealing import run_jobs
-from sfumato.training.ready_runs import TrainedRuns
-from sfumato.training.shifting import ShiftExperiment
+from sfumato.training.robustness_runs import ShiftExperiment
+from sfumato.training.trained_runs import TrainedRuns, in_a_path
 from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
 from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
 from sfumato_papers.peterson_2019.scored import Scored, pretrained, scored, under

@@ -163,7 +163,7 @@ def size_grid(repeat: int, device: str = "cpu") -> Any:
     """One LeNet, by the paper's settings."""
     from sfumato.training.grid import Grid
     from sfumato.training.networks import network_named
-    from sfumato.training.optimisers import Adam
+    from sfumato.training.optimizers import Adam
     from sfumato.training.recipe import Recipe
     from sfumato.training.targets import HardTarget
 

@@ -10,9 +10,8 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float
 
-from sfumato.evaluation.cartography import DataMap, data_map
-from sfumato.evaluation.epoch_shifts import jensen_shannon
-from sfumato.evaluation.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs
+from sfumato.evaluation.data_map import DataMap, data_map
+from sfumato.evaluation.training_dynamics import BY_EPOCH, TrainingDynamics, find_runs, jensen_shannon
 from sfumato.tables.files import read_rows
 from sfumato.tables.probabilities import classes_of, probs_of
 from sfumato.tables.soft_labels import SoftLabels

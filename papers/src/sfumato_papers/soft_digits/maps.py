@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Bool
 
-from sfumato.evaluation.cartography import DataMap
-from sfumato.evaluation.regions import REGIONS, MapRegion
+from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, shaded
 from sfumato_papers.estimate import Estimate

@@ -69,9 +69,8 @@ def watched_networks(scale: Scale) -> Mapping[str, str]:
 
 def best_recipe(scale: Scale, audited: Audited) -> Any:
     """Until the validation loss no longer falls."""
-    from sfumato.training.optimisers import Adam
+    from sfumato.training.optimizers import Adam, Plateau
     from sfumato.training.recipe import Recipe
-    from sfumato.training.schedules import Plateau
 
     return Recipe(
         epochs=scale.of(MOST_EPOCHS),
@@ -86,7 +85,7 @@ def best_recipe(scale: Scale, audited: Audited) -> Any:
 
 def fixed_recipe(scale: Scale) -> Any:
     """So many epochs for all, so that epochs of different seeds can be laid side by side."""
-    from sfumato.training.optimisers import Adam
+    from sfumato.training.optimizers import Adam
     from sfumato.training.recipe import Recipe
 
     return Recipe(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
-from sfumato.labeling.transform import Temper
+from sfumato.labeling.transforms import Temper
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
 from sfumato.planning.informativeness.noise import flip_rate

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from sfumato.importers import Cifar10SImporter
 from sfumato.importers.importer import CIFAR_10
 from sfumato.labeling import TopTwoClamp
-from sfumato.labeling.transform import Infill, Smooth, Sparsify, Temper
+from sfumato.labeling.transforms import Infill, Smooth, Sparsify, Temper
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.published_data import PublishedData
@@ -106,7 +106,7 @@ def cifar_10s(data: PublishedData) -> SoftLabels:
 
 
 def _shuffled(people: SoftLabels, hard: SoftLabels) -> SoftLabels:
-    from sfumato.training.targets.shuffled import cycles
+    from sfumato.training.targets.controls import cycles
 
     group = hard.probs[hard.rows_of(people.items)].argmax(axis=1)
     return replace(people, probs=people.probs[cycles(group, np.random.default_rng(2023))])

@@ -107,8 +107,8 @@ def elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
 
 def _elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
     from sfumato.training.dealing import run_jobs
-    from sfumato.training.ready_runs import TrainedRuns
-    from sfumato.training.shifting import ShiftExperiment
+    from sfumato.training.robustness_runs import ShiftExperiment
+    from sfumato.training.trained_runs import TrainedRuns
 
     places = other_pictures(rerun)
     runs: list[RunPredictions] = []

@@ -12,10 +12,9 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float
 
-from sfumato.evaluation.ceilings import leave_one_out
-from sfumato.evaluation.judgments import Ratings
 from sfumato.evaluation.rank_correlation import RankCorrelation, rank_correlation
 from sfumato.evaluation.representation import FeatureSimilarity, alike
+from sfumato.evaluation.similarity_judgments import Ratings, leave_one_out
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
 from sfumato_papers.estimate import Estimate
@@ -127,10 +126,9 @@ def agreeing(features: Float[np.ndarray, "items dims"], ratings: Ratings) -> Ran
 
 def of_networks(rerun: Rerun, ratings: Ratings, shown: Inputs) -> dict[tuple[str, str], dict[int, float]]:
     """Rank correlation by network, label and seed."""
-    from sfumato.training.features import features_of
     from sfumato.training.item_join import join_items
-    from sfumato.training.ready_runs import TrainedRuns, predictor_of
     from sfumato.training.splits import RandomSplit
+    from sfumato.training.trained_runs import TrainedRuns, features_of, predictor_of
 
     pictures = rerun.data.pictures("mnist", "train.npz", classes=DIGITS).take(np.arange(rerun.scale.of(N_LEARNT)))
     data = join_items(pictures, classes=DIGITS)

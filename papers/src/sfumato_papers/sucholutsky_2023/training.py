@@ -148,10 +148,8 @@ def _grid(sets: Mapping[str, SoftLabels], seeds: tuple[int, ...], how: Recipe, n
 
 def recipe(scale: Scale, epochs: int, *, batch_size: int = 64) -> Recipe:
     """In one cycle at smaller scales; at full scale in steps, with crops and flips."""
-    from sfumato.training.augmenting import CropAndFlip
-    from sfumato.training.optimisers import Sgd
-    from sfumato.training.recipe import Recipe
-    from sfumato.training.schedules import OneCycle, StepSchedule
+    from sfumato.training.optimizers import OneCycle, Sgd, StepSchedule
+    from sfumato.training.recipe import CropAndFlip, Recipe
 
     optimiser = Sgd(rate=0.1, momentum=0.9, weight_decay=1e-4)
     if scale == Scale.FULL:

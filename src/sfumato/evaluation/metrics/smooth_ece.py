@@ -8,10 +8,18 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import MatchedLabels
+from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.evaluation.metric import Better, Estimate
-from sfumato.evaluation.metrics.norms import Gaps, inverted, likely_gaps, noise_of
-from sfumato.evaluation.metrics.smoothing import cosines, from_cosines, on_grid, trapezoid
+from sfumato.evaluation.metrics.calibration_bins import (
+    Gaps,
+    cosines,
+    from_cosines,
+    inverted,
+    likely_gaps,
+    noise_of,
+    on_grid,
+    trapezoid,
+)
 from sfumato.tables.bootstrap import Bootstrap
 
 FINE, COARSE = 2**14 + 1, 2**8 + 1

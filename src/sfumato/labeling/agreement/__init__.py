@@ -10,15 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.labeling.agreement.alpha_distributions import AlphaDistributions
-from sfumato.labeling.agreement.alpha_nominal import AlphaNominal
-from sfumato.labeling.agreement.alpha_ordinal import AlphaOrdinal
-from sfumato.labeling.agreement.figures import AgreementTable, agreement_of
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.labeling.agreement.measure import AgreementMeasure
+from sfumato.labeling.agreement.krippendorff_alpha import AlphaDistributions, AlphaNominal, AlphaOrdinal
+from sfumato.labeling.agreement.measure import AgreementMeasure, AgreementTable, agreement_of
 from sfumato.labeling.agreement.pairwise_distance import TotalVariationAgreement
-from sfumato.labeling.agreement.retest_same_class import RetestSameClass
-from sfumato.labeling.agreement.retest_total_variation import RetestTotalVariation
+from sfumato.labeling.agreement.test_retest import RetestSameClass, RetestTotalVariation
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.strategies import strategy_from_name
 

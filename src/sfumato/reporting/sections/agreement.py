@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.labeling.agreement import AgreementTable, agreement
-from sfumato.labeling.agreement.disagreement import disagreeing_pairs
 from sfumato.labeling.agreement.item_answers import ItemAnswers
+from sfumato.labeling.agreement.krippendorff_alpha import disagreeing_pairs
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.charts import Field, dots
 from sfumato.reporting.estimates import mean_of

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.compared import MatchedLabels
-from sfumato.evaluation.reliability import Reliability
-from sfumato.evaluation.reliability import reliability as table_of
-from sfumato.evaluation.risk_coverage import risk_coverage
+from sfumato.evaluation.calibration_curves import Reliability, risk_coverage
+from sfumato.evaluation.calibration_curves import reliability as table_of
+from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, reliability

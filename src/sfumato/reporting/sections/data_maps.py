@@ -8,9 +8,8 @@ import numpy as np
 import pyarrow.compute as pc
 from jaxtyping import Float
 
-from sfumato.evaluation.cartography import DataMap, data_map
+from sfumato.evaluation.data_map import REGIONS, DataMap, data_map
 from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
-from sfumato.evaluation.regions import REGIONS
 from sfumato.evaluation.training_dynamics import DYNAMICS, TrainingDynamics
 from sfumato.reporting.blocks import Points, Prose
 from sfumato.reporting.chart import Chart

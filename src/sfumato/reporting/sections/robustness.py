@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato.evaluation.comparison import Difference
-from sfumato.evaluation.conditions import CLEAN, order_of
+from sfumato.evaluation.run_predictions import CLEAN, order_of
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve

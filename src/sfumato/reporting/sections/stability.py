@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.evaluation.epoch_shifts import epoch_shifts
 from sfumato.evaluation.paired_tests import t_interval
-from sfumato.evaluation.training_dynamics import BY_EPOCH
+from sfumato.evaluation.training_dynamics import BY_EPOCH, epoch_shifts
 from sfumato.reporting.blocks import Prose
 from sfumato.reporting.charts import Field, curve
 from sfumato.reporting.data import DataSource

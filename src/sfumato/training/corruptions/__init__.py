@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.corruptions.blur import GaussianBlur
 from sfumato.training.corruptions.color import Brightness, Contrast, Saturate
 from sfumato.training.corruptions.corruption import SEVERITIES, Corruption, check_severity
-from sfumato.training.corruptions.noise import GaussianNoise, ImpulseNoise, ShotNoise, SpeckleNoise
+from sfumato.training.corruptions.noise import GaussianBlur, GaussianNoise, ImpulseNoise, ShotNoise, SpeckleNoise
 from sfumato.training.corruptions.resolution import Jpeg, Pixelate
 
 CORRUPTIONS: tuple[Any, ...] = (

@@ -9,16 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.mixing.blends import Blend, blends_of
-from sfumato.training.mixing.class_pair import ClassPair
-from sfumato.training.mixing.curve import CurveFit, Curves, PairCurve, ShareCurve
-from sfumato.training.mixing.entropy_weighted import EntropyWeighted
+from sfumato.training.mixing.batch import MixedBatch, Mixing, Plain
+from sfumato.training.mixing.class_pair import ClassPair, CurveFit, Curves, PairCurve, ShareCurve
 from sfumato.training.mixing.human_mixtures import HumanMixtures, MixtureSmoothing
-from sfumato.training.mixing.judgments import Judgments
-from sfumato.training.mixing.mix_max_ent import MixMaxEnt
-from sfumato.training.mixing.mixed import MixedBatch, Mixing
-from sfumato.training.mixing.mixup import Mixup
-from sfumato.training.mixing.plain import Plain
+from sfumato.training.mixing.mixture_judgments import Blend, Judgments, blends_of
+from sfumato.training.mixing.mixup import EntropyWeighted, MixMaxEnt, Mixup
 
 MIXINGS: tuple[Any, ...] = (Plain, Mixup, MixMaxEnt, EntropyWeighted, ClassPair)
 

@@ -12,8 +12,7 @@ from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.settings import between_0_and_1
-from sfumato.training.mixing.blends import Blend, blends_of
-from sfumato.training.mixing.judgments import Judgments
+from sfumato.training.mixing.mixture_judgments import Blend, Judgments, blends_of
 from sfumato.training.target_labels import FixedLabels, PooledLabels
 from sfumato.training.training_set import one_hot
 

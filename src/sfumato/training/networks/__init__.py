@@ -11,19 +11,14 @@ from typing import Any
 
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.networks.deeper_ffn import DeeperFfn
 from sfumato.training.networks.densenet import DenseNet
-from sfumato.training.networks.lenet import LeNet
+from sfumato.training.networks.feed_forward import DeeperFfn, SimpleFfn
+from sfumato.training.networks.lenet import LeNet, Small
 from sfumato.training.networks.network import Network, Shape
-from sfumato.training.networks.preact_resnet import PreactResNet
 from sfumato.training.networks.pyramidnet import PyramidNet
-from sfumato.training.networks.resnet import ResNet
-from sfumato.training.networks.resnext import ResNeXt
+from sfumato.training.networks.resnet import PreactResNet, ResNet, ResNeXt, WideResNet
 from sfumato.training.networks.shake_shake import ShakeShake
-from sfumato.training.networks.simple_ffn import SimpleFfn
-from sfumato.training.networks.small import Small
 from sfumato.training.networks.vgg import Vgg
-from sfumato.training.networks.wide_resnet import WideResNet
 
 NETWORKS: tuple[Any, ...] = (
     SimpleFfn,

@@ -1,4 +1,11 @@
-"""Residual networks."""
+"""Residual networks.
+
+Residual networks that are wide rather than deep.
+
+Residual networks with activation before each convolution.
+
+Residual networks of many parallel paths.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from typing import ClassVar, Literal
 
 from torch import nn
 
-from sfumato.tables.settings import at_least, one_of
+from sfumato.tables.settings import at_least, bad_setting, one_of
 from sfumato.training.networks.layers import (
     PaddedChannels,
     Residual,
@@ -16,10 +23,12 @@ from sfumato.training.networks.layers import (
     he_normal,
     mean_head,
     named,
+    preactivated,
     projection,
     relu,
 )
 from sfumato.training.networks.network import Shape, blocks_each, check_shape
+from sfumato.training.stacked_network import Dropout
 
 BOTTLENECKS = {50: (3, 4, 6, 3)}
 """Blocks in each of four stages."""
@@ -106,3 +115,161 @@ class ResNet:
         if self.shortcut == "pad":
             return nn.Sequential(Strided(stride), PaddedChannels(n_out - n_in))
         return nn.Sequential(projection(n_in, n_out, stride, bias=self.bias), nn.BatchNorm2d(n_out))
+
+
+@dataclass(frozen=True)
+class WideResNet:
+    """WRN-depth-widen (Zagoruyko & Komodakis 2016): pre-activation basic blocks, three stages of 16, 32 and 64
+    channels times `widen`, depth 6n + 4.
+
+    `dropout` is the share dropped between the two convolutions of a block, after ReLU; the paper's .3 where it uses
+    any. WRN-16-2 learns well from few images and is the size to begin with; WRN-28-10 wants a GPU. Convolutions by
+    He's rule.
+    """
+
+    depth: int = 16
+    widen: int = 2
+    dropout: float = 0.0
+
+    name: ClassVar[str] = "wide-resnet"
+
+    def __post_init__(self) -> None:
+        blocks_each(self.depth, layers_a_block=2, others=4)
+        at_least("widen", self.widen, 1)
+        if not 0 <= self.dropout < 1:
+            raise bad_setting("dropout", self.dropout, "a share from 0 to below 1")
+
+    def build(self, shape: Shape, n_classes: int) -> nn.Module:
+        check_shape(self.name, shape, n_classes, smallest=8)
+        n_in = 16
+        stages: dict[str, nn.Module] = {}
+        for i in range(3):
+            n_out = 16 * self.widen * 2**i
+            blocks = []
+            for k in range(blocks_each(self.depth, layers_a_block=2, others=4)):
+                stride = 2 if i > 0 and k == 0 else 1
+                blocks.append(preactivated(n_in, n_out, stride, self._body(n_in, n_out, stride)))
+                n_in = n_out
+            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
+        last = nn.Sequential(nn.BatchNorm2d(n_in), relu())
+        return he_normal(named(stem=conv(shape[0], 16), **stages, last=last, head=mean_head(n_in, n_classes)))
+
+    def _body(self, n_in: int, n_out: int, stride: int) -> nn.Sequential:
+        dropped = [Dropout(self.dropout)] if self.dropout else []
+        return nn.Sequential(
+            conv(n_in, n_out, stride=stride), nn.BatchNorm2d(n_out), relu(), *dropped, conv(n_out, n_out)
+        )
+
+
+BASIC = {18: (2, 2, 2, 2), 34: (3, 4, 6, 3)}
+PREACT_BOTTLENECKS = {164: (18, 18, 18)}
+"""Blocks in each stage, by depth: two convolutions a basic block, three a bottleneck."""
+PREACT_EXPANSION = 4
+"""Channels after a bottleneck, for each within."""
+
+
+@dataclass(frozen=True)
+class PreactResNet:
+    """A residual network whose blocks begin with batch norm and ReLU (He et al. 2016, Identity mappings).
+
+    Depths 18 and 34 are the form in which mixup (Zhang et al. 2018) is mostly tried: basic blocks, four stages of 64,
+    128, 256, 512 channels, one 3 x 3 convolution before and none of the paper's batch norm and ReLU after the last
+    block. Depth 164 is the paper's own CIFAR-10 network: bottlenecks 16, 32, 64 wide with four times as many channels
+    between them, and batch norm with ReLU after the last. Where a stage begins, the shortcut is a 1 x 1 convolution of
+    what was activated; elsewhere it is the identity. `width` is that of the first stage; unless given, 64 or 16 as
+    above. Convolutions by He's rule.
+    """
+
+    depth: int = 18
+    width: int | None = None
+
+    name: ClassVar[str] = "preact-resnet"
+
+    def __post_init__(self) -> None:
+        one_of("depth", self.depth, [*BASIC, *PREACT_BOTTLENECKS])
+        if self.width is not None:
+            at_least("width", self.width, 1)
+
+    def build(self, shape: Shape, n_classes: int) -> nn.Module:
+        check_shape(self.name, shape, n_classes, smallest=8)
+        is_basic = self.depth in BASIC
+        width = self.width or (64 if is_basic else 16)
+        n_in = width
+        stages: dict[str, nn.Module] = {}
+        for i, n in enumerate(BASIC[self.depth] if is_basic else PREACT_BOTTLENECKS[self.depth]):
+            inner = width * 2**i
+            n_out = inner if is_basic else inner * PREACT_EXPANSION
+            blocks = []
+            for k in range(n):
+                stride = 2 if i > 0 and k == 0 else 1
+                body = _basic(n_in, n_out, stride) if is_basic else _bottleneck(n_in, inner, n_out, stride)
+                blocks.append(preactivated(n_in, n_out, stride, body))
+                n_in = n_out
+            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
+        if not is_basic:
+            stages["last"] = nn.Sequential(nn.BatchNorm2d(n_in), relu())
+        return he_normal(named(stem=conv(shape[0], width), **stages, head=mean_head(n_in, n_classes)))
+
+
+def _basic(n_in: int, n_out: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(conv(n_in, n_out, stride=stride), nn.BatchNorm2d(n_out), relu(), conv(n_out, n_out))
+
+
+def _bottleneck(n_in: int, inner: int, n_out: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(
+        conv(n_in, inner, 1), nn.BatchNorm2d(inner), relu(),
+        conv(inner, inner, stride=stride), nn.BatchNorm2d(inner), relu(),
+        conv(inner, n_out, 1),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ResNeXt:
+    """ResNeXt-29, 8x64d (Xie et al. 2017): bottleneck blocks whose 3 x 3 convolution has `paths` groups of
+    `path_width` channels, doubled in each of three stages.
+
+    Between blocks there are 256, 512 and 1024 channels: 4 * `width`, doubled. Depth is 9n + 2. Where channels or size
+    change, the shortcut is a 1 x 1 convolution with batch norm. Convolutions by He's rule. It wants a GPU.
+    """
+
+    depth: int = 29
+    paths: int = 8
+    path_width: int = 64
+    width: int = 64
+
+    name: ClassVar[str] = "resnext"
+
+    def __post_init__(self) -> None:
+        blocks_each(self.depth, layers_a_block=3, others=2)
+        at_least("paths", self.paths, 1)
+        at_least("path_width", self.path_width, 1)
+        at_least("width", self.width, 1)
+
+    def build(self, shape: Shape, n_classes: int) -> nn.Module:
+        check_shape(self.name, shape, n_classes, smallest=8)
+        n_in = self.width
+        stages: dict[str, nn.Module] = {}
+        for i in range(3):
+            n_out = 4 * self.width * 2**i
+            blocks: list[nn.Module] = []
+            for k in range(blocks_each(self.depth, layers_a_block=3, others=2)):
+                stride = 2 if i > 0 and k == 0 else 1
+                shortcut = self._shortcut(n_in, n_out, stride)
+                blocks += [Residual(self._body(n_in, self.path_width * 2**i, n_out, stride), shortcut), relu()]
+                n_in = n_out
+            stages[f"stage_{i + 1}"] = nn.Sequential(*blocks)
+        stem = nn.Sequential(conv(shape[0], self.width), nn.BatchNorm2d(self.width), relu())
+        return he_normal(named(stem=stem, **stages, head=mean_head(n_in, n_classes)))
+
+    def _body(self, n_in: int, path_width: int, n_out: int, stride: int) -> nn.Sequential:
+        inner = self.paths * path_width
+        return nn.Sequential(
+            conv(n_in, inner, 1), nn.BatchNorm2d(inner), relu(),
+            conv(inner, inner, stride=stride, groups=self.paths), nn.BatchNorm2d(inner), relu(),
+            conv(inner, n_out, 1), nn.BatchNorm2d(n_out),
+        )  # fmt: skip
+
+    def _shortcut(self, n_in: int, n_out: int, stride: int) -> nn.Module:
+        if n_in == n_out:
+            return nn.Identity()
+        return nn.Sequential(projection(n_in, n_out, stride), nn.BatchNorm2d(n_out))

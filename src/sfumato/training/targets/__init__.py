@@ -11,21 +11,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.tables.strategies import strategy_from_name
-from sfumato.training.crowds import CROWDS
-from sfumato.training.targets.class_level import ClassLevelTarget
-from sfumato.training.targets.deaggregated import DeaggregatedTarget
-from sfumato.training.targets.distilled import DistilledTarget
-from sfumato.training.targets.entropy_matched import EntropyMatchedTarget
-from sfumato.training.targets.hard import HardTarget
-from sfumato.training.targets.majority import MajorityTarget
-from sfumato.training.targets.random import RandomTarget
-from sfumato.training.targets.sampled import SampledTarget
-from sfumato.training.targets.shuffled import ShuffledTarget
-from sfumato.training.targets.smoothing import SmoothingTarget
-from sfumato.training.targets.soft import SoftTarget
+from sfumato.training.crowd_layers import CROWDS
+from sfumato.training.targets.controls import RandomTarget, ShuffledTarget, UniformTarget
+from sfumato.training.targets.hard import HardTarget, MajorityTarget
+from sfumato.training.targets.smoothing import ClassLevelTarget, DistilledTarget, EntropyMatchedTarget, SmoothingTarget
+from sfumato.training.targets.soft import DeaggregatedTarget, SampledTarget, SoftTarget, TemperedTarget
 from sfumato.training.targets.target import Target
-from sfumato.training.targets.tempered import TemperedTarget
-from sfumato.training.targets.uniform import UniformTarget
 
 TARGETS: tuple[Any, ...] = (
     HardTarget,

@@ -1,0 +1,147 @@
+"""Reliability: how often the model is right, by how sure it is.
+
+Risk and coverage: how often what is kept is wrong, when only what the model is sure of is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from sfumato.evaluation.matched_labels import MatchedLabels
+from sfumato.evaluation.metrics.calibration_bins import equal_width, on_grid, smoothed
+from sfumato.evaluation.metrics.selective import SelectivePrediction
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.table import Table
+
+COLUMNS = ("from", "to", "n_items", "confidence", "accuracy", "low", "high")
+POINTS = 2**10 + 1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reliability(Table):
+    """One row a stretch of confidence: the mean confidence there and the accuracy, between `low` and `high`.
+
+    The interval is Wilson's (1927), over the items of the row. `n_items` is fractional where items are shared out among
+    neighbouring rows by smoothing. NaN where there are no items.
+    """
+
+    start: Float[np.ndarray, "rows"]
+    end: Float[np.ndarray, "rows"]
+    n_items: Float[np.ndarray, "rows"]
+    confidence: Float[np.ndarray, "rows"]
+    accuracy: Float[np.ndarray, "rows"]
+    low: Float[np.ndarray, "rows"]
+    high: Float[np.ndarray, "rows"]
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "start", "end", "n_items", "confidence", "accuracy", "low", "high")
+
+    @classmethod
+    def of(
+        cls,
+        start: Float[np.ndarray, "rows"],
+        end: Float[np.ndarray, "rows"],
+        n_items: Float[np.ndarray, "rows"],
+        sure: Float[np.ndarray, "rows"],
+        right: Float[np.ndarray, "rows"],
+        level: float,
+    ) -> Reliability:
+        """From the sums over each row's items of confidence and of being right."""
+        n = np.where(n_items > 0, n_items, np.nan)
+        accuracy = np.clip(right / n, 0, 1)
+        z = NormalDist().inv_cdf((1 + level) / 2)
+        middle = (accuracy + z**2 / (2 * n)) / (1 + z**2 / n)
+        reach = z / (1 + z**2 / n) * np.sqrt(accuracy * (1 - accuracy) / n + z**2 / (4 * n**2))
+        return cls(start, end, n_items, sure / n, accuracy, middle - reach, middle + reach)
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        values = (self.start, self.end, self.n_items, self.confidence, self.accuracy, self.low, self.high)
+        columns: dict[str, Any] = {
+            name: pa.array(each[start:stop], pa.float64(), from_pandas=True)
+            for name, each in zip(COLUMNS, values, strict=True)
+        }
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def reliability(compared: MatchedLabels, *, bins: int = 15, level: float = 0.95) -> Reliability:
+    """Accuracy by confidence in equally wide bins (lo, hi]: what `ece` adds up."""
+    at_least("bins", bins, 1)
+    edges = np.linspace(0, 1, bins + 1)
+    place = equal_width(compared.confidence, bins)
+    n_items, sure, right = (
+        np.bincount(place, each, minlength=bins)
+        for each in (np.ones(len(compared)), compared.confidence, compared.right)
+    )
+    return Reliability.of(edges[:-1], edges[1:], n_items, sure, right, level)
+
+
+def smooth_reliability(
+    compared: MatchedLabels, *, width: float = 0.05, points: int = 101, level: float = 0.95
+) -> Reliability:
+    """Accuracy along confidence, smoothed by a reflected Gaussian of standard deviation `width`, at so many points from
+    0 to 1 (Blasiok & Nakkiran 2023): no bins whose edges could decide.
+
+    `n_items` is the number of items within reach, `2 sqrt(pi) width` of the density, which is what a mean so weighted
+    is worth. Points that fewer than one item reaches are NaN.
+    """
+    above_0("width", width)
+    at_least("points", points, 2)
+    at = np.linspace(0, 1, points)
+    grid = np.linspace(0, 1, POINTS)
+    reach = 2 * np.sqrt(np.pi) * width
+    within, sure, right = (
+        np.interp(at, grid, smoothed(on_grid(compared.confidence, each, POINTS), width)) * reach
+        for each in (np.ones(len(compared)), compared.confidence, compared.right)
+    )
+    n_items = np.where(within >= 1, within, 0.0)
+    return Reliability.of(at, at, n_items, sure, right, level)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RiskCoverage(Table):
+    """One row a threshold, from the strictest: items at least as sure as `confidence` are kept, a share `coverage` of
+    all, and of these a share `risk` is wrong. What is not kept would go to people."""
+
+    confidence: Float[np.ndarray, "thresholds"]
+    coverage: Float[np.ndarray, "thresholds"]
+    risk: Float[np.ndarray, "thresholds"]
+    n_items: Int[np.ndarray, "thresholds"]
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, "confidence", "coverage", "risk", "n_items")
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {
+            name: pa.array(getattr(self, name)[start:stop]) for name in ("confidence", "coverage", "risk", "n_items")
+        }
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.confidence)
+
+
+def risk_coverage(compared: MatchedLabels, *, points: int = 1000) -> RiskCoverage:
+    """The curve at every confidence that occurs, or at about `points` of them, evenly spaced in coverage, always with
+    the last, where everything is kept. Items of equal confidence are kept together or not at all."""
+    at_least("points", points, 1)
+    kept = SelectivePrediction.of(compared)
+    last = np.flatnonzero(np.diff(kept.group, append=kept.group[-1] + 1))
+    if len(last) > points:
+        wanted = np.searchsorted(kept.n_kept[last], np.linspace(0, len(kept), points + 1)[1:])
+        last = last[np.unique(np.minimum(wanted, len(last) - 1))]
+    n_kept = kept.n_kept[last]
+    return RiskCoverage(kept.confidence[last], n_kept / len(kept), kept.risk[last], n_kept)

@@ -1,0 +1,260 @@
+"""Regions of a data map: easy, ambiguous and hard items, by fixed thresholds or by shares of all items.
+
+Cartography: data maps, where every training item has its place by how it was learnt (Swayamdipta et al. 2020).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float, Int
+
+from sfumato.evaluation.training_dynamics import TrainingDynamics
+from sfumato.tables.columns import check_columns, numbers
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, unknown
+from sfumato.tables.files import Rows, read_rows
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least, between_0_and_1, share
+from sfumato.tables.table import Table
+from sfumato.tables.text_columns import TextEncoder
+
+
+class MapRegion(StrEnum):
+    """Where an item lies; `BETWEEN` is none of the other three."""
+
+    EASY = "easy"
+    AMBIGUOUS = "ambiguous"
+    HARD = "hard"
+    BETWEEN = "between"
+
+
+REGIONS = tuple(MapRegion)
+
+
+@runtime_checkable
+class Regions(Protocol):
+    """A way to cut a map up."""
+
+    def cut(
+        self, confidence: Float[np.ndarray, "items"], variability: Float[np.ndarray, "items"]
+    ) -> Int[np.ndarray, "items"]:
+        """The place in `REGIONS` of every item's region."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Ambiguous: variability from `variability` up. Of the rest, easy: confidence from `easy` up; hard: to `hard` down.
+
+    The regions of soft-digits, whose own thresholds were not published in words; these are ours.
+    """
+
+    easy: float = 0.75
+    hard: float = 0.25
+    variability: float = 0.2
+
+    name: ClassVar[str] = "thresholds"
+
+    def __post_init__(self) -> None:
+        share("easy", self.easy)
+        share("hard", self.hard)
+        # A standard deviation of values between 0 and 1 is at most a half.
+        between_0_and_1("variability", self.variability)
+        if self.hard >= self.easy:
+            from sfumato.tables.settings import bad_setting
+
+            raise bad_setting("hard", self.hard, f"a confidence below easy = {self.easy}")
+
+    def cut(
+        self, confidence: Float[np.ndarray, "items"], variability: Float[np.ndarray, "items"]
+    ) -> Int[np.ndarray, "items"]:
+        return _first_of(variability >= self.variability, confidence <= self.hard, confidence >= self.easy)
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Ambiguous: the `share` of items that vary most. Of the rest, hard: those among the `share` of all items with the
+    least confidence; easy: with the most. Ties at a boundary fall on the same side (Swayamdipta et al. 2020: a third).
+
+    Regions so cut say which items are easier than others; what share is easy they cannot say.
+    """
+
+    share: float = 1 / 3
+
+    name: ClassVar[str] = "shares"
+
+    def __post_init__(self) -> None:
+        between_0_and_1("share", self.share)
+
+    def cut(
+        self, confidence: Float[np.ndarray, "items"], variability: Float[np.ndarray, "items"]
+    ) -> Int[np.ndarray, "items"]:
+        low, high = np.quantile(confidence, [self.share, 1 - self.share])
+        most = np.quantile(variability, 1 - self.share)
+        # Where most items are alike, a boundary lies among equals: the least and the most count as neither.
+        varies = (variability >= most) & (variability > variability.min())
+        return _first_of(varies, (confidence <= low) & (confidence < high), (confidence >= high) & (confidence > low))
+
+
+def _first_of(ambiguous: np.ndarray, hard: np.ndarray, easy: np.ndarray) -> Int[np.ndarray, "items"]:
+    place = [REGIONS.index(region) for region in (MapRegion.AMBIGUOUS, MapRegion.HARD, MapRegion.EASY)]
+    return np.select([ambiguous, hard, easy], place, REGIONS.index(MapRegion.BETWEEN)).astype(np.int64)
+
+
+NUMBERS = ("confidence", "variability", "correctness", "n_moments", "between_runs")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DataMap(Table):
+    """One row an item, over its `n_moments` (epochs x runs).
+
+    `confidence` is the mean probability of its gold class, `variability` the population standard deviation,
+    `correctness` how often the gold class came first. `between_runs` is the part of the variability that lies between
+    runs, the standard deviation of their means: near `variability` where every run has made up its mind, differently.
+    """
+
+    items: pa.StringArray
+    confidence: Float[np.ndarray, "items"]
+    variability: Float[np.ndarray, "items"]
+    correctness: Int[np.ndarray, "items"]
+    n_moments: Int[np.ndarray, "items"]
+    between_runs: Float[np.ndarray, "items"]
+    region: Int[np.ndarray, "items"]
+    """Its place in `REGIONS`."""
+
+    classes = ()
+
+    def __post_init__(self) -> None:
+        freeze(self, *NUMBERS, "region")
+
+    @classmethod
+    def read(cls, path: str | Path) -> DataMap:
+        """A map from a Parquet or CSV file."""
+        return cls.from_rows(read_rows(path))
+
+    @classmethod
+    def from_rows(cls, rows: Rows) -> DataMap:
+        check_columns(rows, ("item", *NUMBERS, "region"))
+        item, region = TextEncoder.of(rows, "item"), TextEncoder.of(rows, "region")
+        parts: dict[str, list[np.ndarray]] = {name: [np.empty(0)] for name in NUMBERS}
+        n_rows = 0
+        for chunk in rows.chunks:
+            item.append(chunk.column("item"))
+            region.append(chunk.column("region"))
+            for name in NUMBERS:
+                parts[name].append(numbers(rows, name, chunk.column(name), n_rows))
+            n_rows += len(chunk)
+        figures: dict[str, Any] = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+        for name in ("correctness", "n_moments"):
+            figures[name] = figures[name].astype(np.int64)
+        regions = region.finish()
+        for name in regions.names.to_pylist():
+            if name not in REGIONS:
+                raise unknown("region", name, [str(each) for each in REGIONS], where=rows.where(None, "region"))
+        place = np.array([REGIONS.index(MapRegion(name)) for name in regions.names.to_pylist()], np.int64)
+        return cls(item.finish().text(), **figures, region=place[regions.codes])
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        columns: dict[str, Any] = {"item": self.items.slice(start, stop - start)}
+        columns |= {name: pa.array(getattr(self, name)[start:stop]) for name in NUMBERS}
+        columns["region"] = pa.array([str(REGIONS[k]) for k in self.region[start:stop]], pa.string())
+        return pa.table(columns)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def count(self, region: MapRegion) -> int:
+        """How many items lie in `region`."""
+        return int((self.region == REGIONS.index(region)).sum())
+
+
+def data_map(
+    dynamics: Sequence[TrainingDynamics], *, last: int | None = None, regions: Regions | None = None
+) -> DataMap:
+    """The map of items over all epochs, or the `last` ones, of every run; soft-digits takes the last 5 of 6 seeds.
+
+    Every epoch of every run weighs the same. Runs may have learnt from different items, as folds do: an item is placed
+    by the runs that learnt from it.
+    """
+    if not dynamics:
+        raise _bad("no runs", "at least one", "name a run", "no-runs", None)
+    runs = [run if last is None else _last(run, last) for run in dynamics]
+    names: pa.StringArray = pa.concat_arrays([run.item.names for run in runs]).unique()
+    row_of = [pc.index_in(run.item.names, value_set=names).to_numpy().astype(np.int64) for run in runs]
+    _check_related(runs)
+    n, means, squares, correct = (np.zeros((len(runs), len(names))) for _ in range(4))
+    for r, run in enumerate(runs):
+        row = row_of[r][run.item.codes]
+        n[r] = np.bincount(row, minlength=len(names))
+        _check_once(run, n[r])
+        sums = np.bincount(row, weights=run.value, minlength=len(names))
+        means[r] = np.divide(sums, n[r], out=np.zeros(len(names)), where=n[r] > 0)
+        squares[r] = np.bincount(row, weights=(run.value - means[r][row]) ** 2, minlength=len(names))
+        correct[r] = np.bincount(row, weights=run.correct, minlength=len(names))
+    n_moments = n.sum(axis=0)
+    if (n_moments < 2).any():
+        item = names[int(np.argmax(n_moments < 2))].as_py()
+        raise _bad(
+            f"one moment of item {item!r} ({int((n_moments < 2).sum()):,} items have no more)",
+            "at least two epochs, or two runs: what was seen once cannot vary",
+            "train longer, or with more seeds",
+            "one-epoch",
+            runs[0].path,
+        )
+    confidence = (n * means).sum(axis=0) / n_moments
+    between = (n * (means - confidence) ** 2).sum(axis=0) / n_moments
+    variability = np.sqrt(squares.sum(axis=0) / n_moments + between)
+    return DataMap(
+        names, confidence, variability, correct.sum(axis=0).astype(np.int64), n_moments.astype(np.int64),
+        np.sqrt(between), (regions or Thresholds()).cut(confidence, variability),
+    )  # fmt: skip
+
+
+def _last(run: TrainingDynamics, n_epochs: int) -> TrainingDynamics:
+    at_least("last", n_epochs, 1)
+    if len(run.epochs) < n_epochs:
+        _warn(f"{run.path}: found {len(run.epochs)} epochs where the last {n_epochs} were asked for; all are taken")
+    return run.last(n_epochs)
+
+
+def _check_once(run: TrainingDynamics, n: Float[np.ndarray, "items"]) -> None:
+    if n.max() > len(run.epochs):
+        raise _bad(
+            "an item twice in an epoch",
+            "an item and epoch once",
+            "check how the file was made",
+            "doubled-item",
+            run.path,
+        )
+
+
+def _check_related(runs: Sequence[TrainingDynamics]) -> None:
+    """Raise where a run shares no item with any other: its map would be another's. Two folds may, with a warning."""
+    for run in runs if len(runs) > 1 else ():
+        others = pa.concat_arrays([other.item.names for other in runs if other is not run])
+        if not pc.any(pc.is_in(run.item.names, value_set=others)).as_py():
+            if len(runs) == 2:
+                _warn("found two runs with no item in common: taken for two halves of one set")
+                return
+            first = run.item.names[0].as_py()
+            raise _bad(
+                f"items that no other run learnt from, the first {first!r}", "runs over the same items",
+                "map runs over other items apart", "other-items", run.path,
+            )  # fmt: skip
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SfumatoWarning, stacklevel=4)
+
+
+def _bad(found: str, expected: str, fix: str, code: str, path: Path | None) -> BadTable:
+    return BadTable(
+        f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(str(path) if path else None)
+    )

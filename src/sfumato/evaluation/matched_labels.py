@@ -1,0 +1,318 @@
+"""Compared: what was predicted and what people say, item by item and class by class.
+
+Pairing: several runs beside people's labels, item by item.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Bool, Float, Int
+
+from sfumato.evaluation.run_predictions import RunPredictions
+from sfumato.tables.doubt import entropy
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, listing, show
+from sfumato.tables.soft_labels import SoftLabels
+
+ROWS_AT_ONCE = 2**16
+NEARLY_WHOLE = 1e-4
+"""How far from a whole number a share of votes times their number may be: files hold rounded shares."""
+
+
+@dataclass(frozen=True, eq=False)
+class VoteHistogram:
+    """How often, over items and classes, `n_votes` of `n` people chose a class; those that none or all did left out."""
+
+    n: Int[np.ndarray, "pairs"]
+    n_votes: Int[np.ndarray, "pairs"]
+    times: Int[np.ndarray, "pairs"]
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedLabels:
+    """Predictions beside people's labels: the same items in the same order, the same classes in the same order.
+
+    `original` is the class each item came with, where it is known. What metrics share is worked out once, when first
+    asked for.
+    """
+
+    items: pa.StringArray
+    classes: tuple[str, ...]
+    predicted: Float[np.ndarray, "items classes"]
+    people: Float[np.ndarray, "items classes"]
+    original: Int[np.ndarray, "items"] | None = None
+    n_annotators: Int[np.ndarray, "items"] | None = None
+    """How many people stand behind each of `people`'s rows, where it is known."""
+
+    def __len__(self) -> int:
+        return len(self.predicted)
+
+    def take(self, rows: Int[np.ndarray, "some"]) -> MatchedLabels:
+        """These rows alone."""
+        arrays = {
+            field.name: value[rows]
+            for field in fields(self)
+            if isinstance(value := getattr(self, field.name), np.ndarray)
+        }
+        return replace(self, items=self.items.take(pa.array(rows)), **arrays)
+
+    @cached_property
+    def confidence(self) -> Float[np.ndarray, "items"]:
+        """The probability of the class held most probable."""
+        return np.asarray(self.predicted.max(axis=1))
+
+    @cached_property
+    def by_confidence(self) -> Int[np.ndarray, "items"]:
+        """The rows in order of confidence, the least sure first; equals keep their order."""
+        return np.argsort(self.confidence, kind="stable")
+
+    @cached_property
+    def predicted_first(self) -> Bool[np.ndarray, "items classes"]:
+        """The class held most probable; several where they are tied."""
+        return _firsts(self.predicted)
+
+    @cached_property
+    def people_first(self) -> Bool[np.ndarray, "items classes"]:
+        """The class most people chose; several where they are tied."""
+        return _firsts(self.people)
+
+    @cached_property
+    def predicted_second(self) -> Bool[np.ndarray, "items classes"]:
+        """The classes that could be the second choice, were ties broken at random."""
+        return _seconds(self.predicted, self.predicted_first)
+
+    @cached_property
+    def people_second(self) -> Bool[np.ndarray, "items classes"]:
+        """The classes that could be people's second choice; one alone where first and second are both clear."""
+        return _seconds(self.people, self.people_first)
+
+    @cached_property
+    def right(self) -> Float[np.ndarray, "items"]:
+        """Whether the first choice is people's first choice: 1 or 0; where either is tied, the share of times it would
+        be if ties were broken at random."""
+        one, other = self.predicted_first, self.people_first
+        return np.asarray((one & other).sum(axis=1) / (one.sum(axis=1) * other.sum(axis=1)))
+
+    @cached_property
+    def right_originally(self) -> Float[np.ndarray, "items"]:
+        """Whether the first choice is the class the item came with; the share of times, where it is tied."""
+        assert self.original is not None
+        first = self.predicted_first
+        return np.asarray(first[np.arange(len(self)), self.original] / first.sum(axis=1))
+
+    @cached_property
+    def gaps(self) -> Float[np.ndarray, "items"]:
+        """Confidence minus whether it was right: what a calibrated model has none of, on average."""
+        return np.asarray(self.confidence - self.right)
+
+    @cached_property
+    def predicted_entropy(self) -> Float[np.ndarray, "items"]:
+        return entropy(self.predicted)
+
+    @cached_property
+    def people_entropy(self) -> Float[np.ndarray, "items"]:
+        return entropy(self.people)
+
+    @cached_property
+    def cross_entropies(self) -> Float[np.ndarray, "items"]:
+        """-sum q ln p; infinite where something that people saw was held to be impossible."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.predicted, out=np.zeros(self.predicted.shape), where=self.people > 0)
+        return np.asarray(0.0 - np.einsum("ik,ik->i", self.people, logs))
+
+    @cached_property
+    def squared_distances(self) -> Float[np.ndarray, "items"]:
+        """sum (p - q)^2."""
+        apart = self.predicted - self.people
+        return np.asarray(np.einsum("ik,ik->i", apart, apart))
+
+    @cached_property
+    def votes(self) -> VoteHistogram | None:
+        """What people's labels are made of, where they are whole votes of a known number of people."""
+        n = self.n_annotators
+        if n is None or not len(n) or n.min() < 1:
+            return None
+        largest = int(n.max()) + 1
+        cells = []
+        for share in self.people.T:
+            whole = np.rint(share * n)
+            if np.abs(share * n - whole).max() > NEARLY_WHOLE:
+                return None
+            some = (whole > 0) & (whole < n)
+            cells.append(n[some].astype(np.int64) * largest + whole[some].astype(np.int64))
+        found, times = np.unique(np.concatenate(cells), return_counts=True)
+        return VoteHistogram(found // largest, found % largest, times)
+
+    @cached_property
+    def js_divergences(self) -> Float[np.ndarray, "items"]:
+        """The Jensen-Shannon divergence in nats, `sum m h((p - q) / (p + q))` with m = (p + q) / 2 and
+        `h(d) = ((1 + d) ln(1 + d) + (1 - d) ln(1 - d)) / 2`: no term is negative, and equals give exactly 0."""
+        found = np.empty(len(self))
+        for start in range(0, len(self), ROWS_AT_ONCE):
+            rows = slice(start, start + ROWS_AT_ONCE)
+            both = self.predicted[rows] + self.people[rows]
+            apart = np.divide(self.predicted[rows] - self.people[rows], both, out=np.zeros(both.shape), where=both > 0)
+            # At -1 and 1 one of the two terms is 0 ln 0.
+            terms = (1 + apart) * np.log1p(apart, out=np.zeros(both.shape), where=apart > -1)
+            terms += (1 - apart) * np.log1p(-apart, out=np.zeros(both.shape), where=apart < 1)
+            found[rows] = np.einsum("ik,ik->i", both, terms) / 4
+        return np.maximum(found, 0.0)
+
+
+def _firsts(probs: Float[np.ndarray, "items classes"]) -> Bool[np.ndarray, "items classes"]:
+    return np.asarray(probs == probs.max(axis=1, keepdims=True))
+
+
+def _seconds(
+    probs: Float[np.ndarray, "items classes"], first: Bool[np.ndarray, "items classes"]
+) -> Bool[np.ndarray, "items classes"]:
+    """What comes next; where several come first, one of them is second."""
+    second = _firsts(np.where(first, -1.0, probs))
+    return np.where(first.sum(axis=1, keepdims=True) > 1, first, second)
+
+
+def match_labels(
+    *, predicted: SoftLabels, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
+) -> MatchedLabels:
+    """Predictions beside people's labels, matched by item and class name.
+
+    People may have judged more items than were predicted. A prediction for an item nobody judged is an error, unless
+    `common` asks for the items both have. `original` holds the class each item came with, as one-hot rows.
+    """
+    columns = _columns_of(predicted, people)
+    found = pc.index_in(predicted.items, value_set=people.items)
+    if not len(predicted):
+        raise _bad(predicted, "no predictions", "at least one", "no-items", "check how the file was made")
+    if found.null_count == len(found):
+        raise _bad(
+            predicted,
+            f"items {listing(predicted.items[:3].to_pylist())}, of which people judged none "
+            f"({listing(people.items[:3].to_pylist())})",
+            "predictions of items that people judged",
+            "no-common-items",
+            "give both tables the same ids",
+        )
+    if found.null_count and not common:
+        missing = predicted.items.filter(found.is_null())
+        raise _bad(
+            predicted,
+            f"{found.null_count:,} of {len(found):,} items that nobody judged, the first {show(missing[0].as_py())}",
+            "people's label for every item predicted",
+            "missing-item",
+            "leave these out, or compare the common items alone (--common)",
+        )
+    rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    theirs = found.drop_null().to_numpy().astype(np.int64)
+    items = predicted.items.take(pa.array(rows))
+    everything = len(rows) == len(predicted)
+    return MatchedLabels(
+        items,
+        predicted.classes,
+        predicted.probs if everything else predicted.probs[rows],
+        people.probs[theirs][:, columns],
+        None if original is None else _original_of(original, items, predicted.classes),
+        None if people.n_annotators is None else people.n_annotators[theirs],
+    )
+
+
+def _columns_of(predicted: SoftLabels, other: SoftLabels) -> list[int]:
+    """Where each class of the predictions stands in `other`."""
+    if set(predicted.classes) != set(other.classes):
+        raise _bad(
+            predicted,
+            f"the classes {listing(predicted.classes)}",
+            f"those of {other.path or 'the other table'}: {listing(other.classes)}",
+            "other-classes",
+            "name the classes alike in both tables; their order does not matter",
+        )
+    return [other.classes.index(name) for name in predicted.classes]
+
+
+def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str, ...]) -> Int[np.ndarray, "items"]:
+    """The class each of `items` came with, as its place in `classes`."""
+    for name in original.classes:
+        if name not in classes:
+            raise _bad(
+                original,
+                f"class {show(name)}",
+                f"the classes predicted: {listing(classes)}",
+                "other-classes",
+                "name the classes alike in both tables",
+            )
+    place = np.array([classes.index(name) for name in original.classes])
+    rows = original.rows_of(items)
+    sure = original.probs[rows].max(axis=1)
+    if (sure < 1).any():
+        row = int(np.argmax(sure < 1))
+        raise _bad(
+            original,
+            f"an original label that is not sure, of item {show(items[row].as_py())}",
+            "one class an item",
+            "soft-original",
+            "give the labels the items came with, or leave them out",
+        )
+    return np.asarray(place[original.probs[rows].argmax(axis=1)])
+
+
+def _bad(table: SoftLabels, found: str, expected: str, code: str, fix: str) -> BadTable:
+    where = ErrorLocation(str(table.path) if table.path else None)
+    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)
+
+
+def compared_runs(
+    runs: Sequence[RunPredictions], *, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
+) -> list[MatchedLabels]:
+    """Every run beside people's labels: the same items in the same order, the same classes in the same order."""
+    check_some(runs)
+    kept = runs[0].predictions.items
+    n_most = max(len(run.predictions) for run in runs)
+    for run in runs[1:]:
+        kept = kept.filter(pc.is_in(kept, value_set=run.predictions.items))
+    if not len(kept):
+        other = next(run for run in runs if not pc.any(pc.is_in(run.predictions.items, runs[0].predictions.items)))
+        raise BadTable(
+            f"found no item that all runs predict: {runs[0].name} and {other.name} share none",
+            expected="runs that predict the same items",
+            fix="score runs of different splits apart",
+            code="no-common-items",
+            where=_where(other),
+        )
+    if len(kept) < n_most:
+        _warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
+    first = match_labels(predicted=_only(runs[0], kept), people=people, original=original, common=common)
+    beside = [first]
+    for run in runs[1:]:
+        own = match_labels(predicted=run.predictions, people=people, common=True)
+        rows = pc.index_in(first.items, value_set=own.items).to_numpy().astype(np.int64)
+        columns = [own.classes.index(name) for name in first.classes]
+        beside.append(replace(first, predicted=np.ascontiguousarray(own.predicted[rows][:, columns])))
+    return beside
+
+
+def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
+    table = run.predictions
+    if len(items) == len(table):
+        return table
+    return replace(table, items=items, probs=table.probs[table.rows_of(items)], n_annotators=None)
+
+
+def check_some(runs: Sequence[RunPredictions]) -> None:
+    """An error where there are no runs."""
+    if not runs:
+        raise BadTable(
+            "found no runs", expected="at least one", fix="train some with sfumato learn first", code="no-runs"
+        )
+
+
+def _where(run: RunPredictions) -> ErrorLocation:
+    return ErrorLocation(str(run.predictions.path) if run.predictions.path else None)
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, SfumatoWarning, stacklevel=4)

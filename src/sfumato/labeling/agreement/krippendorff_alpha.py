@@ -1,0 +1,253 @@
+"""Krippendorff's alpha from sums over items: observed over expected disagreement, for choices and for beliefs.
+
+With `m` answers about an item and `n` in all, and the disagreement of two beliefs `|p - q|² / 2` (0 or 1 where both
+are one-hot, which makes this the nominal alpha):
+
+    observed = sum over items of (sum over ordered pairs of its answers) / (m - 1)
+    expected = (sum over ordered pairs of all answers) / (n - 1)
+    alpha    = 1 - observed / expected
+
+Pairs are never enumerated: over ordered pairs, `sum |p - q|² / 2 = m sum |p|² - |sum p|²`.
+
+Krippendorff's alpha for classes without an order.
+
+Krippendorff's alpha for classes in an order.
+
+Krippendorff's alpha for whole beliefs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.labeling.agreement.item_answers import FirstAnswers, ItemAnswers
+from sfumato.labeling.agreement.measure import NOBODY_TO_COMPARE, block_sums
+from sfumato.tables.errors import BadSetting
+
+ALL_ALIKE = "every answer is the same, so that no disagreement could be expected by chance"
+NO_SPREAD = 1e-20
+"""Mean squared distance of two answers below which they are the same but for rounding."""
+
+
+def disagreeing_pairs(
+    item: Int[np.ndarray, "rows"], chosen: Int[np.ndarray, "rows"], per_item: Int[np.ndarray, "items"], n_classes: int
+) -> Float[np.ndarray, "items"]:
+    """Ordered pairs of answers about each item that name different classes: `m² - sum_c n_c²`, from the counts."""
+    cells, counts = np.unique(item.astype(np.int64) * n_classes + chosen, return_counts=True)
+    alike = np.bincount(cells // n_classes, weights=counts.astype(np.float64) ** 2, minlength=len(per_item))
+    return np.asarray(per_item.astype(np.float64) ** 2 - alike)
+
+
+def choice_sums(
+    first: FirstAnswers, block: Int[np.ndarray, "items"], n_blocks: int
+) -> Float[np.ndarray, "blocks sums"]:
+    """For choices: observed disagreement, sum of |p|² (that is, answers), answers, and the answers for each class."""
+    chosen = first.chosen()
+    observed = disagreeing_pairs(first.item, chosen, first.per_item, first.n_classes) / (first.per_item - 1)
+    n_cells = n_blocks * first.n_classes
+    cell = block[first.item].astype(np.int64) * first.n_classes + chosen
+    counts = np.bincount(cell, minlength=n_cells).reshape(n_blocks, first.n_classes)
+    n_answers = counts.sum(axis=1)
+    return np.column_stack([block_sums(observed, block, n_blocks), n_answers, n_answers, counts])
+
+
+def belief_sums(
+    first: FirstAnswers, block: Int[np.ndarray, "items"], n_blocks: int
+) -> Float[np.ndarray, "blocks sums"]:
+    """For beliefs: observed disagreement, sum of |p|², answers, and the mass of each class.
+
+    Distances are the same from any origin; from the mean belief the sums lose no digits.
+    """
+    assert first.soft is not None
+    per_item, sums = first.per_item, first.item_sums()
+    origin = sums.sum(axis=0) / len(first.item)
+    means = sums / per_item[:, None]
+    within, squares = np.zeros(first.n_items), np.zeros(first.n_items)
+    for k in range(first.n_classes):
+        away = first.soft[:, k] - means[first.item, k]
+        within += np.bincount(first.item, weights=away**2, minlength=first.n_items)
+        squares += np.bincount(first.item, weights=(first.soft[:, k] - origin[k]) ** 2, minlength=first.n_items)
+    columns = [within * per_item / (per_item - 1), squares, per_item.astype(np.float64)]
+    columns += list((sums - per_item[:, None] * origin).T)
+    return np.column_stack([block_sums(column, block, n_blocks) for column in columns])
+
+
+def alpha(totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+    """1 - observed / expected; NaN where all answers are the same, for then nothing was expected."""
+    observed, squares, n, masses = totals[:, 0], totals[:, 1], totals[:, 2], totals[:, 3:]
+    return one_minus_ratio(observed, n * squares - np.einsum("rc,rc->r", masses, masses), n)
+
+
+def one_minus_ratio(
+    observed: Float[np.ndarray, "resamples"],
+    all_pairs: Float[np.ndarray, "resamples"],
+    n: Float[np.ndarray, "resamples"],
+) -> Float[np.ndarray, "resamples"]:
+    """Alpha from the disagreement observed and that of all ordered pairs of the `n` answers."""
+    spread = all_pairs > NO_SPREAD * n**2
+    return np.asarray(1 - np.divide(observed * (n - 1), all_pairs, out=np.full(len(n), np.nan), where=spread))
+
+
+@dataclass(frozen=True)
+class AlphaNominal:
+    """Agreement beyond chance about the most probable class: 1 is perfect, 0 is what chance gives.
+
+    For votes, and for beliefs where only the choice matters (ties go to the class that stands first). Prefer
+    `AlphaDistributions` where people could say how sure they are, `AlphaOrdinal` where the classes have an order.
+    `1 - D_o / D_e` with `delta(c, k) = [c != k]`; any number of answers an item (Krippendorff 2011, 2019).
+    """
+
+    name: ClassVar[str] = "alpha-nominal"
+    undefined: ClassVar[str] = ALL_ALIKE
+
+    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
+        return True
+
+    def missing(self, answers: ItemAnswers) -> str:
+        return "" if answers.first.n_items else NOBODY_TO_COMPARE
+
+    def n_items(self, answers: ItemAnswers) -> int:
+        return answers.first.n_items
+
+    def n_answers(self, answers: ItemAnswers) -> int:
+        return len(answers.first.item)
+
+    def n_sums(self, answers: ItemAnswers) -> int:
+        return answers.first.n_classes + 3
+
+    def sums(
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
+    ) -> Float[np.ndarray, "blocks sums"]:
+        return choice_sums(answers.first, block, n_blocks)
+
+    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+        return alpha(totals)
+
+
+MOST_CLASSES = 1000
+
+
+@dataclass(frozen=True)
+class AlphaOrdinal:
+    """Agreement beyond chance where classes are steps of a scale, in the order the table lists them.
+
+    Only given when asked for: whether the order means anything, nobody but you can know. The squared difference of
+    mean ranks, `delta(c, k) = (R_c - R_k)²` with `R_c` = answers below `c` + half of those at `c` (Krippendorff 2011,
+    2019), of which `R` is taken anew in each resample.
+
+    For beliefs, `delta(p, q) = (R·p - R·q)²`: as in `AlphaDistributions` the delta averaged under both, less the
+    doubt within each (Rao 1982), `R` from the mass of each class. On one-hot beliefs it is the ordinal alpha. It
+    compares where on the scale a belief lies, not how wide it is.
+    """
+
+    name: ClassVar[str] = "alpha-ordinal"
+    undefined: ClassVar[str] = ALL_ALIKE
+
+    def by_default(self, answers: ItemAnswers) -> bool:  # noqa: ARG002
+        return False
+
+    def missing(self, answers: ItemAnswers) -> str:
+        return "" if answers.first.n_items else NOBODY_TO_COMPARE
+
+    def n_items(self, answers: ItemAnswers) -> int:
+        return answers.first.n_items
+
+    def n_answers(self, answers: ItemAnswers) -> int:
+        return len(answers.first.item)
+
+    def n_sums(self, answers: ItemAnswers) -> int:
+        n_classes = answers.first.n_classes
+        if n_classes > MOST_CLASSES:
+            raise BadSetting(
+                f"found {n_classes:,} classes for {self.name}",
+                expected=f"a scale of at most {MOST_CLASSES:,} classes",
+                fix="join neighbouring classes, or choose alpha-nominal",
+                code="bad-setting",
+            )
+        return 2 * n_classes * (n_classes + 1)
+
+    def sums(
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
+    ) -> Float[np.ndarray, "blocks sums"]:
+        """Per block: the mass of each class, the same from the mean belief `o`, sum of (p - o)(p - o)', and the
+        coincidences, over ordered pairs of an item's answers the sum of (p - q)(p - q)' / 2 / (m - 1).
+
+        Differences are the same from any origin; from means the sums lose no digits.
+        """
+        first = answers.first
+        n_classes = first.n_classes
+        origin = np.zeros(n_classes) if first.soft is None else first.soft.mean(axis=0)
+        result = np.empty((n_blocks, self.n_sums(answers)))
+        items = np.argsort(block, kind="stable")
+        for b, of_block in enumerate(np.split(items, np.cumsum(np.bincount(block, minlength=n_blocks))[:-1])):
+            per_item = first.per_item[of_block]
+            beliefs = _beliefs(first, of_block)
+            sums = np.add.reduceat(beliefs, np.cumsum(per_item) - per_item, axis=0)
+            away = beliefs - np.repeat(sums / per_item[:, None], per_item, axis=0)
+            coincidences = (away * np.repeat(per_item / (per_item - 1), per_item)[:, None]).T @ away
+            mass, beliefs = sums.sum(axis=0), beliefs - origin
+            result[b] = np.concatenate([mass, beliefs.sum(axis=0), (beliefs.T @ beliefs).ravel(), coincidences.ravel()])
+        return result
+
+    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+        k = round(np.sqrt(totals.shape[1] / 2 + 0.25) - 0.5)
+        mass, away = totals[:, :k], totals[:, k : 2 * k]
+        together, coincidences = totals[:, 2 * k :].reshape(len(totals), 2, k, k).swapaxes(0, 1)
+        n = mass.sum(axis=1)
+        rank = (np.cumsum(mass, axis=1) - mass / 2) / n[:, None]
+        observed = np.einsum("rc,rck,rk->r", rank, coincidences, rank, optimize=True)
+        squares = np.einsum("rc,rck,rk->r", rank, together, rank, optimize=True)
+        return one_minus_ratio(observed, n * squares - np.einsum("rc,rc->r", rank, away) ** 2, n)
+
+
+def _beliefs(first: FirstAnswers, items: Int[np.ndarray, "chosen"]) -> Float[np.ndarray, "rows classes"]:
+    """The beliefs about `items`, item after item."""
+    per_item = first.per_item[items]
+    starts = first.starts[items] - (np.cumsum(per_item) - per_item)
+    rows = np.arange(int(per_item.sum())) + np.repeat(starts, per_item)
+    if first.soft is not None:
+        return np.asarray(first.soft[rows])
+    assert first.hard is not None
+    return np.asarray(first.hard[rows, None] == np.arange(first.n_classes), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class AlphaDistributions:
+    """Agreement beyond chance about the whole distribution: who shares a doubt agrees.
+
+    `1 - D_o / D_e` with `delta(p, q) = |p - q|² / 2`. That is the nominal delta averaged under both beliefs, less the
+    doubt each has within itself (Rao 1982): `(1 - p·q) - (1 - |p|²) / 2 - (1 - |q|²) / 2`. Two equal beliefs therefore
+    never disagree, however unsure, and on one-hot beliefs this is exactly `AlphaNominal`, which is all that hard
+    votes can give (Krippendorff 2011, 2019, with another delta).
+    """
+
+    name: ClassVar[str] = "alpha-distributions"
+    undefined: ClassVar[str] = ALL_ALIKE
+
+    def by_default(self, answers: ItemAnswers) -> bool:
+        return answers.is_soft
+
+    def missing(self, answers: ItemAnswers) -> str:
+        return "" if answers.first.n_items else NOBODY_TO_COMPARE
+
+    def n_items(self, answers: ItemAnswers) -> int:
+        return answers.first.n_items
+
+    def n_answers(self, answers: ItemAnswers) -> int:
+        return len(answers.first.item)
+
+    def n_sums(self, answers: ItemAnswers) -> int:
+        return answers.first.n_classes + 3
+
+    def sums(
+        self, answers: ItemAnswers, block: Int[np.ndarray, "items"], n_blocks: int
+    ) -> Float[np.ndarray, "blocks sums"]:
+        gather = belief_sums if answers.is_soft else choice_sums
+        return gather(answers.first, block, n_blocks)
+
+    def value(self, totals: Float[np.ndarray, "resamples sums"]) -> Float[np.ndarray, "resamples"]:
+        return alpha(totals)

@@ -1,0 +1,124 @@
+"""Labelled: answers of each kind as distributions, by the labeler that is usual for the kind.
+
+Answers as distributions over a study's classes, for a server that looks at what people say while they say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float
+
+from sfumato.elicitation.kind import Kind, label_of
+from sfumato.labeling import (
+    Labeler,
+    MixtureLabeler,
+    OneHot,
+    PlausibleWeighted,
+    SlidersLabeler,
+    TokensLabeler,
+    TopTwoClamp,
+    TypicalityLabeler,
+)
+from sfumato.labeling.top_two_arrays import has_bad_percents
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.errors import BadTable, ErrorLocation, listing
+from sfumato.tables.text_columns import CodedText
+
+USUAL_LABELERS: tuple[tuple[str, Labeler], ...] = (
+    ("choice", OneHot()),
+    ("top_two", TopTwoClamp()),
+    ("plausible", PlausibleWeighted()),
+    ("sliders", SlidersLabeler(zero_is_uniform=True)),
+    ("tokens", TokensLabeler()),
+    ("typicality", TypicalityLabeler()),
+    ("mixture", MixtureLabeler()),
+)
+"""The labeler of each kind whose answers say something about classes."""
+
+
+def kinds_in(annotations: Annotations) -> tuple[str, ...]:
+    """The kinds of question in a table, by name and without their versions."""
+    return tuple(dict.fromkeys(label.split("/")[0] for label in annotations.kind.names.to_pylist()))
+
+
+def label_by_default(annotations: Annotations, classes: Sequence[str] = ()) -> Beliefs:
+    """The answers, all of one kind, as beliefs by the kind's usual labeler; answers without usable percents are left
+    out. Where another labeler fits the study better, label the answers yourself and pass the beliefs."""
+    kinds = kinds_in(annotations)
+    labelers = dict(USUAL_LABELERS)
+    if len(kinds) != 1 or kinds[0] not in labelers:
+        raise BadTable(
+            f"found answers of kind {listing(list(kinds)) or 'none'}",
+            expected=f"answers of one kind that speaks of classes: {listing(list(labelers))}",
+            fix="choose the answers of one such kind",
+            code="wrong-kind",
+            where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
+        )
+    if kinds[0] == "top_two":
+        bad = has_bad_percents(annotations)
+        annotations = annotations.take(~bad) if bad.any() else annotations
+    return labelers[kinds[0]].label(annotations, classes)
+
+
+def as_votes(annotations: Annotations) -> Beliefs:
+    """Answers of whatever kinds as votes about the same classes: a choice, or the class named first, is one vote; a
+    richer answer spreads one over the classes. What people say is in none of the classes counts for nothing."""
+    parts = [_votes(annotations.of_kind(label)) for label in annotations.kind.names.to_pylist()]
+    if len(parts) == 1:
+        return parts[0]
+    items = [name for part in parts for name in _names(part.item)]
+    annotators = [name for part in parts for name in _names(part.annotator)]
+    return Beliefs.from_numpy(items, annotators, np.concatenate([part.probs for part in parts]), parts[0].classes)
+
+
+def _votes(annotations: Annotations) -> Beliefs:
+    """Answers of one kind as votes."""
+    if set(kinds_in(annotations)) <= set(OneHot.kinds):
+        return OneHot().label(annotations, ())
+    beliefs = label_by_default(annotations)
+    n_classes = len(annotations.classes) or len(beliefs.classes)
+    if n_classes == len(beliefs.classes):
+        return beliefs
+    within = beliefs.probs[:, :n_classes]
+    mass = within.sum(axis=1)
+    kept = beliefs.take(mass > 0)
+    shares = within[mass > 0] / mass[mass > 0, None]
+    return Beliefs.from_numpy(_names(kept.item), _names(kept.annotator), shares, beliefs.classes[:n_classes])
+
+
+def _names(column: CodedText) -> list[str]:
+    """The name in every row."""
+    names: list[str] = column.names.take(pa.array(column.codes)).to_pylist()
+    return names
+
+
+def beliefs_of_payloads(
+    kind: Kind, payloads: Sequence[Any], classes: tuple[str, ...]
+) -> Float[np.ndarray, "answers classes"]:
+    """What each answer, as plain JSON values, says of the classes, by the kind's usual labeler.
+
+    An answer that says nothing of them has no mass; "none of these" is a belief, but in none of the study's classes.
+    """
+    if kind.name == "choice":
+        number = {name: k for k, name in enumerate(classes)}
+        return np.eye(len(classes))[[number[each["class"]] for each in payloads]]
+    numbers = [str(i) for i in range(len(payloads))]
+    table = pa.table(
+        {
+            "item": numbers,
+            "annotator": numbers,
+            "kind": [label_of(kind)] * len(payloads),
+            "payload": [msgspec.json.encode(each).decode() for each in payloads],
+        }
+    )
+    beliefs = label_by_default(Annotations.from_arrow(table, classes), classes)
+    rows = np.zeros((len(payloads), len(classes)))
+    kept = np.array([int(each) for each in beliefs.item.names.to_pylist()], np.int64)[beliefs.item.codes]
+    rows[kept] = beliefs.probs[:, : len(classes)]
+    return rows

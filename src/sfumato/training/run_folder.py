@@ -1,0 +1,308 @@
+"""Pictures: images as networks take them, standardised once and kept in memory.
+
+Runs: a trained network in a folder, with what it predicts, how it came there, and all that decided it.
+
+A folder is whole once `run.json` stands in it, which is written last.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from jaxtyping import Float, UInt8
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from safetensors.torch import save as safetensors_of
+from torch import Tensor, nn
+
+import sfumato
+from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
+from sfumato.tables.files import classes_metadata, read_document, read_rows, write_rows
+from sfumato.tables.files.atomic_write import atomic_write
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.probabilities import probs_array
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.networks import Network, network_named
+from sfumato.training.run_group import RunGroup, RunState, SeparateNetworks
+from sfumato.training.training_loop import EVALUATED_AT_ONCE
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class PixelScale:
+    """Mean and standard deviation of each channel, of pixels from 0 to 1."""
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @classmethod
+    def of(cls, images: UInt8[np.ndarray, "items height width *channels"]) -> PixelScale:
+        """That of the images themselves."""
+        pixels = images.reshape(*images.shape[:3], -1)
+        counts = [np.bincount(pixels[..., c].ravel(), minlength=256) for c in range(pixels.shape[-1])]
+        values = np.arange(256) / 255
+        means = [float(n @ values / n.sum()) for n in counts]
+        stds = [float(np.sqrt(n @ (values - m) ** 2 / n.sum())) for n, m in zip(counts, means, strict=True)]
+        # A channel that is the same everywhere says nothing, and must not become infinite.
+        return cls(tuple(means), tuple(std or 1.0 for std in stds))
+
+    def applied(
+        self, images: UInt8[np.ndarray, "items height width *channels"], device: torch.device | str = "cpu"
+    ) -> Float[Tensor, "items channels height width"]:
+        """The images standardised: float32, channels_last."""
+        pixels = torch.from_numpy(np.ascontiguousarray(images.reshape(*images.shape[:3], -1))).to(device)
+        mean, std = (torch.tensor(values, dtype=torch.float32, device=device) for values in (self.mean, self.std))
+        return pixels.to(torch.float32).div_(255).sub_(mean).div_(std).permute(0, 3, 1, 2)
+
+
+RUN, PREDICTIONS, DYNAMICS, HISTORY, MODEL = (
+    "run.json", "predictions.parquet", "dynamics.parquet", "history.csv", "model.safetensors",
+)  # fmt: skip
+BY_EPOCH = "predictions-by-epoch.parquet"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run. `said` is what `run.json` says; the tables are read when asked for."""
+
+    folder: Path
+    said: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Run:
+        """The run in `folder`; an error unless it is finished."""
+        folder = Path(folder)
+        if not (folder / RUN).is_file():
+            raise BadFile(
+                "found no run.json",
+                expected="the folder of a finished run",
+                fix="run the grid again: it does what is missing",
+                code="no-such-run",
+                where=ErrorLocation(str(folder)),
+            )
+        said = read_document(folder / RUN)
+        missing = [key for key in ("target", "network", "seed", "settings", "classes", "ended") if key not in said]
+        if not isinstance(said, dict) or missing:
+            raise BadFile(
+                f"found no {', '.join(missing)}",
+                expected="a run.json as sfumato learn writes it",
+                fix="take the folder away and run the grid again",
+                code="bad-run",
+                where=ErrorLocation(str(folder / RUN)),
+            )
+        return cls(folder, said)
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        settings: Mapping[str, Any] = self.said["settings"]
+        return settings
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(self.said["classes"])
+
+    @cached_property
+    def predictions(self) -> SoftLabels | None:
+        """What it predicts for the test items; nothing where its weights were beyond use."""
+        path = self.folder / PREDICTIONS
+        return SoftLabels.read(path) if path.is_file() else None
+
+    @cached_property
+    def history(self) -> pl.DataFrame:
+        """Loss, validation loss and rate after each epoch."""
+        import polars as pl
+
+        return pl.read_csv(self.folder / HISTORY)
+
+    @cached_property
+    def dynamics(self) -> pl.DataFrame | None:
+        """How each training item was predicted, epoch by epoch."""
+        import polars as pl
+
+        path = self.folder / DYNAMICS
+        if not path.is_file():
+            return None
+        read = pl.from_arrow(pa.concat_tables(list(read_rows(path).chunks)))
+        assert isinstance(read, pl.DataFrame)
+        return read
+
+    def weights(self) -> dict[str, Tensor]:
+        path = self.folder / MODEL
+        try:
+            weights: dict[str, Tensor] = load_file(path)
+        except (SafetensorError, OSError) as error:
+            raise BadFile(
+                f"found weights that cannot be read ({str(error)[:120]})",
+                expected="a whole model.safetensors",
+                fix="take the run's folder away and run the grid again",
+                code="damaged",
+                where=ErrorLocation(str(path)),
+            ) from error
+        return weights
+
+    def predictor(self, network: Network | None = None) -> Predictor:
+        """The network itself, to predict other inputs with; one of your own has no name, so hand it in."""
+        scale = PixelScale(tuple(self.said["scale"]["mean"]), tuple(self.said["scale"]["std"]))
+        channels, height, width = self.said["shape"]
+        with torch.random.fork_rng(devices=[]):
+            built = (network or self._network()).build((channels, height, width), len(self.classes))
+        built.load_state_dict(self.weights())
+        return Predictor(built.eval(), scale, (channels, height, width), self.classes)
+
+    def _network(self) -> Network:
+        said = self.settings["network"]
+        settings = dict(said) if isinstance(said, dict) else {"name": str(said)}
+        name = settings.pop("name", "")
+        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
+        return network_named(name, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """A network with the scale its pictures were standardised by."""
+
+    network: nn.Module
+    scale: PixelScale
+    shape: tuple[int, int, int]
+    classes: tuple[str, ...]
+
+    def predict(self, inputs: Inputs) -> SoftLabels:
+        """What the network predicts; of pictures of the size it learnt from."""
+        images = inputs.images
+        found = None if images is None else shape_of(images)
+        if images is None or found != self.shape:
+            raise BadTable(
+                "found texts" if found is None else f"found images of {_size(found)}",
+                expected=f"images of {_size(self.shape)}",
+                fix="give images of the size the network learnt from",
+                code="wrong-shape",
+                where=ErrorLocation(str(inputs.path) if inputs.path else None),
+            )
+        network = SeparateNetworks([self.network]).eval()
+        with torch.no_grad():
+            probs = [
+                network(self.scale.applied(images[start : start + EVALUATED_AT_ONCE]))[0].float().softmax(-1).numpy()
+                for start in range(0, len(images), EVALUATED_AT_ONCE)
+            ]
+        return SoftLabels.from_numpy(inputs.items, normalised(np.concatenate(probs)), self.classes, 0)
+
+
+def shape_of(images: np.ndarray) -> tuple[int, int, int]:
+    """Channels, height and width."""
+    return (images.shape[3] if images.ndim == 4 else 1, images.shape[1], images.shape[2])
+
+
+def _size(shape: tuple[int, int, int]) -> str:
+    return f"{shape[1]} x {shape[2]} pixels in {shape[0]} channel{'s' * (shape[0] != 1)}"
+
+
+def normalised(probs: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
+    """float32 probabilities as float64 that sum to one to the last digit."""
+    exact = probs.astype(np.float64)
+    return np.asarray(exact / exact.sum(axis=1, keepdims=True))
+
+
+# --- writing ---
+
+
+def write_run(folder: Path, member: RunState, task: RunGroup, tested: tuple[str, ...], said: Mapping[str, Any]) -> None:
+    """Write what came of `member`; `said` is what `run.json` says beside how it ended."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / RUN).unlink(missing_ok=True)
+    state = member.best if member.best is not None else task.new_network().state_dict()
+    with atomic_write(folder / MODEL) as part:
+        part.write_bytes(safetensors_of({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}))
+    _write_history(folder / HISTORY, member, task.recipe.optimiser.rate)
+    _write_dynamics(folder / DYNAMICS, member, task)
+    predictions = [probs for probs in member.predictions if np.isfinite(probs).all()]
+    if predictions and tested:
+        SoftLabels.from_numpy(tested, normalised(predictions[-1]), task.lesson.classes, 0).write(folder / PREDICTIONS)
+        if task.recipe.predictions_each_epoch:
+            _write_by_epoch(folder / BY_EPOCH, predictions, tested, task.lesson.classes)
+    ending = {"ended": member.ended, "epochs": len(member.rows), "environment": environment()}
+    with atomic_write(folder / RUN) as part:
+        part.write_text(json.dumps({**said, **ending}, indent=1, ensure_ascii=False, allow_nan=False), "utf-8")
+
+
+def environment() -> dict[str, Any]:
+    """What this was run on."""
+    return {
+        "sfumato": sfumato.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "threads": torch.get_num_threads(),
+        "platform": platform.platform(),
+        "processor": torch.backends.cpu.get_cpu_capability(),
+        "byteorder": sys.byteorder,
+    }
+
+
+def _write_history(path: Path, member: RunState, rate: float) -> None:
+    rows = member.rows
+    table = pa.table(
+        {
+            "epoch": pa.array([row.epoch for row in rows], pa.int64()),
+            "loss": pa.array([row.loss for row in rows], pa.float64()),
+            "validation_loss": pa.array([row.validation_loss for row in rows], pa.float64()),
+            "rate": pa.array([row.rate * rate for row in rows], pa.float64()),
+        }
+    )
+    write_rows(table.schema, iter([table]), path)
+
+
+def _write_dynamics(path: Path, member: RunState, task: RunGroup) -> None:
+    """One row an item, epoch and moment; no file where nothing was noted."""
+    moments = member.dynamics.moments
+    if not moments:
+        return
+    learnt, _ = task.split()
+    items = pa.array([task.lesson.items[i] for i in learnt.tolist()], pa.string())
+    schema = pa.schema(
+        [
+            ("item", pa.string()), ("epoch", pa.int32()), ("when", pa.string()),
+            ("gold", pa.float32()), ("agreement", pa.float32()), ("correct", pa.bool_()),
+        ]
+    )  # fmt: skip
+    n = len(items)
+    chunks = (
+        pa.Table.from_arrays(
+            [
+                items, pa.array(np.full(n, epoch, np.int32)), pa.array([when] * n, pa.string()),
+                pa.array(moment.gold), pa.array(moment.agreement), pa.array(moment.correct),
+            ],
+            schema=schema,
+        )
+        for (when, epoch), moment in moments.items()
+    )  # fmt: skip
+    # One piece, so that a file has few row groups however many epochs there were.
+    write_rows(schema, iter([pa.concat_tables(chunks)]), path)
+
+
+def _write_by_epoch(
+    path: Path,
+    predictions: list[Float[np.ndarray, "tested classes"]],
+    tested: tuple[str, ...],
+    classes: tuple[str, ...],
+) -> None:
+    n = len(tested)
+    table = pa.table(
+        {
+            "item": pa.array(list(tested) * len(predictions), pa.string()),
+            "epoch": pa.array(np.repeat(np.arange(1, len(predictions) + 1, dtype=np.int32), n)),
+            "probs": probs_array(normalised(np.concatenate(predictions))),
+        }
+    ).replace_schema_metadata(classes_metadata(classes))
+    write_rows(table.schema, iter([table]), path)
