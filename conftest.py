@@ -19,24 +19,19 @@ settings.load_profile("any machine")
 AGGREGATE = Path(find_spec("sfumato").submodule_search_locations[0]) / "aggregation"
 PLAN = (
     "grid_engines",
-    "informativeness.dimensionality",
     "informativeness.embedding",
     "informativeness.gnmds",
-    "informativeness.informativeness",
-    "informativeness.kind_names",
-    "informativeness.kinds",
+    "informativeness.label_types",
     "informativeness.latent_world",
-    "informativeness.noise",
     "informativeness.rank_orders",
     "informativeness.simulation",
-    "informativeness.unfolding",
+    "informativeness.triplets",
     "learning_curve",
 )
 
 # Every annotated function of these modules checks the axes and dtypes of its arrays while tests run.
 install_import_hook(
     [
-        "sfumato.labeling.agreement",
         *(f"sfumato.aggregation.{path.stem}" for path in AGGREGATE.glob("*.py") if path.stem != "kernels"),
         "sfumato.tables.annotations",
         "sfumato.tables.beliefs",
@@ -49,7 +44,6 @@ install_import_hook(
         "sfumato.tables.scores",
         "sfumato.tables.soft_labels",
         "sfumato.tables.text_columns",
-        "sfumato.labeling.transforms",
     ],
     "beartype.beartype",
 )

@@ -19,14 +19,11 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
+from sfumato.planning.acquisition_index import INDICES, AcquisitionIndex, KLIndex, L2Index, UniformIndex
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.estimators import ADD_CONSTANT, BAYES
-from sfumato.planning.indices import INDICES, AcquisitionIndex, KLIndex, L2Index, UniformIndex
-from sfumato.planning.modal_label import stop_at_lead
 from sfumato.planning.prior import fit_prior
-from sfumato.planning.recorded import RecordedAnswers, RecordedSplit
-from sfumato.planning.replay import joined, replay, replayed
-from sfumato.planning.replay_curves import Replay
+from sfumato.planning.recorded_answers import ADD_CONSTANT, BAYES, RecordedAnswers, RecordedSplit
+from sfumato.planning.replay import Replay, joined, replay, replayed, stop_at_lead
 
 UPDATES = 300
 MOST_MS = 20.0

@@ -18,11 +18,10 @@ import numpy as np
 from plan_figures import Figure
 from sfumato import SoftLabels
 from sfumato.importers import Cifar10HImporter
-from sfumato.planning.asking import asked
-from sfumato.planning.measures import MEASURES
+from sfumato.planning.answer_simulation import asked
 from sfumato.planning.pilot import Pilot
-from sfumato.planning.population import Population
-from sfumato.planning.precision import expected_kl, expected_l2, expected_tv
+from sfumato.planning.precision import MEASURES, expected_kl, expected_l2, expected_tv
+from sfumato.planning.prior import Population
 
 DRAWS = 100_000
 N_ITEMS = 40

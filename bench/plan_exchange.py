@@ -11,7 +11,7 @@ import numpy as np
 
 from plan_figures import Figure
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter
-from sfumato.planning.exchange import exchange_rates
+from sfumato.planning.exchange_estimates import exchange_rates
 from sfumato.planning.goals import Goal
 
 SEEDS = 6

@@ -16,13 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from plan_figures import Figure
-from sfumato.planning.informativeness.embedding import Embedder, recovery
+from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, recovery
 from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
-from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.simulation import Cells, SimulationGrid
-from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 
 GOAL = {30: 80, 90: 100, 180: 500}
 DIMENSIONS = (5, 25)

@@ -20,8 +20,8 @@ from sfumato.labeling import LABELERS
 from sfumato.labeling.agreement import MEASURES
 from sfumato.labeling.screening_rules import RULE_SETS
 from sfumato.labeling.transforms import TRANSFORMS
-from sfumato.planning.indices import INDICES
-from sfumato.recruitment.pay import BONUS_RULES
+from sfumato.planning.acquisition_index import INDICES
+from sfumato.recruitment.bonus_rules import BONUS_RULES
 from sfumato.recruitment.reconciliation import MISMATCHES
 from sfumato.tables.payloads import PAYLOAD_KINDS
 from sfumato.training.crowd_layers import CROWDS

@@ -16,8 +16,8 @@ from sfumato.tables.errors import UnknownName
 from sfumato_papers import PAPERS
 from sfumato_papers.converters import CONVERTERS
 from sfumato_papers.dataset_source import Source, under
+from sfumato_papers.dataset_sources import NOT_PUBLIC, SOURCES, source_named
 from sfumato_papers.digest import digest_of
-from sfumato_papers.sources import NOT_PUBLIC, SOURCES, source_named
 
 PUBLIC = [source for source in SOURCES if source.upstream]
 

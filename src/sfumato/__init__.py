@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.evaluation import score
-    from sfumato.planning.deciding import decide
+    from sfumato.planning.decision import decide
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
@@ -35,7 +35,7 @@ _HOME = {
     "SfumatoError": "sfumato.tables.errors",
     "SfumatoWarning": "sfumato.tables.errors",
     "SoftLabels": "sfumato.tables.soft_labels",
-    "decide": "sfumato.planning.deciding",
+    "decide": "sfumato.planning.decision",
     "score": "sfumato.evaluation",
 }
 

@@ -21,7 +21,7 @@ from playwright.sync_api import Page, expect
 
 from browser import DRIVERS, Person, write_study
 from sfumato.server import request_guard
-from sfumato.server.pace import ServerLimits, TokenBucket
+from sfumato.server.rate_limit import ServerLimits, TokenBucket
 from sfumato.server.server import LOOPBACK, listening, opened, server_of
 from sfumato.server.site import Site
 from sfumato.store.schema import METADATA

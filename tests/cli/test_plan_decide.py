@@ -14,7 +14,7 @@ from sfumato import Plan, SoftLabels
 from sfumato.cli.plan import QUESTIONS, command
 from sfumato.cli.plan_options import costs_of, pilot_of
 from sfumato.cli.study import command as study_command
-from sfumato.planning.plan_parts import Fewest
+from sfumato.planning.plan_file import Fewest
 from sfumato.tables.errors import SfumatoError
 
 PRICE = ("--seconds", "choice=3600", "--wage", "1", "--fee", "0", "--overhead", "1")

@@ -9,8 +9,13 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli import plan_simulate
-from sfumato.planning.informativeness.kind_names import label_kind_named
-from sfumato.planning.informativeness.kinds import LABEL_KINDS, HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.label_types import (
+    LABEL_KINDS,
+    HardLabels,
+    SoftLabelType,
+    SparseLabels,
+    label_kind_named,
+)
 from sfumato.planning.informativeness.simulation import SimulationGrid
 from sfumato.tables.errors import SfumatoError
 

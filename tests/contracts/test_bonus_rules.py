@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.recruitment.pay import BONUS_RULES, BonusRule, PeerAnswers
+from sfumato.recruitment.bonus_rules import BONUS_RULES, BonusRule, PeerAnswers
 
 N_CLASSES, N_PEOPLE, N_ITEMS = 3, 12, 40
 MADE = [member() for member in BONUS_RULES]

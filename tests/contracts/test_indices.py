@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.indices import ENOUGH, INDICES, AcquisitionIndex, index_named
-from sfumato.planning.indices.known import ItemPosteriors
+from sfumato.planning.acquisition_index import ENOUGH, INDICES, AcquisitionIndex, ItemPosteriors, index_named
 
 N_CLASSES = 4
 MADE = [member() for member in INDICES]

@@ -11,7 +11,7 @@ from study_at_work import AtWork, Someone, at_work, plain_study
 
 from sfumato.elicitation.researcher_actions import erased
 from sfumato.recruitment import Prolific
-from sfumato.recruitment.arriving import arrived, checked, entry_key, note_check, unchecked
+from sfumato.recruitment.arrival import arrived, checked, entry_key, note_check, unchecked
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.turnout import turnout_of
 from sfumato.store.export import export

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from platform_stub import FAULTS, PlatformStub
 
-from sfumato.recruitment import PLATFORMS, MTurk, Prolific, mturk_api
-from sfumato.recruitment.columns import read_export
-from sfumato.recruitment.mturk_api import signed
-from sfumato.recruitment.platform import Arrival, Platform, PlatformSubmission
+from sfumato.recruitment import PLATFORMS, MTurk, Prolific, mturk
+from sfumato.recruitment.mturk import signed
+from sfumato.recruitment.platform import Arrival, Platform, PlatformSubmission, read_export
 from sfumato.recruitment.platform_api import ATTEMPTS, ApiConnection, ApiRequest, pages_of, request_key
 from sfumato.tables.errors import BadSetting, BadTable, NoReply, Refused
 
@@ -145,7 +144,7 @@ def test_keys_are_the_same_each_time_and_tell_nothing() -> None:
 
 def test_the_signature_is_that_of_amazons_own_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """`post-vanilla` of Amazon's published test suite for Signature Version 4."""
-    monkeypatch.setattr(mturk_api, "SERVICE", "service")
+    monkeypatch.setattr(mturk, "SERVICE", "service")
     now = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)
     secret = "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
     headers = signed(ApiRequest("/"), "example.amazonaws.com", "AKIDEXAMPLE", secret, now, {})

@@ -26,7 +26,7 @@ from load_trials import (
 from study_server import write_texts_study
 from trial import Bench, Control, Measured, Trial
 
-from sfumato.server.pace import A_SECOND
+from sfumato.server.rate_limit import A_SECOND
 
 TENFOLD_SECONDS, SOAK_SECONDS = 600, 7_200
 FLOOD, FLOOD_SECONDS, AFTER_SECONDS = 30 * NORMAL, 20, 15

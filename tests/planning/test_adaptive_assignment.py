@@ -17,9 +17,9 @@ from study_at_work import LEASE, AtWork, Someone, items_named, plain_study, sent
 
 from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.participant_state import SubmittedAnswer
+from sfumato.planning.acquisition_index import ItemPosteriors
 from sfumato.planning.adaptive_assignment import AdaptiveSelector, rule_of
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.indices.known import ItemPosteriors
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.study.study import Adaptive, Assignment, Deeper, People, PracticeItem, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting, UnknownName

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from sfumato.planning.acquisition_index import AcquisitionIndex, KLIndex, UniformIndex
 from sfumato.planning.adaptive_value import AdaptiveCurve, adapted_by_index
 from sfumato.planning.criterion import Criterion
 from sfumato.planning.goals import Goal
-from sfumato.planning.indices import AcquisitionIndex, KLIndex, UniformIndex
 from sfumato.planning.pilot import Pilot, dirichlet
-from sfumato.planning.population import Population
+from sfumato.planning.prior import Population
 from sfumato.tables.soft_labels import SoftLabels
 
 ERROR = Criterion(Goal.DISTRIBUTION).of_labels

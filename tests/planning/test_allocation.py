@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.allocation import Allocation, AllocationChoice
-from sfumato.planning.depth import Form, worth_of_votes
-from sfumato.planning.indices import (
+from sfumato.planning.acquisition_index import (
     INDICES,
     EntropyIndex,
+    ItemPosteriors,
     KLIndex,
     L2Index,
     LeadIndex,
@@ -18,8 +17,7 @@ from sfumato.planning.indices import (
     UniformIndex,
     index_named,
 )
-from sfumato.planning.indices.known import ItemPosteriors
-from sfumato.planning.stopping import Stopping
+from sfumato.planning.allocation import Allocation, AllocationChoice, Form, Stopping, worth_of_votes
 from sfumato.tables.errors import BadSetting, BadTable, NotNow, SfumatoError
 
 PRIOR = DirichletMixture(np.array([0.5, 0.3, 0.2]), np.array([[3.0, 0.1, 0.2], [0.2, 5.0, 1.0], [0.7, 0.7, 0.7]]))

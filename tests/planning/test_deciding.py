@@ -8,16 +8,15 @@ import pytest
 from sfumato import Plan, SoftLabels, decide
 from sfumato.planning.adaptive_value import AdaptiveCurve
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.choosing import best_for, cheapest_for
+from sfumato.planning.candidates import PlanTerms, best_for, cheapest_for
 from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
-from sfumato.planning.deciding import DeeperItems
-from sfumato.planning.estimators import bayes
+from sfumato.planning.decision import DeeperItems
+from sfumato.planning.exchange_estimates import worth_of, worths_of
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, dirichlet
-from sfumato.planning.plan_parts import Budget, Fewest, PlanAdaptive
-from sfumato.planning.ways import PlanTerms
-from sfumato.planning.worth import worth_of, worths_of
+from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive
+from sfumato.planning.recorded_answers import bayes
 from sfumato.tables.errors import BadSetting, SfumatoError
 
 # An hour an answer at 1 an hour: an answer of `choice` costs 1, one of `sliders` 2.
@@ -241,7 +240,7 @@ def test_a_study_must_fit_its_own_prior_and_loses_by_it() -> None:
     many = alone.curve(source, n_items=3000, most=5, resamples=20, rng=rng)
     assert few.at(5.0).value > 1.15 * many.at(5.0).value
     # With many items next to nothing is lost: a Dirichlet's own loss, by simulation elsewhere.
-    from sfumato.planning.measures import DivergenceError
+    from sfumato.planning.precision import DivergenceError
 
     known = DivergenceError().of_prior(source, 5, rng)[4]
     assert many.at(5.0).value == pytest.approx(known, rel=0.12)

@@ -9,8 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sfumato.planning.deepening import DOUBT, DeeperFormEstimates, deepened
-from sfumato.planning.inclusion import difference, effective_number, hajek, horvitz_thompson
+from sfumato.planning.deeper_form_estimates import (
+    DOUBT,
+    DeeperFormEstimates,
+    deepened,
+    difference,
+    effective_number,
+    hajek,
+    horvitz_thompson,
+)
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import BadTable
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.planning.exchange import exchange_rates, in_words, qualities, votes_worth
-from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
+from sfumato.planning.exchange_estimates import exchange_rates, in_words, qualities, votes_worth
+from sfumato.planning.exchange_rates import TOP_TWO, ExchangeRate, ExchangeRates
 from sfumato.planning.goals import Goal
+from sfumato.planning.label_quality import QualitySplit
 from sfumato.planning.matched_answers import MatchedAnswers
-from sfumato.planning.published_rates import TOP_TWO
-from sfumato.planning.quality import QualitySplit
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError

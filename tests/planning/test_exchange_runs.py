@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sfumato.planning.exchange_runs import exchange_from_runs
 from sfumato.planning.goals import Goal
+from sfumato.planning.learning_curve import exchange_from_runs
 from sfumato.tables.errors import SfumatoError
 
 

@@ -7,9 +7,8 @@ import pyarrow as pa
 import pytest
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
-from sfumato.planning.depth import Form
-from sfumato.planning.indices import AcquisitionIndex, KLIndex, L2Index, NotUnanimousIndex
-from sfumato.planning.indices.known import ItemPosteriors
+from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index, NotUnanimousIndex
+from sfumato.planning.allocation import Form
 from sfumato.planning.item_priority import deserving, deserving_of_map
 from sfumato.planning.pilot import dirichlet
 from sfumato.tables.errors import SfumatoError

@@ -12,7 +12,7 @@ import pytest
 
 from sfumato.jobs import local_cluster
 from sfumato.planning.grid_engines import in_order
-from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.tables.errors import BadTable, NotNow, UnknownName
 

@@ -12,7 +12,7 @@ from plan_document import ADAPTIVE, DOCUMENT
 
 from sfumato import Plan
 from sfumato.planning.goals import Goal
-from sfumato.planning.plan_parts import Fewest, PlanAdaptive
+from sfumato.planning.plan_file import Fewest, PlanAdaptive
 from sfumato.tables.errors import SfumatoError
 
 

@@ -8,10 +8,18 @@ import numpy as np
 import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.asking import asked
-from sfumato.planning.measures import MEASURES, DivergenceError, SquaredError, TotalVariationError, measure_named
-from sfumato.planning.population import Population
-from sfumato.planning.precision import expected_kl, expected_l2, expected_tv
+from sfumato.planning.answer_simulation import asked
+from sfumato.planning.precision import (
+    MEASURES,
+    DivergenceError,
+    SquaredError,
+    TotalVariationError,
+    expected_kl,
+    expected_l2,
+    expected_tv,
+    measure_named,
+)
+from sfumato.planning.prior import Population
 from sfumato.tables.errors import SfumatoError
 
 ALPHA = np.array([0.5, 0.2, 0.3])

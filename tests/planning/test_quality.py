@@ -7,9 +7,13 @@ import pyarrow as pa
 import pytest
 from scipy.stats import spearmanr
 
-from sfumato.planning.geometry import GeometryQuality
-from sfumato.planning.quality import ClassQuality, DistributionQuality, QualitySplit
-from sfumato.planning.similarities import Similarities
+from sfumato.planning.label_quality import (
+    ClassQuality,
+    DistributionQuality,
+    GeometryQuality,
+    QualitySplit,
+    Similarities,
+)
 from sfumato.tables.errors import SfumatoError
 
 ONES = np.ones((1, 2))

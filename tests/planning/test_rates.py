@@ -7,10 +7,16 @@ from math import inf, isnan
 import numpy as np
 import pytest
 
-from sfumato.planning.exchange_rates import ExchangeRate, ExchangeRates
+from sfumato.planning.exchange_rates import (
+    PUBLISHED_RATES,
+    USUAL_POWER,
+    ExchangeRate,
+    ExchangeRates,
+    VoteRate,
+    rate_for,
+    rate_of,
+)
 from sfumato.planning.goals import Goal
-from sfumato.planning.published_rates import PUBLISHED_RATES
-from sfumato.planning.rates import USUAL_POWER, VoteRate, rate_for, rate_of
 from sfumato.tables.errors import SfumatoError
 
 

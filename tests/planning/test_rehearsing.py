@@ -12,8 +12,7 @@ from plan_document import ADAPTIVE, DOCUMENT
 
 from sfumato import Plan
 from sfumato.elicitation.simulated_annotator import SimulatedAnnotator, Truth
-from sfumato.planning.crowds import DrawnCrowd, SimulatedCrowd
-from sfumato.planning.rehearsing import Rehearsal, rehearse
+from sfumato.planning.rehearsal import DrawnCrowd, Rehearsal, SimulatedCrowd, rehearse
 from sfumato.study.stimulus import Item
 from sfumato.study.study import ItemSource, Question, Study, StudyClass
 from sfumato.tables.errors import BadSetting

@@ -9,13 +9,18 @@ import pyarrow as pa
 import pytest
 
 from sfumato import Annotations, Beliefs, SoftLabels
-from sfumato.planning.estimators import ADD_CONSTANT, BAYES, CONSTANTS, add_constant, bayes, loss_of
-from sfumato.planning.indices import EntropyIndex, KLIndex, LeadIndex, UniformIndex
-from sfumato.planning.modal_label import stop_at_lead
-from sfumato.planning.recorded import RecordedAnswers
-from sfumato.planning.replay import budgets_to, replay, replayed
-from sfumato.planning.replay_curves import Replay, ReplayCurve
-from sfumato.planning.stopping import Stopping
+from sfumato.planning.acquisition_index import EntropyIndex, KLIndex, LeadIndex, UniformIndex
+from sfumato.planning.allocation import Stopping
+from sfumato.planning.recorded_answers import (
+    ADD_CONSTANT,
+    BAYES,
+    CONSTANTS,
+    RecordedAnswers,
+    add_constant,
+    bayes,
+    loss_of,
+)
+from sfumato.planning.replay import Replay, ReplayCurve, budgets_to, replay, replayed, stop_at_lead
 from sfumato.tables.errors import BadSetting, SfumatoError
 
 

@@ -6,7 +6,7 @@ from math import e, log
 
 import pytest
 
-from sfumato.planning.utilities import UTILITIES, LogitUtility, SigmoidUtility, subjective_loss, utility_named
+from sfumato.planning.goals import UTILITIES, LogitUtility, SigmoidUtility, subjective_loss, utility_named
 from sfumato.tables.errors import SfumatoError
 
 

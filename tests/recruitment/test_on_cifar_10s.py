@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from sfumato import Annotations
-from sfumato.recruitment.answers import compared
-from sfumato.recruitment.pay import BONUS_RULES, BonusRule
+from sfumato.recruitment.bonus_rules import BONUS_RULES, BonusRule
+from sfumato.recruitment.payment_inputs import compared
 
 PAGE = Path(__file__).parents[2] / "docs" / "platforms.md"
 N_BLIND = 40

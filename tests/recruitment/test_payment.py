@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from study_at_work import plain_study
 
-from sfumato.recruitment.pay import BrierBonus, PeerAnswers
+from sfumato.recruitment.bonus_rules import BrierBonus, PeerAnswers
 from sfumato.recruitment.payment import ChangedPayment, Payments, bonus_for, money, payments, read_paid
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.reconciliation import reconciled

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.recruitment.pay import AgreementBonus, BrierBonus, CorrelatedAgreementBonus, PeerAnswers
+from sfumato.recruitment.bonus_rules import AgreementBonus, BrierBonus, CorrelatedAgreementBonus, PeerAnswers
 
 
 def answers(*rows: tuple[int, int, tuple[float, ...]], n_people: int = 3) -> PeerAnswers:

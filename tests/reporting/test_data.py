@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.reporting import Column, ReportTable
-from sfumato.reporting.data import as_columns, csv_text
-from sfumato.reporting.listing import decimals_of
+from sfumato.reporting.blocks import as_columns, csv_text, decimals_of
 from sfumato.tables.errors import BadTable
 from sfumato.tables.scores import Score, Scores
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from sfumato.reporting.estimates import DisplayedEstimate, mean_of, median_of, share_of
+from sfumato.reporting.phrases import DisplayedEstimate, mean_of, median_of, share_of
 
 
 @pytest.mark.parametrize(("n", "of"), [(0, 10), (1, 3), (5, 10), (77, 10_000), (10, 10)])

@@ -21,19 +21,16 @@ from sfumato.cli import train as learning_command
 from sfumato.evaluation import RunPredictions, match_labels
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
-from sfumato.reporting.measuring_models import models_of
+from sfumato.reporting.model_scores import ModelScores, models_of
+from sfumato.reporting.phrases import worded
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.calibration import calibration, risk_at
 from sfumato.reporting.sections.cross_label import cross_labels
-from sfumato.reporting.sections.data_maps import data_maps
 from sfumato.reporting.sections.model_uncertainty import doubt_of_models
 from sfumato.reporting.sections.plan import planning
 from sfumato.reporting.sections.robustness import robustness
-from sfumato.reporting.sections.single_scores import single_scores
-from sfumato.reporting.sections.stability import stability
-from sfumato.reporting.sections.targets import targets
-from sfumato.reporting.trained_models import ModelScores
-from sfumato.reporting.wording import worded
+from sfumato.reporting.sections.targets import single_scores, targets
+from sfumato.reporting.sections.training_dynamics import data_maps, stability
 from sfumato.tables.scores import Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
 

@@ -19,9 +19,8 @@ import sfumato
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Page, Points, ReportTable
 from sfumato.reporting.findings import findings
-from sfumato.reporting.measuring_models import models_of
-from sfumato.reporting.provenance import digest_of
-from sfumato.reporting.report import SUMMARY, Report
+from sfumato.reporting.model_scores import models_of
+from sfumato.reporting.report import SUMMARY, Report, digest_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, MissingExtra
 

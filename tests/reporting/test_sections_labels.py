@@ -16,11 +16,10 @@ from scipy.stats import entropy as scipy_entropy
 
 from sfumato import SoftLabels
 from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
-from sfumato.reporting.gallery import Gallery
-from sfumato.reporting.pictures import LARGEST, looks_of, smaller
+from sfumato.reporting.gallery import LARGEST, Gallery, looks_of, smaller
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections import confusing, labelling, repeating, shifting
-from sfumato.reporting.sections.class_map import class_map
+from sfumato.reporting.sections import confusion, labelling, repeating, shifting
+from sfumato.reporting.sections.confusion import class_map
 from sfumato.reporting.sections.duplicates import MOST_COMPARED
 from sfumato.reporting.sections.label_changes import moved
 from sfumato.study.study import ItemSource
@@ -146,7 +145,7 @@ def test_labels_without_doubt_have_nothing_disputed() -> None:
     assert section is not None
     assert not any(isinstance(each, Gallery) for each in section.blocks)
     assert "without any doubt: 100.0%" in words(section)
-    assert "nothing is confused here" in words(confusing(ReportInputs(labels={"l": _sure()})))
+    assert "nothing is confused here" in words(confusion(ReportInputs(labels={"l": _sure()})))
 
 
 def _sure() -> SoftLabels:
@@ -167,10 +166,10 @@ def test_confusion_is_the_mean_label_of_each_class() -> None:
     for item, probs in zip(labels.items.to_pylist(), labels.probs, strict=True):
         rows[_original(evidence, item)].append(probs)
     expected = {(a, b): np.mean([p[CLASSES.index(b)] for p in rows[a]]) for a in CLASSES for b in CLASSES}
-    drawn = chart(confusing(evidence), "confusion").columns
+    drawn = chart(confusion(evidence), "confusion").columns
     for a, b, share in zip(drawn["true"], drawn["named"], drawn["share"], strict=True):
         assert share == pytest.approx(expected[a, b])
-    pairs = listing(confusing(evidence), "confused-pairs")
+    pairs = listing(confusion(evidence), "confused-pairs")
     worst = max((key for key in expected if key[0] != key[1]), key=lambda key: expected[key])
     assert (pairs.columns[0].values[0], pairs.columns[1].values[0]) == worst
 

@@ -23,7 +23,7 @@ from sfumato.labeling.top_two_arrays import has_bad_percents
 from sfumato.reporting import Page
 from sfumato.reporting.charts.point_map import sides_of
 from sfumato.reporting.gallery import Gallery
-from sfumato.reporting.plotting import plot
+from sfumato.reporting.label_plots import plot
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections import PEOPLE_SECTIONS, people_sections
 from sfumato.tables.errors import BadSetting

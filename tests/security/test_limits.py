@@ -14,8 +14,7 @@ from study_server import StudyServer, write_texts_study
 
 from sfumato.server.app import application
 from sfumato.server.browser_client import BrowserClient
-from sfumato.server.pace import ARRIVALS_A_MINUTE, BURST, ServerLimits, TokenBucket
-from sfumato.server.rates import SlidingWindow
+from sfumato.server.rate_limit import ARRIVALS_A_MINUTE, BURST, ServerLimits, SlidingWindow, TokenBucket
 from sfumato.server.server import LOOPBACK, server_of
 
 

@@ -16,10 +16,10 @@ from researcher import Researcher
 from site_client import AskedSite, asked_site
 
 from sfumato.elicitation.researcher_actions import password_set
-from sfumato.recruitment.arriving import entry_key
+from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import DENIALS_NOTED
 from sfumato.server.passwords import hashed
-from sfumato.server.rates import SlidingWindow
+from sfumato.server.rate_limit import SlidingWindow
 from sfumato.store.schema import METADATA
 
 PASSWORD = "four geese on a lake"

@@ -14,8 +14,8 @@ from picture_study import write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, Reply, Visit, asked_site
 
-from sfumato.recruitment.arriving import entry_key
-from sfumato.server.rates import SlidingWindow
+from sfumato.recruitment.arrival import entry_key
+from sfumato.server.rate_limit import SlidingWindow
 from sfumato.store.export import export
 
 EXTRA = ("worker_id", "annotator", "created_at", "role", "payment", "id", "study", "passed", "__proto__", "state")

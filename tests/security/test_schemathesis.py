@@ -31,9 +31,9 @@ from schemathesis.specs.openapi.checks import (
 from site_client import AskedSite, asked_site
 
 from sfumato.elicitation.researcher_actions import paused
-from sfumato.recruitment.arriving import entry_key
+from sfumato.recruitment.arrival import entry_key
 from sfumato.server import dashboard_login, openapi
-from sfumato.server.rates import SlidingWindow
+from sfumato.server.rate_limit import SlidingWindow
 from sfumato.server.server import LOOPBACK, listening, server_of
 
 N_CASES = int(os.environ.get("SFUMATO_CASES", "100"))

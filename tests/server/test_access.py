@@ -17,11 +17,11 @@ from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.new_study import begin_study
 from sfumato.elicitation.participant_link import is_signed, new_secret, new_token
 from sfumato.elicitation.researcher_actions import password_set, paused
-from sfumato.recruitment.arriving import entry_key
+from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import routes
-from sfumato.server.desk import Dashboard
+from sfumato.server.dashboard import Dashboard
 from sfumato.server.passwords import hashed
-from sfumato.server.rates import SlidingWindow
+from sfumato.server.rate_limit import SlidingWindow
 from sfumato.server.researcher_sessions import Session
 from sfumato.server.server import new_links
 

@@ -23,9 +23,8 @@ from study_server import StudyServer, write_texts_study
 
 from sfumato.elicitation import researcher_actions
 from sfumato.server.app import application
-from sfumato.server.common_passwords import COMMON
-from sfumato.server.passwords import check_password, hashed, is_password
-from sfumato.server.rates import SlidingWindow, TooMany
+from sfumato.server.passwords import COMMON, check_password, hashed, is_password
+from sfumato.server.rate_limit import SlidingWindow, TooMany
 from sfumato.server.researcher_sessions import IDLE_SECONDS, WHOLE_SECONDS, Sessions
 from sfumato.server.server import LOOPBACK, opened
 from sfumato.study import read_study

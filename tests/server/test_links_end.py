@@ -10,7 +10,7 @@ from picture_study import HUSHED, write_picture_study
 from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.participant_link import DAY_MS, new_token
-from sfumato.recruitment.arriving import entry_key
+from sfumato.recruitment.arrival import entry_key
 from sfumato.server.translations import texts_in
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation

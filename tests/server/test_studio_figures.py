@@ -25,12 +25,19 @@ from study_server import write_texts_study
 from sfumato.elicitation.researcher_actions import erased
 from sfumato.labeling import TokensLabeler
 from sfumato.labeling.agreement import agreement
-from sfumato.server import studio_books
+from sfumato.server import dashboard_cache
+from sfumato.server.dashboard_cache import CacheProcess, DashboardCache
+from sfumato.server.dashboard_counts import (
+    AWAY_MS,
+    TIMES_KEPT,
+    AnnotatorCounts,
+    AnswerCounts,
+    answers_of_items,
+    cost,
+    progress,
+    times,
+)
 from sfumato.server.server import opened
-from sfumato.server.studio_aside import CacheProcess
-from sfumato.server.studio_books import DashboardCache
-from sfumato.server.studio_figures import AWAY_MS, answers_of_items, cost, progress, times
-from sfumato.server.studio_tally import TIMES_KEPT, AnnotatorCounts, AnswerCounts
 from sfumato.store import researcher_queries
 from sfumato.store.export import export
 from sfumato.study import read_study
@@ -412,7 +419,7 @@ def test_very_many_answers_are_looked_at_by_a_sample_of_items(
 ) -> None:
     crowd.comes(7)
     whole = figures(crowd)["opinions"]
-    monkeypatch.setattr(studio_books, "MOST_ANSWERS", 30)
+    monkeypatch.setattr(dashboard_cache, "MOST_ANSWERS", 30)
     said = figures(crowd)["opinions"]
     assert said["every"] == 3
     rows = crowd.asked.stored()
@@ -460,7 +467,7 @@ def test_the_stream_sends_what_changed_and_ends_with_the_session(crowd: Crowd) -
 
 
 def test_the_page_does_not_wait_for_its_figures(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.server.studio_feed.PROMPT_SECONDS", 0.0)
+    monkeypatch.setattr("sfumato.server.dashboard_feed.PROMPT_SECONDS", 0.0)
     page = Researcher.by_link(crowd.asked).get("/studio")
     assert page.status == 200
     config = page.text.partition('id="config">')[2].partition("</script>")[0]

@@ -22,7 +22,7 @@ from sqlalchemy.exc import OperationalError
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.kinds.choice.kind import ChoiceKind
 from sfumato.elicitation.kinds.tokens.kind import TokensKind
-from sfumato.recruitment.pay import BONUS_RULES
+from sfumato.recruitment.bonus_rules import BONUS_RULES
 from sfumato.server import translations
 from sfumato.server.translations import FOLDER, Translations, chosen, texts_in
 from sfumato.study import read_study
@@ -224,7 +224,7 @@ def test_a_rule_that_no_catalogue_knows_is_told_in_its_own_words(
         name: ClassVar[str] = "coin"
         said: ClassVar[str] = "The bonus is thrown for."
 
-    monkeypatch.setattr("sfumato.recruitment.pay.BONUS_RULES", (*BONUS_RULES, Coin))
+    monkeypatch.setattr("sfumato.recruitment.bonus_rules.BONUS_RULES", (*BONUS_RULES, Coin))
     study = replace(read_study(write_picture_study(tmp_path)), pay=Pay(2.5, "EUR", bonus=Bonus("coin", 1.0)))
     assert "The bonus is thrown for." in (texts_in("de").bonus(study) or "")
 

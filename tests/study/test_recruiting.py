@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from sfumato.cli import group
 from sfumato.cli.study_options import checked_study
 from sfumato.recruitment import MTurk, Prolific, platform_of
-from sfumato.recruitment.pay import BrierBonus, rule_of
+from sfumato.recruitment.bonus_rules import BrierBonus, rule_of
 from sfumato.study import read_study
 from sfumato.study.study import Bonus, Recruiting
 from sfumato.tables.errors import BadStudy, SfumatoError

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sfumato.planning.informativeness.embedding import Embedding
+from sfumato.planning.informativeness.embedding import Embedding, SpectralUnfolding
 from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 
 
 @dataclass(frozen=True)

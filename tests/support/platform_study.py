@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from picture_study import write_picture_study
 from site_client import AskedSite, Reply, Visit
 
-from sfumato.recruitment.arriving import entry_key
+from sfumato.recruitment.arrival import entry_key
 
 CODES = {"completed": "DONE-1", "screened_out": "OUT-2", "no_consent": "NO-3"}
 ENTRY = 'entry = "links"'

@@ -23,9 +23,9 @@ from platform_stub import FAULTS, PlatformStub
 from study_at_work import AtWork, Someone, at_work, items_named, plain_study
 
 from sfumato.recruitment import platform_of
-from sfumato.recruitment.arriving import arrived, checked, entry_key, note_check, unchecked
-from sfumato.recruitment.asking import PaymentSources, caller_for, pay, reconcile
+from sfumato.recruitment.arrival import arrived, checked, entry_key, note_check, unchecked
 from sfumato.recruitment.payment import Payment
+from sfumato.recruitment.payment_inputs import PaymentSources, caller_for, pay, reconcile
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.platform_api import ApiConnection
 from sfumato.store.location import StoreLocation

@@ -74,9 +74,9 @@ def command(
             click.echo("\n".join(f"  {name_of(step)}" for step in paper.steps))
         return
     check_folder(output)
+    from sfumato_papers.part import Scale
     from sfumato_papers.published_data import PublishedData
     from sfumato_papers.reproduction import reproduce
-    from sfumato_papers.scale import Scale
 
     released = PublishedData.found(data, download=download, say=lambda line: click.echo(line, err=True))
     for name in names:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from sfumato.tables.errors import BadFile, CannotWrite, ErrorLocation
 from sfumato_papers.dataset_source import Source, Upstream
+from sfumato_papers.dataset_sources import source_named
 from sfumato_papers.http_file import Fetcher, SayLine
-from sfumato_papers.sources import source_named
 
 DOWNLOADS = "downloads"
 """Holds the authors' files until the sets are made of them."""

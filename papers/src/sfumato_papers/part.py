@@ -1,10 +1,16 @@
-"""Part: a table, figure or section of a paper, run again."""
+"""Part: a table, figure or section of a paper, run again.
+
+Scale: how much of a paper's work is done.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
+from typing import TypeVar
 
 from sfumato.reporting.chart import Chart
 from sfumato_papers.finding import Finding, Statement
@@ -45,3 +51,21 @@ class Part:
 
     def tally(self) -> Counter[Verdict]:
         return Counter(each.verdict for each in self.judged)
+
+
+Value = TypeVar("Value")
+
+
+class Scale(StrEnum):
+    """How large a rerun is. What a paper counts from its data is the same at every scale."""
+
+    SMALL = "small"
+    """Minutes on two cores: every path is walked, trainings are short."""
+    CPU = "cpu"
+    """Up to an hour on two cores."""
+    FULL = "full"
+    """The published protocol, which wants a graphics card."""
+
+    def of(self, values: Mapping[Scale, Value]) -> Value:
+        """The value for this scale."""
+        return values[self]

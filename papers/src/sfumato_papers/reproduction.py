@@ -19,10 +19,9 @@ from sfumato_papers.index_page import write_index
 from sfumato_papers.outcome import Outcomes
 from sfumato_papers.paper import Paper
 from sfumato_papers.paper_page import page_of
-from sfumato_papers.part import Part
+from sfumato_papers.part import Part, Scale
 from sfumato_papers.published_data import Described, PublishedData
 from sfumato_papers.rerun import Rerun, Say, silent
-from sfumato_papers.scale import Scale
 
 IMAGES = "images"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato_papers.part import Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.scale import Scale
 
 if TYPE_CHECKING:
     from sfumato.training.grid import Grid

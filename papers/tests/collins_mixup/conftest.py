@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sfumato_papers.part import Scale
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 Row = dict[str, str]
 Change = Callable[[list[Row]], list[Row]]

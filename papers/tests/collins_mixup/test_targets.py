@@ -9,9 +9,8 @@ import torch
 from sfumato.tables.strategies import described
 from sfumato.training.mixing import ClassPair, EntropyWeighted, HumanMixtures, Judgments, MixtureSmoothing, Mixup
 from sfumato.training.training_set import TrainingSet
-from sfumato_papers.collins_mixup.mixings import ClassPairWeighted
+from sfumato_papers.collins_mixup.mixture_targets import ClassPairWeighted, MixtureLabels, labelings
 from sfumato_papers.collins_mixup.run_scores import Together
-from sfumato_papers.collins_mixup.targets import MixtureLabels, labelings
 
 CLASSES = ("cat", "dog", "fox", "owl")
 

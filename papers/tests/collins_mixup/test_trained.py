@@ -31,9 +31,9 @@ from sfumato_papers.collins_mixup.training import (
     scaled_down,
     split,
 )
+from sfumato_papers.part import Scale
 from sfumato_papers.published_data import PublishedData
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 
 def test_the_published_protocol(published: Path, tmp_path: Path) -> None:

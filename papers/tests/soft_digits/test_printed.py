@@ -10,10 +10,21 @@ import pytest
 from scipy import stats
 
 from sfumato_papers.published import Published
-from sfumato_papers.soft_digits.printed import MNIST, MUKHOTI, N_SEEDS, ON_ORIGINAL, ON_PEOPLE, PrintedTable, p_of
+from sfumato_papers.soft_digits.published_tables import (
+    MNIST,
+    MUKHOTI,
+    N_SEEDS,
+    ON_ORIGINAL,
+    ON_PEOPLE,
+    TABLE_2,
+    TABLE_3,
+    TABLE_9,
+    TABLE_10,
+    PrintedTable,
+    p_of,
+)
 from sfumato_papers.soft_digits.sentences import N_TESTED, section_3_3
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV
-from sfumato_papers.soft_digits.tables import TABLE_2, TABLE_3, TABLE_9, TABLE_10
 from sfumato_papers.soft_digits.training import NETWORKS, TARGETS
 from sfumato_papers.verdict import Verdict
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.evaluation import RunPredictions, read_runs
-from sfumato_papers.scale import Scale
+from sfumato_papers.part import Scale
 from sfumato_papers.soft_digits.accuracy import table_2, table_9
 from sfumato_papers.soft_digits.alignment import table_4
 from sfumato_papers.soft_digits.calibration import table_3, table_10
@@ -15,7 +15,7 @@ from sfumato_papers.soft_digits.dynamics_runs import Watched, maps, watched
 from sfumato_papers.soft_digits.maps import appendix_f_3, figure_2
 from sfumato_papers.soft_digits.mode_shift import section_3_3_mode_shift, shifts_of
 from sfumato_papers.soft_digits.paper import PAPER
-from sfumato_papers.soft_digits.printed import ON_PEOPLE
+from sfumato_papers.soft_digits.published_tables import ON_PEOPLE
 from sfumato_papers.soft_digits.released_file import soft_digits
 from sfumato_papers.soft_digits.run_scores import ACCURACY, KLD, by_seed, differences, is_above, is_below, measured
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from sfumato import __version__
-from sfumato.cli.lazy import LazyGroup
+from sfumato.cli.lazy_group import LazyGroup
 
 if TYPE_CHECKING:
     from sfumato.tables.errors import SfumatoError

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.lazy import LazyGroup
+from sfumato.cli.lazy_group import LazyGroup
 from sfumato.cli.options import PATH, NameList
 
 QUESTIONS = {

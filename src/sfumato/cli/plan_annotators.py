@@ -67,7 +67,7 @@ def command(
 
     from sfumato.planning.answers_per_item import how_many
     from sfumato.planning.budget import trade_off
-    from sfumato.planning.measures import measure_named
+    from sfumato.planning.precision import measure_named
 
     check_not_negative("seed", seed)
     check_outputs(pilot or Path(), output=output)

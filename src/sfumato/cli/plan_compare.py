@@ -12,8 +12,8 @@ from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
     from sfumato.planning.costs import CostModel
+    from sfumato.planning.label_quality import Similarities
     from sfumato.planning.pilot_evidence import PilotEvidence, Votes
-    from sfumato.planning.similarities import Similarities
     from sfumato.tables.annotations import Annotations
 
 USUAL_KINDS = ("choice", "top_two", "plausible", "tokens", "sliders")
@@ -82,13 +82,11 @@ def command(
     import numpy as np
 
     from sfumato.cli.plan_compare_output import show_comparison, show_evidence, show_map
-    from sfumato.planning.comparing import check_size, compare
     from sfumato.planning.exchange_rates import ExchangeRates
-    from sfumato.planning.exchange_runs import exchange_from_runs
-    from sfumato.planning.goals import goal_named
+    from sfumato.planning.goals import goal_named, utility_named
+    from sfumato.planning.label_comparison import check_size, compare, value_map
+    from sfumato.planning.learning_curve import exchange_from_runs
     from sfumato.planning.pilot_evidence import PilotEvidence, evidence_of
-    from sfumato.planning.utilities import utility_named
-    from sfumato.planning.value_map import value_map
     from sfumato.tables.soft_labels import SoftLabels
 
     check_not_negative("seed", seed)
@@ -206,7 +204,7 @@ def _votes(path: Path | None) -> Votes | None:
 
 
 def _similarities(path: Path | None) -> Similarities | None:
-    from sfumato.planning.similarities import Similarities
+    from sfumato.planning.label_quality import Similarities
 
     return None if path is None else Similarities.of(_annotations(path))
 

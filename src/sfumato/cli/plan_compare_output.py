@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from sfumato.planning.comparing import Comparison, LabelTypeComparison
     from sfumato.planning.costs import CostModel
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.goals import Goal
+    from sfumato.planning.label_comparison import Comparison, LabelTypeComparison, ValueMap
     from sfumato.planning.pilot_evidence import PilotEvidence
-    from sfumato.planning.value_map import ValueMap
 
 WIDTH = 100
 CELL = 11

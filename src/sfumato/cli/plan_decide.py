@@ -54,7 +54,7 @@ def run(
     import msgspec
     import numpy as np
 
-    from sfumato.planning.deciding import decide, made_now
+    from sfumato.planning.decision import decide, made_now
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.goals import goal_named
 
@@ -104,7 +104,7 @@ def show(plan: Plan, notes: list[str]) -> None:
 
     What is known of forms that were not chosen stands in the file alone.
     """
-    from sfumato.planning.worth import USUAL
+    from sfumato.planning.exchange_estimates import USUAL
 
     click.echo(f"from {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
     for note in notes:

@@ -13,7 +13,7 @@ from sfumato.cli.plan_options import bad, costs_of, pairs, pilot_of
 
 if TYPE_CHECKING:
     from sfumato.evaluation.data_map import MapRegion
-    from sfumato.planning.depth import Form
+    from sfumato.planning.allocation import Form
     from sfumato.planning.item_priority import ItemPriority, MapPriority
 
 SHOWN = 10
@@ -50,7 +50,7 @@ def command(
     """
     import numpy as np
 
-    from sfumato.planning.indices import index_named
+    from sfumato.planning.acquisition_index import index_named
     from sfumato.planning.item_priority import deserving, deserving_of_map
     from sfumato.planning.pilot import Pilot
 
@@ -85,9 +85,9 @@ def _forms(
     names: tuple[str, ...], goal: str, source: Any, seconds: tuple[str, ...], votes: tuple[str, ...]
 ) -> dict[str, Form]:
     """The forms with what an answer is worth and takes, known or given."""
-    from sfumato.planning.depth import Form
+    from sfumato.planning.allocation import Form
+    from sfumato.planning.exchange_estimates import worths_of
     from sfumato.planning.goals import goal_named
-    from sfumato.planning.worth import worths_of
 
     costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)
     for note in notes:

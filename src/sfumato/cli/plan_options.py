@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from sfumato.aggregation.dirichlet_mixture import DirichletMixture
     from sfumato.elicitation.study_check import StudyCheckResult
     from sfumato.planning.costs import CostModel
-    from sfumato.planning.deciding import DeeperItems
+    from sfumato.planning.decision import DeeperItems
     from sfumato.planning.pilot import Pilot
-    from sfumato.planning.plan_parts import Budget, PilotFile
+    from sfumato.planning.plan_file import Budget, PilotFile
     from sfumato.tables.annotations import Annotations
 
 
@@ -71,7 +71,7 @@ def read_source(
 def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
     """The pilot in a file; the kind of table is told by its columns. Answers may need to be told their `classes`."""
     from sfumato.cli.options import refuse_empty
-    from sfumato.planning.plan_parts import PilotFile
+    from sfumato.planning.plan_file import PilotFile
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.files import read_rows
@@ -127,7 +127,7 @@ def costs_of(
 
 def budget_of(text: str | None, currency: str) -> Budget | None:
     """`500` or `500 USD` is money, `5000 answers` are answers."""
-    from sfumato.planning.plan_parts import Budget
+    from sfumato.planning.plan_file import Budget
     from sfumato.tables.settings import above_0
 
     if text is None:
@@ -148,7 +148,7 @@ def deepened_of(path: Path | None) -> DeeperItems | None:
         return None
     import polars as pl
 
-    from sfumato.planning.deciding import DeeperItems
+    from sfumato.planning.decision import DeeperItems
     from sfumato.tables.files import read_rows
 
     columns = read_rows(path).schema.names

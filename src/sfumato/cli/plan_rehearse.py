@@ -13,8 +13,8 @@ from sfumato.cli.plan_options import bad, pilot_of
 if TYPE_CHECKING:
     import numpy as np
 
-    from sfumato.planning.crowds import CrowdSource
     from sfumato.planning.plan_file import Plan
+    from sfumato.planning.rehearsal import CrowdSource
 
 
 @click.command("rehearse")
@@ -37,7 +37,7 @@ def command(
     import numpy as np
 
     from sfumato.planning.plan_file import Plan as PlanFile
-    from sfumato.planning.rehearsing import rehearse
+    from sfumato.planning.rehearsal import rehearse
 
     check_not_negative("seed", seed)
     if annotators is not None:
@@ -75,7 +75,7 @@ def command(
 
 def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> CrowdSource:
     from sfumato.planning.criterion import population
-    from sfumato.planning.crowds import DrawnCrowd
+    from sfumato.planning.rehearsal import DrawnCrowd
 
     source = pilot_of(pilot)
     _check_classes(plan, source.classes)
@@ -89,7 +89,7 @@ def _of_study(
 ) -> CrowdSource:
     from sfumato.cli.study_options import checked_study
     from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
-    from sfumato.planning.crowds import JUDGES, SimulatedCrowd
+    from sfumato.planning.rehearsal import JUDGES, SimulatedCrowd
     from sfumato.tables.soft_labels import SoftLabels
 
     assert study is not None

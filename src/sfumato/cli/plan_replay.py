@@ -11,8 +11,7 @@ from sfumato.cli.options import PATH, NameList, check_not_negative, check_output
 from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
-    from sfumato.planning.modal_label import ModalStop
-    from sfumato.planning.replay_curves import Replay
+    from sfumato.planning.replay import ModalStop, Replay
 
 POLICY_LINES = """\b
   uniform        fewest answers first; the baseline, always replayed
@@ -55,10 +54,9 @@ def command(
 ) -> None:
     import numpy as np
 
-    from sfumato.planning.indices import AcquisitionIndex, LeadIndex, UniformIndex, index_named
-    from sfumato.planning.modal_label import stop_at_lead
-    from sfumato.planning.recorded import RecordedAnswers
-    from sfumato.planning.replay import replay
+    from sfumato.planning.acquisition_index import AcquisitionIndex, LeadIndex, UniformIndex, index_named
+    from sfumato.planning.recorded_answers import RecordedAnswers
+    from sfumato.planning.replay import replay, stop_at_lead
 
     check_not_negative("seed", seed)
     check_outputs(answers, output=output)

@@ -61,7 +61,7 @@ def command(
     output: Path,
 ) -> None:
     from sfumato.planning.grid_engines import engine_named
-    from sfumato.planning.informativeness.kind_names import label_kind_named
+    from sfumato.planning.informativeness.label_types import label_kind_named
     from sfumato.planning.informativeness.simulation import SimulationGrid
 
     check_outputs(Path(), output=output)

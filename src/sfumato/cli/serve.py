@@ -57,7 +57,7 @@ def command(
     again where it was.
     """
     try:
-        from sfumato.server.pace import ServerLimits
+        from sfumato.server.rate_limit import ServerLimits
         from sfumato.server.server import LOOPBACK, listening, opened, serve
     except ImportError as error:
         raise missing_extra(error) from error

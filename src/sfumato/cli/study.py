@@ -11,11 +11,9 @@ import click
 from sfumato.cli.options import PATH, NameList, check_not_negative
 from sfumato.cli.output import printable, say_written
 from sfumato.cli.serve import STORE_HELP, missing_extra
-from sfumato.cli.study_comparing import compare
-from sfumato.cli.study_depth import depth
-from sfumato.cli.study_entering import entry, forget
+from sfumato.cli.study_forms import compare, depth
 from sfumato.cli.study_options import asked_as_planned, checked_study
-from sfumato.cli.study_paying import pay, reconcile
+from sfumato.cli.study_recruitment import entry, forget, pay, reconcile
 from sfumato.study.study import Assignment, Framing
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ def checked_study(path: Path, *, pictures: bool = False) -> StudyCheckResult:
 def check_bonus(study: Study, mistakes: Mistakes) -> None:
     """Note what is wrong with `[pay.bonus]`, if there is one."""
     if study.pay is not None and study.pay.bonus is not None:
-        from sfumato.recruitment.pay import check_bonus as check
+        from sfumato.recruitment.bonus_rules import check_bonus as check
 
         check(study, mistakes)
 

@@ -3,7 +3,8 @@
 A sample in two phases. Everybody makes a choice, or says that they are not sure. The deeper form then opens with a
 probability that follows from that, and from what was said about the item before: certainly for who is not sure, and
 where the item is still uncertain; elsewhere for a share of answers, by chance. The probability is kept with the trial
-whether the form opened or not, so that `sfumato.planning.deepening` can say what the form would have said of all.
+whether the form opened or not, so that `sfumato.planning.deeper_form_estimates` can say what the form would have said
+of all.
 """
 
 from __future__ import annotations

@@ -15,16 +15,19 @@ import heapq
 import random
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sfumato.elicitation.assignment import ItemSelector, NextTrial, QuotaTable
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.deeper_form import NOT_ASKED, PRACTICE, UNSURE, WORTH, DeeperDraw
 from sfumato.elicitation.participant import Participant, Trial
 from sfumato.elicitation.secure_random import SecureRandom
-from sfumato.elicitation.study_state import StudyState
 from sfumato.store.queries import PendingWrites
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN
 from sfumato.study.study import Study
+
+if TYPE_CHECKING:
+    from sfumato.elicitation.study_state import StudyState
 
 MOST_OVER = 1_000
 """How many ends of leases may be in line beyond twice those of trials that are held."""

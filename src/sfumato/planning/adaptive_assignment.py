@@ -17,11 +17,8 @@ import numpy as np
 from sfumato.elicitation.assignment import AnswerEvent, NextTrial
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.labeling.default_labeler import beliefs_of_payloads
-from sfumato.planning.allocation import Allocation
-from sfumato.planning.depth import RISKS, Form
-from sfumato.planning.indices import AcquisitionIndex, LeadIndex, index_named
-from sfumato.planning.indices.known import ItemPosteriors
-from sfumato.planning.stopping import Stopping
+from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, LeadIndex, index_named
+from sfumato.planning.allocation import RISKS, Allocation, Form, Stopping
 from sfumato.study.study import ABOUT_ONE_ITEM, Adaptive, Study
 from sfumato.tables.errors import BadSetting, NotNow, listing
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.asking import asked
-from sfumato.planning.indices import AcquisitionIndex
-from sfumato.planning.indices.known import ItemPosteriors
-from sfumato.planning.population import Population
-from sfumato.planning.wrong_class import wrong_class
+from sfumato.planning.answer_simulation import asked, wrong_class
+from sfumato.planning.prior import Population
 from sfumato.tables.growable_array import freeze
 
 BATCH = 0.1

@@ -1,4 +1,8 @@
-"""Which item next: answers as they arrive, what one more would be worth, and a choice that says how probable it was.
+"""When an item has been asked about enough.
+
+Depth: a quick form or a rich one, by what an answer takes off the expected error a second.
+
+Which item next: answers as they arrive, what one more would be worth, and a choice that says how probable it was.
 
 Values only: nothing here knows of databases, clocks or people. Who keeps the answers can rebuild all of it from them.
 """
@@ -12,13 +16,87 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.depth import Form, worth_of_votes
-from sfumato.planning.indices import ENOUGH, AcquisitionIndex
-from sfumato.planning.indices.known import ItemPosteriors
+from sfumato.planning.acquisition_index import ENOUGH, AcquisitionIndex, ItemPosteriors, KLIndex, L2Index
 from sfumato.planning.prior import check_counts, fit_prior
-from sfumato.planning.stopping import Stopping
 from sfumato.tables.errors import BadSetting, NotNow
-from sfumato.tables.settings import not_negative, share
+from sfumato.tables.settings import above_0, at_least, not_negative, share
+
+
+@dataclass(frozen=True)
+class Stopping:
+    """An item is finished once one of these is reached; left out, none ever is.
+
+    `l2_risk` and `kl_risk` are expected errors of the posterior mean (squared distance; nats), `lead` the answers by
+    which one class is ahead of the second, `most` the most answers an item may have. Risks are what the model expects,
+    and hold on average over items as far as the prior does; only `most` holds whatever comes. Before `fewest` answers
+    nothing but `most` ends an item: a prior that is surer than it should be must not settle what nobody looked at.
+    """
+
+    l2_risk: float | None = None
+    kl_risk: float | None = None
+    lead: int | None = None
+    most: int | None = None
+    fewest: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("l2_risk", "kl_risk"):
+            if getattr(self, name) is not None:
+                above_0(name, getattr(self, name))
+        for name in ("lead", "most"):
+            if getattr(self, name) is not None:
+                at_least(name, getattr(self, name), 1)
+        at_least("fewest", self.fewest, 0)
+
+    def reached(self, known: ItemPosteriors) -> Bool[np.ndarray, "items"]:
+        """The items that are finished."""
+        done = np.zeros(len(known.counts), dtype=bool)
+        if self.l2_risk is not None:
+            done |= known.l2_risk <= self.l2_risk
+        if self.kl_risk is not None:
+            done |= known.kl_risk <= self.kl_risk
+        if self.lead is not None:
+            done |= known.lead >= self.lead - 1e-9
+        done &= known.n_answers >= self.fewest - 1e-9
+        if self.most is not None:
+            done |= known.n_answers >= self.most - 1e-9
+        return done
+
+
+RISKS = {L2Index.name: "l2_risk", KLIndex.name: "kl_risk"}
+"""The error that an index takes down, as `ItemPosteriors` calls it; other indices have none."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to ask: the plain votes an answer is worth (`exchange` measures it), and the seconds it takes."""
+
+    votes: float
+    seconds: float
+
+    def __post_init__(self) -> None:
+        above_0("votes", self.votes)
+        above_0("seconds", self.seconds)
+
+
+def worth_of_votes(index: AcquisitionIndex, known: ItemPosteriors, votes: float) -> Float[np.ndarray, "items"]:
+    """What an answer worth `votes` plain ones takes off the error that `index` takes down.
+
+    `R v / (A + v)`, where `R` is the error left and `A = R / r - 1` follows from what one vote takes off, `r`. Exact
+    for the squared error under a Dirichlet, where `A` is the sum of its parameters; near elsewhere. Several votes at
+    once are worth less than as many one by one would be by the first one's worth: the more is known, the less is left.
+    """
+    if index.name not in RISKS:
+        raise BadSetting(
+            f"found the index {index.name}, which says nothing of the error left",
+            expected=f"{' or '.join(RISKS)}, where questions of two depths are weighed",
+            fix="choose one of these, or ask one question alone",
+            code="no-risk",
+        )
+    one, risk = index.worth(known), getattr(known, RISKS[index.name])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        many = risk * votes / (np.maximum(risk / one - 1, 0.0) + votes)
+    return np.where((one > 0) & (risk > 0), many, 0.0)
+
 
 NUMBERS_AT_ONCE = 2**22
 FEWEST_NEW = 20

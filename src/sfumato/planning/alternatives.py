@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.choosing import Selected, error_allowed
-from sfumato.planning.exchange import ExchangeRates
+from sfumato.planning.candidates import Candidate, PlanTerms, Selected, error_allowed
+from sfumato.planning.exchange_estimates import PLAIN, ExchangeRates, worths_of
 from sfumato.planning.goals import Goal
-from sfumato.planning.plan_parts import Alternative, Budget, PlanAdaptive
-from sfumato.planning.ways import Candidate, PlanTerms
-from sfumato.planning.worth import PLAIN, worths_of
+from sfumato.planning.plan_file import Alternative, Budget, PlanAdaptive
 
 LITTLE = 1.25
 """An error larger by no more than a quarter is little to lose for half of the cost."""

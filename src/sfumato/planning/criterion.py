@@ -10,15 +10,13 @@ from scipy.special import ndtri
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
+from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
+from sfumato.planning.answer_simulation import WrongClass
 from sfumato.planning.answers_per_item import ErrorThreshold, how_many
 from sfumato.planning.goals import Goal
-from sfumato.planning.indices import AcquisitionIndex, KLIndex
-from sfumato.planning.indices.known import ItemPosteriors
-from sfumato.planning.measures import DivergenceError, ErrorMeasure, SquaredError
 from sfumato.planning.pilot import Pilot
-from sfumato.planning.population import Population
-from sfumato.planning.prior import fit_prior
-from sfumato.planning.wrong_class import WrongClass
+from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError
+from sfumato.planning.prior import Population, fit_prior
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 

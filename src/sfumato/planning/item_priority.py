@@ -13,9 +13,8 @@ from jaxtyping import Float, Int
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.evaluation.item_selection import ItemSelection, select
-from sfumato.planning.depth import RISKS, Form, worth_of_votes
-from sfumato.planning.indices import AcquisitionIndex, KLIndex
-from sfumato.planning.indices.known import ItemPosteriors
+from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
+from sfumato.planning.allocation import RISKS, Form, worth_of_votes
 from sfumato.planning.prior import check_counts, fit_prior
 from sfumato.tables.errors import BadSetting, BadTable
 from sfumato.tables.growable_array import freeze

@@ -11,11 +11,11 @@ import pyarrow as pa
 from sfumato.labeling.default_labeler import USUAL_LABELERS, kinds_in, label_by_default
 from sfumato.planning.answer_times import KindTime, measured_times, seconds_of
 from sfumato.planning.costs import DEFAULT_TIMES
-from sfumato.planning.exchange import exchange_rates
+from sfumato.planning.exchange_estimates import exchange_rates
 from sfumato.planning.exchange_rates import ExchangeRates
 from sfumato.planning.informativeness.triplet_errors import TripletError, triplet_errors
+from sfumato.planning.label_quality import Similarities
 from sfumato.planning.matched_answers import MatchedAnswers
-from sfumato.planning.similarities import Similarities
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import BadTable, ErrorLocation, listing

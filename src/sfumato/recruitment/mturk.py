@@ -1,4 +1,8 @@
-"""Amazon Mechanical Turk: a HIT with an external question shows the study in a frame, and waits for a form.
+"""Mechanical Turk's API, as far as it is asked: one assignment, and all assignments of a HIT (version 2017-01-17).
+
+Requests are signed with Amazon's Signature Version 4, by hand: a page of code, where their library would bring a tree.
+
+Amazon Mechanical Turk: a HIT with an external question shows the study in a frame, and waits for a form.
 
 The address is opened with assignmentId, hitId, workerId and turkSubmitTo; while somebody only looks, the assignment is
 not there yet. Amazon's guide to external questions (2017-01-17) is the reference.
@@ -6,26 +10,128 @@ not there yet. Amazon's guide to external questions (2017-01-17) is the referenc
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from datetime import UTC, datetime
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from sfumato.elicitation.kind import check_flag
 from sfumato.elicitation.participant_state import Redirect
-from sfumato.recruitment.columns import column_of
-from sfumato.recruitment.mturk_api import ACCESS, SECRET, mturk_caller
 from sfumato.recruitment.platform import (
     Arrival,
     PlatformSubmission,
     RejectionPolicy,
     check_fee,
     check_ids,
+    column_of,
     given,
     status_in,
 )
-from sfumato.recruitment.platform_api import PlatformClient
-from sfumato.tables.errors import NotThere
+from sfumato.recruitment.platform_api import ApiConnection, ApiRequest, PlatformClient
+from sfumato.tables.errors import NotThere, Refused
+
+BASES = {
+    False: "https://mturk-requester.us-east-1.amazonaws.com",
+    True: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
+}
+ACCESS, SECRET = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"
+SESSION = "AWS_SESSION_TOKEN"
+ADDRESS = "SFUMATO_MTURK_API"
+TARGET = "MTurkRequesterServiceV20170117."
+REGION, SERVICE = "us-east-1", "mturk-requester"
+MOST_A_PAGE = 100
+CODE = re.compile(
+    r"<QuestionIdentifier>(?:code|surveycode)</QuestionIdentifier>\s*<FreeText>([A-Za-z0-9-]{1,64})</FreeText>"
+)
+
+
+@dataclass
+class MTurkCaller:
+    """Asks Mechanical Turk with the keys of the environment. An assignment is there once it was handed in."""
+
+    line: ApiConnection
+    words: Mapping[str, str]
+
+    def knows(self, arrival: Arrival, key: str) -> bool:
+        try:
+            found = self._ask("GetAssignment", {"AssignmentId": arrival.session}, key)
+        except Refused as error:
+            # It says 400 of an assignment it does not know; a key it does not take is 401 or 403.
+            if "status 400" not in error.found:
+                raise
+            return False
+        assignment = found.get("Assignment", {}) if isinstance(found, Mapping) else {}
+        return (assignment.get("WorkerId"), assignment.get("HITId")) == (arrival.person, arrival.study)
+
+    def submissions(self, study: str, key: str) -> list[PlatformSubmission]:
+        found: list[PlatformSubmission] = []
+        for hit in study.split():
+            after: dict[str, str] = {}
+            for page in range(1000):
+                asked = {"HITId": hit, "MaxResults": MOST_A_PAGE, **after}
+                reply = self._ask("ListAssignmentsForHIT", asked, f"{key}-{hit}-{page}")
+                found += [self._submission(row) for row in reply.get("Assignments", ())]
+                if not reply.get("NextToken"):
+                    break
+                after = {"NextToken": reply["NextToken"]}
+        return found
+
+    def _ask(self, operation: str, body: Mapping[str, Any], key: str) -> Any:
+        headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": TARGET + operation}
+        return self.line.ask(ApiRequest("/", headers, json.dumps(body).encode()), key) or {}
+
+    def _submission(self, row: Mapping[str, Any]) -> PlatformSubmission:
+        code = CODE.search(str(row.get("Answer", "")))
+        return PlatformSubmission(
+            str(row.get("WorkerId", "")),
+            str(row.get("AssignmentId", "")),
+            status_in(str(row.get("AssignmentStatus", "")), self.words),
+            code[1] if code else "",
+            str(row.get("HITId", "")),
+        )
+
+
+def mturk_caller(environment: Mapping[str, str], words: Mapping[str, str], *, sandbox: bool) -> PlatformClient | None:
+    """Whom to ask, if the environment has keys."""
+    access, secret = (environment.get(name, "").strip() for name in (ACCESS, SECRET))
+    if not access or not secret:
+        return None
+    base = environment.get(ADDRESS, BASES[sandbox])
+
+    def headers_of(request: ApiRequest) -> Mapping[str, str]:
+        session = environment.get(SESSION, "").strip()
+        extra = {"X-Amz-Security-Token": session} if session else {}
+        return signed(request, urlsplit(base).netloc, access, secret, datetime.now(UTC), extra)
+
+    return MTurkCaller(ApiConnection(base, headers_of), words)
+
+
+def signed(
+    request: ApiRequest, host: str, access: str, secret: str, now: datetime, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """The headers that sign a POST to `/`: Signature Version 4 (Amazon's "Signing AWS API requests")."""
+    moment, day = now.strftime("%Y%m%dT%H%M%SZ"), now.strftime("%Y%m%d")
+    headers = {**request.headers, **extra, "Host": host, "X-Amz-Date": moment}
+    lines = sorted((name.lower(), value.strip()) for name, value in headers.items())
+    names = ";".join(name for name, _ in lines)
+    body_hash = hashlib.sha256(request.body or b"").hexdigest()
+    canonical = "\n".join(
+        ("POST", request.path, "", *(f"{name}:{value}" for name, value in lines), "", names, body_hash)
+    )
+    scope = f"{day}/{REGION}/{SERVICE}/aws4_request"
+    text = "\n".join(("AWS4-HMAC-SHA256", moment, scope, hashlib.sha256(canonical.encode()).hexdigest()))
+    key = f"AWS4{secret}".encode()
+    for part in (day, REGION, SERVICE, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+    said = f"AWS4-HMAC-SHA256 Credential={access}/{scope}, SignedHeaders={names}, Signature={signature}"
+    return {"X-Amz-Date": moment, "Authorization": said, **extra}
+
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 SUBMIT_PATH = "/mturk/externalSubmit"

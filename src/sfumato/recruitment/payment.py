@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from sfumato.recruitment.pay.rule import BonusRule, PeerAnswers
+from sfumato.recruitment.bonus_rules import BonusRule, PeerAnswers
 from sfumato.recruitment.platform_api import request_key
 from sfumato.recruitment.reconciliation import IDS, ReconciledParticipant
 from sfumato.study.study import Bonus, Pay, Study

@@ -2,6 +2,8 @@
 
 A platform is one file here, listed once in `PLATFORMS`, and beside it one that speaks to its API. Who a person is on
 the platform stands in the table `platform_ids` and nowhere else.
+
+The rows of a platform's export, by the names of its columns.
 """
 
 from __future__ import annotations
@@ -9,13 +11,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from sfumato.elicitation.participant_state import Redirect
-from sfumato.tables.errors import BadSetting, NotThere, show
+from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, NotThere, listing, nearest, show
 
 if TYPE_CHECKING:
     from sfumato.recruitment.platform_api import PlatformClient
+
 
 ID = re.compile(r"[A-Za-z0-9]{4,64}")
 """What platforms use as ids; whatever else comes in their place was not filled in by one."""
@@ -148,3 +152,32 @@ def given(query: Mapping[str, str], name: str) -> str:
 def status_in(found: str, words: Mapping[str, str]) -> str:
     """A platform's word for how a visit stands as one of `STATUSES`; one we do not know stays as it is."""
     return words.get(re.sub(r"[^a-z]+", " ", found.lower()).strip(), found.lower())
+
+
+def read_export(path: Path) -> list[dict[str, str]]:
+    """Every row of a platform's CSV, all columns as text."""
+    # Arrow is for exports; a server does without.
+    from sfumato.tables.files import read_rows
+
+    rows = read_rows(path, guarded=False)
+    return [
+        {name: "" if value is None else str(value) for name, value in row.items()}
+        for chunk in rows.chunks
+        for row in chunk.to_pylist()
+    ]
+
+
+def column_of(row: Mapping[str, str], name: str, *, needed: bool = True) -> str:
+    """The value of the column `name`, whatever its case; an error where a needed one is not there."""
+    for column, value in row.items():
+        if column.strip().lower() == name.lower():
+            return value.strip()
+    if not needed:
+        return ""
+    raise BadTable(
+        f"found the columns {listing(list(row))}",
+        expected=f"a column {name!r}, as the platform's export has it",
+        fix=f"{nearest(name, row)}give the CSV as it was downloaded",
+        code="missing-column",
+        where=ErrorLocation(column=name),
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sfumato.recruitment.arrival import arrival_of
 from sfumato.recruitment.platform import Arrival
-from sfumato.recruitment.returning import arrival_of
 from sfumato.store import queries, researcher_queries
 from sfumato.store.database import reading_engine
 from sfumato.store.export import unknown_study

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+from sfumato.reporting.blocks import Column, Columns, Data, DataSource, as_columns, n_rows
 from sfumato.reporting.colors import themed
-from sfumato.reporting.data import Columns, Data, DataSource, as_columns, n_rows
-from sfumato.reporting.listing import Column
 from sfumato.reporting.vega import CONFIG, WIDTH, png_of, svg_of
 from sfumato.tables.settings import bad_setting
 

@@ -7,11 +7,10 @@ import pyarrow.compute as pc
 
 from sfumato.evaluation.comparison import Difference
 from sfumato.evaluation.strata import ROUNDING
-from sfumato.reporting.estimates import mean_of, share_of
+from sfumato.reporting.model_scores import ModelScores
+from sfumato.reporting.phrases import figure, is_apart, mean_of, share_of, told, worded
 from sfumato.reporting.plan_page import decision
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.trained_models import ModelScores
-from sfumato.reporting.wording import figure, is_apart, told, worded
 from sfumato.tables.soft_labels import SoftLabels
 
 MOST = 6

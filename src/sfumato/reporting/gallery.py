@@ -1,13 +1,121 @@
-"""A gallery: items side by side as people saw them, with what they said of each as small bars."""
+"""Pictures and texts of items, small enough to stand in a page by the dozen.
+
+A gallery: items side by side as people saw them, with what they said of each as small bars.
+"""
 
 from __future__ import annotations
 
+import base64
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import ClassVar, final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar, final
 
-from sfumato.reporting.data import Columns, DataSource
-from sfumato.reporting.pictures import NOTHING, ItemThumbnail
+import numpy as np
+from jaxtyping import UInt8
+
+from sfumato.reporting.blocks import Columns, DataSource
+from sfumato.reporting.phrases import shortened
+from sfumato.study.study import Study, Upscale
+from sfumato.tables.errors import SfumatoError
+from sfumato.tables.files.png import png_bytes
+from sfumato.tables.inputs import Inputs
+
+if TYPE_CHECKING:
+    from sfumato.study.stimulus import Item
+
+
+LARGEST = 96
+"""Pixels of a picture's longer side; larger ones are made smaller."""
+CRISP = 64
+"""Up to so many pixels, a picture is shown in blocks: smoothed, it would show what is not there."""
+LONGEST_TEXT = 280
+
+
+@dataclass(frozen=True)
+class ItemThumbnail:
+    """How an item looks: a picture as a data URI (`crisp` where its pixels are to be seen), or a text."""
+
+    picture: str = ""
+    crisp: bool = False
+    text: str = ""
+
+
+NOTHING = ItemThumbnail()
+
+
+def looks_of(items: Sequence[str], inputs: Inputs | None, study: Study | None = None) -> list[ItemThumbnail]:
+    """How each of `items` looks: from `inputs`, else from the study's own items; nothing where neither has it.
+
+    A study's picture files need Pillow, and a file that cannot be read is passed over: a report is no place to fail.
+    """
+    if inputs is not None:
+        rows = inputs.rows_of(items)
+        return [NOTHING if row < 0 else _of_inputs(inputs, int(row)) for row in rows]
+    if study is not None:
+        return _of_study(items, study)
+    return [NOTHING] * len(items)
+
+
+def _of_inputs(inputs: Inputs, row: int) -> ItemThumbnail:
+    if inputs.texts is not None:
+        return ItemThumbnail(text=shortened(inputs.texts[row], LONGEST_TEXT))
+    assert inputs.images is not None
+    picture = smaller(inputs.images[row])
+    return ItemThumbnail(_uri(png_bytes(picture), "image/png"), crisp=max(picture.shape[:2]) <= CRISP)
+
+
+def smaller(picture: UInt8[np.ndarray, "height width *channels"]) -> UInt8[np.ndarray, "less_h less_w *channels"]:
+    """The picture, its pixels averaged in blocks until no side is longer than `LARGEST`."""
+    block = -(-max(picture.shape[:2]) // LARGEST)
+    if block == 1:
+        return picture
+    height, width = (max(side // block, 1) * min(block, side) for side in picture.shape[:2])
+    tall, wide = min(block, height), min(block, width)
+    cut = picture[:height, :width].astype(np.float64)
+    shape = (height // tall, tall, width // wide, wide, *picture.shape[2:])
+    return np.asarray(cut.reshape(shape).mean(axis=(1, 3)).round(), np.uint8)
+
+
+def _of_study(items: Sequence[str], study: Study) -> list[ItemThumbnail]:
+    from sfumato.elicitation.items import read_items
+
+    if study.items.npz is not None:
+        return looks_of(items, Inputs.read(study.items.npz)) if study.items.npz.exists() else [NOTHING] * len(items)
+    try:
+        known = {each.id: each for each in read_items(study.items, study.class_names)}
+    except SfumatoError:
+        return [NOTHING] * len(items)
+    return [_of_item(known[item]) if item in known else NOTHING for item in items]
+
+
+def _of_item(item: Item) -> ItemThumbnail:
+    if item.text is not None:
+        return ItemThumbnail(text=shortened(item.text, LONGEST_TEXT))
+    if item.picture is None or find_spec("PIL") is None:
+        return NOTHING
+    from PIL import Image
+
+    from sfumato.elicitation.item_images import rendered_file
+
+    try:
+        whole = rendered_file(item.picture, Upscale.NONE, 0)
+    except SfumatoError:
+        return NOTHING
+    with Image.open(io.BytesIO(whole.data)) as image:
+        is_small = max(image.size) <= CRISP
+        if max(image.size) <= 2 * LARGEST:
+            return ItemThumbnail(_uri(whole.data, whole.media_type), crisp=is_small)
+        image.thumbnail((2 * LARGEST, 2 * LARGEST))
+        file = io.BytesIO()
+        image.convert("RGB").save(file, "JPEG", quality=85)
+    return ItemThumbnail(_uri(file.getvalue(), "image/jpeg"))
+
+
+def _uri(data: bytes, media_type: str) -> str:
+    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 @final

@@ -7,11 +7,9 @@ from typing import Any
 
 from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Plan, PlanAdaptive
-from sfumato.reporting.blocks import Block, Commands, Fact, Facts, Points, Prose
+from sfumato.reporting.blocks import Block, Column, Commands, DataSource, Fact, Facts, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, Marked, curve, dots
-from sfumato.reporting.data import DataSource
-from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Page, Section
 
 MEASURES = {

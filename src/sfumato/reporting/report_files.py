@@ -14,7 +14,7 @@ import numpy as np
 from sfumato.evaluation.comparison import Difference, Differences
 from sfumato.labeling.screening import set_aside_in
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting.data import Columns
+from sfumato.reporting.blocks import Columns
 from sfumato.reporting.report_inputs import Origin, ReportInputs, Screened
 from sfumato.study import read_study, study_path
 from sfumato.tables.annotations import Annotations

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.evaluation.comparison import Differences
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting.data import Columns, DataSource
+from sfumato.reporting.blocks import Columns, DataSource
 from sfumato.study.study import Study
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs

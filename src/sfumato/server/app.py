@@ -15,9 +15,8 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
 
-from sfumato.server import answer_api, arriving, dashboard_login, dashboard_routes, pages
-from sfumato.server.pace import ServerLimits
-from sfumato.server.rates import SlidingWindow, TooMany
+from sfumato.server import answer_api, dashboard_login, dashboard_routes, pages, platform_entry
+from sfumato.server.rate_limit import ServerLimits, SlidingWindow, TooMany
 from sfumato.server.request_guard import RequestGuard
 from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.server.responses import InternalError, refusal
@@ -64,7 +63,7 @@ def routes() -> list[Route | Mount]:
         Route("/studio/downloads/{handle:str}", dashboard_routes.download),
         Route("/", pages.landing),
         Route("/join", pages.join, methods=["POST"]),
-        Route("/from/{platform:str}/{key:str}", arriving.arrive),
+        Route("/from/{platform:str}/{key:str}", platform_entry.arrive),
         Route("/health", pages.health),
         Route("/static/kinds/{kind:str}/{file:str}", pages.kind_file),
         Mount("/static", Files(directory=STATIC)),

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sfumato.server.answer_api import NOTHING, body_of, decoded
 from sfumato.server.passwords import LONGEST, is_password
-from sfumato.server.rates import TooMany
+from sfumato.server.rate_limit import TooMany
 from sfumato.server.researcher_sessions import WHOLE_SECONDS, NotLoggedIn
 from sfumato.server.responses import Json, refusal
 from sfumato.server.site import Site

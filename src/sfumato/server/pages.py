@@ -15,7 +15,7 @@ from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.participant_link import LinkEnded, oldest_that_holds
 from sfumato.elicitation.session import RunningStudy, hash_of
-from sfumato.server.rates import TooMany
+from sfumato.server.rate_limit import TooMany
 from sfumato.server.responses import Json, refusal
 from sfumato.server.site import Site
 from sfumato.server.translations import chosen, texts_in

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sfumato.server.pace import ServerLimits
+from sfumato.server.rate_limit import ServerLimits
 from sfumato.server.responses import BodyTooLarge, Json, refusal
 from sfumato.tables.errors import NotNow, SfumatoError
 

@@ -10,7 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from sfumato.elicitation.participant_link import LinkEnded
-from sfumato.server.rates import TooMany
+from sfumato.server.rate_limit import TooMany
 from sfumato.server.researcher_sessions import NotLoggedIn
 from sfumato.tables.errors import Busy, InvalidAnswer, NotNow, NotThere, SfumatoError, StoreDown
 

@@ -21,10 +21,10 @@ from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.participant_link import new_token
 from sfumato.elicitation.secure_random import SecureRandom
 from sfumato.elicitation.session import RunningStudy
-from sfumato.recruitment.returning import redirect_for
+from sfumato.recruitment.arrival import redirect_for
 from sfumato.server.app import application
 from sfumato.server.http_protocol import StrictHttpProtocol
-from sfumato.server.pace import ServerLimits
+from sfumato.server.rate_limit import ServerLimits
 from sfumato.server.site import Site
 from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation, default_location

@@ -1,4 +1,7 @@
-"""Site: one study being served, and what its pages and its API say of it."""
+"""Which key stands for which class: the study's own, else digits and letters by the place a class is shown at.
+
+Site: one study being served, and what its pages and its API say of it.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,28 @@ from sfumato.elicitation.kind import Kind, folder_of
 from sfumato.elicitation.participant_state import ParticipantState, Redirect, SessionStart, ShownTrial
 from sfumato.elicitation.session import RunningStudy
 from sfumato.recruitment import platform_of
-from sfumato.server.desk import Dashboard
-from sfumato.server.keys import keys_for
+from sfumato.server.dashboard import Dashboard
 from sfumato.server.translations import Translations, texts_in
 from sfumato.store.location import StoreLocation
 from sfumato.store.writer import Writer
 from sfumato.study.stimulus import Item
-from sfumato.study.study import LANGUAGES, Study
+from sfumato.study.study import LANGUAGES, Study, StudyClass
 from sfumato.tables.errors import SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.planning.adaptive_assignment import AdaptiveSelector
+
+
+FREE = "1234567890qwertyasdghjkzxcvbpilm"
+"""Keys handed out in this order; those that forms use themselves (`o` others, `n` none, `f` full, `u`) are left out."""
+
+
+def keys_for(classes: Sequence[StudyClass]) -> list[str]:
+    """A key for each class in the order shown; an empty text where there are more classes than keys."""
+    given = {each.key.lower() for each in classes if each.key}
+    free = iter([key for key in FREE if key not in given])
+    return [each.key.lower() if each.key else next(free, "") for each in classes]
+
 
 TEMPLATES = Path(__file__).parent / "templates"
 # Raw HTML stays text: whatever a study file says, a page of ours shows it and runs none of it.

@@ -92,7 +92,7 @@ class Translations:
         if bonus.rule in self.sentences["bonus"]:
             said.append(self.say(f"bonus.{bonus.rule}"))
         else:
-            from sfumato.recruitment.pay import rule_of
+            from sfumato.recruitment.bonus_rules import rule_of
 
             said.append(getattr(rule_of(study), "said", ""))
         if bonus.floor:

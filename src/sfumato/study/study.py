@@ -163,7 +163,8 @@ class People:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Which item next, where assignment is adaptive: the one with the highest `index` (sfumato.planning.indices).
+    """Which item next, where assignment is adaptive: the one with the highest `index`
+    (sfumato.planning.acquisition_index).
 
     An item is finished once the error that `index` takes down is expected to be below `target`, or once a class is
     `lead` answers ahead, and never before `fewest` answers; the study once it has `answers` in all. The share `audit`

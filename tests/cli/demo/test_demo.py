@@ -18,7 +18,7 @@ from looking import RULES
 from playwright.sync_api import sync_playwright
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.cli.demo.steps import QUICK, chapters
+from sfumato.cli.demo.demo_steps import QUICK, chapters
 
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 # The program's own hash is fixed: somebody may save a file while this runs.

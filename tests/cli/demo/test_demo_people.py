@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.cli.demo.demo_digits import CLASSES, Digits
 from sfumato.cli.demo.demo_people import PART, SimulatedPerson, answer_studies, answer_study
-from sfumato.cli.demo.studies import FORMS, folder_of, write_studies
+from sfumato.cli.demo.demo_steps import FORMS, folder_of, write_studies
 from sfumato.store.export import export
 from sfumato.store.location import StoreLocation
 from sfumato.tables.errors import BadSetting

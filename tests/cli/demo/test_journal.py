@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
-from sfumato.cli.demo import journal as journals
-from sfumato.cli.demo import walking
-from sfumato.cli.demo.journal import FILE_NAME, Journal, Step, content_hash
+from sfumato.cli.demo import step_journal
+from sfumato.cli.demo import step_journal as journals
+from sfumato.cli.demo.step_journal import FILE_NAME, Journal, Step, content_hash
 from sfumato.tables.errors import BadSetting, MissingExtra
 
 STEP = Step("copy", "sfumato copy {folder}/a.txt -o {folder}/b.txt", ("a.txt",), ("b.txt", "runs"))
@@ -27,16 +27,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         click.echo("about to write")
         click.echo(f"{tmp_path}/out/b.txt: a copy")
 
-    monkeypatch.setattr(walking, "run", run)
+    monkeypatch.setattr(step_journal, "run", run)
     monkeypatch.setattr(journals, "program_hash", lambda: "this program")
-    walking.begin(tmp_path / "out")
+    step_journal.begin(tmp_path / "out")
     (tmp_path / "out" / "a.txt").write_text("first")
     return tmp_path / "out"
 
 
 def walked_again(folder: Path) -> bool:
     """Whether the step had to be done again."""
-    _, walked = walking.walk(STEP, Journal.read(folder))
+    _, walked = step_journal.walk(STEP, Journal.read(folder))
     assert walked.said == "b.txt: a copy"
     return not walked.stood
 
@@ -88,12 +88,12 @@ def test_a_step_that_is_stopped_leaves_nothing(
         (folder / "runs").mkdir()
         raise error
 
-    done = walking.run
-    monkeypatch.setattr(walking, "run", stopped)
+    done = step_journal.run
+    monkeypatch.setattr(step_journal, "run", stopped)
     with pytest.raises(error):
-        walking.walk(STEP, Journal.read(folder))
+        step_journal.walk(STEP, Journal.read(folder))
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", FILE_NAME, "labels", "logs", "scores"]
-    monkeypatch.setattr(walking, "run", done)
+    monkeypatch.setattr(step_journal, "run", done)
     assert walked_again(folder)
 
 
@@ -107,15 +107,15 @@ def test_a_journal_that_cannot_be_read_says_nothing(folder: Path) -> None:
 def test_a_folder_that_is_not_the_demos_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     with pytest.raises(BadSetting, match="not the demo's") as caught:
-        walking.begin(tmp_path)
+        step_journal.begin(tmp_path)
     assert "-o" in caught.value.fix
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
 def test_missing_packages_are_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(walking, "find_spec", lambda name: None if name in ("sklearn", "torch") else object())
+    monkeypatch.setattr(step_journal, "find_spec", lambda name: None if name in ("sklearn", "torch") else object())
     with pytest.raises(MissingExtra, match="found no sklearn, torch") as caught:
-        walking.check_installed()
+        step_journal.check_installed()
     assert 'pip install "sfumato[demo]"' in caught.value.fix
 
 

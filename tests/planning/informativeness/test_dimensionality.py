@@ -7,18 +7,18 @@ from math import log2
 import numpy as np
 import pytest
 
-from sfumato.planning.informativeness.dimensionality import (
+from sfumato.planning.informativeness.embedding import (
     component_rho,
     effective_dimensionality,
     judged_rho,
     principal_components,
+    recovery,
     sparsity_curve,
 )
-from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.noise import ChannelCapacity, TrueTriplets, flip_rate, noisy_triplets
 from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import ChannelCapacity, TrueTriplets, flip_rate, noisy_triplets
 from sfumato.tables.errors import BadSetting
 
 

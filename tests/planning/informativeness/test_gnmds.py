@@ -10,7 +10,7 @@ import pytest
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds, loss_and_gradient
 from sfumato.planning.informativeness.gnmds_kernels import SHORT
-from sfumato.planning.informativeness.kinds import (
+from sfumato.planning.informativeness.label_types import (
     HardLabels,
     LabelType,
     SimilarityLabels,

@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sfumato.planning.informativeness.informativeness import (
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
+from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import (
     hard_triplets,
     information_ratio,
     informativeness_of,
@@ -21,8 +23,6 @@ from sfumato.planning.informativeness.informativeness import (
     sparse_triplets,
     top_class_triplets,
 )
-from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
-from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.errors import BadSetting, BadTable
 
 NAN = float("nan")

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from sfumato.planning.informativeness.kinds import (
+from sfumato.planning.informativeness.label_types import (
     HardLabels,
     LabelType,
     SimilarityLabels,
@@ -18,8 +18,8 @@ from sfumato.planning.informativeness.kinds import (
     questions,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.noise import flip_rate
 from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import flip_rate
 from sfumato.tables.errors import BadSetting
 
 KINDS = (HardLabels(), SoftLabelType(), SparseLabels(2), TopClassLabels(3), SimilarityLabels(), TripletLabels(60))

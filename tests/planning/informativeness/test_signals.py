@@ -7,16 +7,22 @@ import polars as pl
 import pytest
 
 from sfumato.planning.costs import CostModel, KindTime
-from sfumato.planning.informativeness.informativeness import (
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.question_signals import (
+    SIGNALS,
+    Graded,
+    answers_an_item,
+    ratio_of,
+    simulated_rates,
+    simulated_rho,
+)
+from sfumato.planning.informativeness.triplets import (
     hard_triplets,
     informativeness_of,
     possible_triplets,
     soft_triplets,
 )
-from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.signals import SIGNALS, Graded, answers_an_item, ratio_of, simulated_rho
-from sfumato.planning.informativeness.simulated_rates import simulated_rates
-from sfumato.planning.value_map import value_map
+from sfumato.planning.label_comparison import value_map
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.payloads import PAYLOAD_KINDS
 

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.informativeness import hard_triplets, soft_triplets
-from sfumato.planning.informativeness.kinds import (
+from sfumato.planning.informativeness.label_types import (
     HardLabels,
     SimilarityLabels,
     SoftLabelType,
@@ -18,6 +17,7 @@ from sfumato.planning.informativeness.kinds import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.simulation import GridCell, SimulationGrid
+from sfumato.planning.informativeness.triplets import hard_triplets, soft_triplets
 from sfumato.tables.errors import BadSetting
 
 SMALL = SimulationGrid(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from sfumato.planning.informativeness.embedding import recovery
-from sfumato.planning.informativeness.kinds import (
+from sfumato.planning.informativeness.embedding import SpectralUnfolding, centred, mean_ranks, recovery
+from sfumato.planning.informativeness.label_types import (
     HardLabels,
     LabelType,
     SimilarityLabels,
@@ -17,7 +17,6 @@ from sfumato.planning.informativeness.kinds import (
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.unfolding import SpectralUnfolding, centred, mean_ranks
 from sfumato.tables.errors import BadTable
 
 

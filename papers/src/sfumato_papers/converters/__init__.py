@@ -1,7 +1,8 @@
 """From the files that authors give out to the folders that are read here: one file a set.
 
 A converter is told where the authors' files stand (by their names), where the other sets are, and which empty folder to
-fill. It gives the same content each time. To add a set: a `Source` in `sfumato_papers.sources`, and its converter here.
+fill. It gives the same content each time. To add a set: a `Source` in `sfumato_papers.dataset_sources`, and its
+converter here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from pathlib import Path
 
 from sfumato_papers.converters import (
     cifar_10,
-    cifar_10_predictions,
     cifar_10h,
     cifar_10s,
     cinic_10,
@@ -24,7 +24,7 @@ from sfumato_papers.converters import (
 Convert = Callable[[Mapping[str, Path], Path, Path], None]
 
 CONVERTERS: Mapping[str, Convert] = {
-    "cifar10-model-predictions": cifar_10_predictions.convert,
+    "cifar10-model-predictions": cifar_10.convert,
     "cifar10-test": cifar_10.convert_test,
     "cifar10-train-batch1": cifar_10.convert_train,
     "cifar10h": cifar_10h.convert,

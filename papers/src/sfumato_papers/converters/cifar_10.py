@@ -1,4 +1,7 @@
-"""CIFAR-10 from its binary archive: a picture is a byte for its class and 3,072 for its pixels, plane by plane."""
+"""CIFAR-10 from its binary archive: a picture is a byte for its class and 3,072 for its pixels, plane by plane.
+
+Predictions of three published networks for the test pictures of CIFAR-10.
+"""
 
 from __future__ import annotations
 
@@ -63,3 +66,14 @@ def _batch(data: bytes) -> Batch:
     records = np.frombuffer(data, np.uint8).reshape(-1, RECORD_BYTES)
     planes = records[:, 1:].reshape(-1, 3, SIDE, SIDE)
     return Batch(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
+
+
+NETWORKS = ("resnet-110", "preresnet-110", "densenet-bc-L190-k40")
+N_CLASSES = 10
+
+
+def convert(files: Mapping[str, Path], place: Path, folder: Path) -> None:  # noqa: ARG001
+    """A row has the class, ten counts of CIFAR-10H, and ten probabilities; the counts are left to CIFAR-10H."""
+    tables = {name: np.loadtxt(files[f"{name}.csv"], delimiter=",", ndmin=2) for name in NETWORKS}
+    probs = {name.replace("-", "_"): table[:, 1 + N_CLASSES :].astype(np.float32) for name, table in tables.items()}
+    write_arrays(folder / "probs.npz", labels=tables[NETWORKS[0]][:, 0].astype(np.uint8), **probs)

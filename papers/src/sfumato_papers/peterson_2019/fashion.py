@@ -6,7 +6,7 @@ from sfumato.reporting.charts import Field, dots
 from sfumato.training.trained_runs import CLEAN
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import BEYOND, Part
+from sfumato_papers.part import BEYOND, Part, Scale
 from sfumato_papers.peterson_2019.fashion_runs import (
     EPOCHS,
     N_HELD_OUT,
@@ -17,9 +17,8 @@ from sfumato_papers.peterson_2019.fashion_runs import (
     under_attack,
 )
 from sfumato_papers.peterson_2019.protocol import CONTROL, HUMAN, MIXUP
-from sfumato_papers.peterson_2019.scored import Scored, difference, is_above, is_below, set_beside, signed
+from sfumato_papers.peterson_2019.run_scores import Scored, difference, is_above, is_below, set_beside, signed
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 ROWS = {
     CONTROL: "Control (hard labels)",

@@ -1,28 +1,25 @@
-"""Figures 2 and 3 of Peterson et al. (2019): networks trained on people's doubt, on pictures ever further away."""
+"""Bars of the control and of human labels, side by side.
+
+Figures 2 and 3 of Peterson et al. (2019): networks trained on people's doubt, on pictures ever further away.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from sfumato.evaluation import read_runs
 from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy, SecondBestAccuracy
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field
+from sfumato.reporting.charts import Field, bars
 from sfumato.training.dealing import run_jobs
 from sfumato.training.robustness_runs import ShiftExperiment
 from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Change, Finding, Reference, Statement
 from sfumato_papers.part import Part
-from sfumato_papers.peterson_2019.pairs_of_bars import pairs_of_bars
 from sfumato_papers.peterson_2019.pictures import NEEDS, elsewhere, judged, original
-from sfumato_papers.peterson_2019.protocol import (
-    CONTROL,
-    FROM_SCRATCH,
-    HUMAN,
-    TRAINING,
-    from_scratch,
-    smaller,
-)
-from sfumato_papers.peterson_2019.scored import (
+from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
+from sfumato_papers.peterson_2019.run_scores import (
     ACROSS,
     Scored,
     difference,
@@ -35,6 +32,39 @@ from sfumato_papers.peterson_2019.scored import (
 )
 from sfumato_papers.published import Published, published_cells
 from sfumato_papers.rerun import Rerun
+
+
+def pairs_of_bars(
+    name: str,
+    *,
+    title: str,
+    caption: str,
+    shown: Sequence[tuple[str, str, Mapping[int, float]]],
+    value: Field,
+) -> Chart:
+    """A bar for each of `shown`: the group it stands in, the labels that were learnt, and the figure of every seed.
+
+    Lines are the 95% interval for another training. `value` names the column `value`.
+    """
+    over = [Estimate.over_seeds(list(values.values())) for _, _, values in shown]
+    return bars(
+        name,
+        title=title,
+        caption=f"{caption} Lines: 95% for another training.",
+        data={
+            "of": [group for group, _, _ in shown],
+            "labels": [labels for _, labels, _ in shown],
+            "value": [each.value for each in over],
+            "low": [each.low for each in over],
+            "high": [each.high for each in over],
+        },
+        of="of",
+        value=value,
+        low="low",
+        high="high",
+        series="labels",
+    )
+
 
 HELD_OUT = "CIFAR10H held out"
 ORDER = ("CIFAR10", "CIFAR10.1v6", "CIFAR10.1v4", "CINIC10", "ImageNet-Far")

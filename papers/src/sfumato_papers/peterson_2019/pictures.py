@@ -11,9 +11,9 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.splits import Fold, KFold
+from sfumato_papers.part import Scale
 from sfumato_papers.peterson_2019.released_predictions import teachers
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000}
 N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000}

@@ -20,9 +20,9 @@ from sfumato.training.targets import (
     SoftTarget,
     Target,
 )
+from sfumato_papers.part import Scale
 from sfumato_papers.peterson_2019.pictures import cifar_10h, folds, pretraining_set
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 CONTROL, HUMAN, MIXUP = "control", "human", "mixup"
 

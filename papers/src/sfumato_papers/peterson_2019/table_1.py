@@ -29,8 +29,7 @@ from sfumato_papers.peterson_2019.published_table_1 import (
     TABLE_1,
     TRAINED,
 )
-from sfumato_papers.peterson_2019.scored import Scored, is_below, set_beside, signed
-from sfumato_papers.peterson_2019.tuned import ENSEMBLE, HARD, PEOPLE, tuned
+from sfumato_papers.peterson_2019.run_scores import ENSEMBLE, HARD, PEOPLE, Scored, is_below, set_beside, signed, tuned
 from sfumato_papers.published import Published
 from sfumato_papers.rerun import Rerun
 

@@ -7,7 +7,6 @@ from sfumato.reporting.charts import Field, dots
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.soft_digits.printed import ON_ORIGINAL, ON_PEOPLE
 from sfumato_papers.soft_digits.published_comparison import (
     COLUMNS,
     cells,
@@ -15,6 +14,7 @@ from sfumato_papers.soft_digits.published_comparison import (
     smaller_than_published,
     stand_in_cells,
 )
+from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE, TABLE_2, TABLE_9
 from sfumato_papers.soft_digits.run_scores import (
     ACCURACY,
     contrasts,
@@ -26,7 +26,6 @@ from sfumato_papers.soft_digits.run_scores import (
 )
 from sfumato_papers.soft_digits.run_scores import by_seed as of
 from sfumato_papers.soft_digits.sets import FASHION_MNIST_H, HLV, NO_HLV, Audited, stand_ins
-from sfumato_papers.soft_digits.tables import TABLE_2, TABLE_9
 from sfumato_papers.soft_digits.training import MAJORITY, NETWORKS, ORIGINAL, SYNTHETIC, WEIGHTED
 
 STRATA = tuple(column for column, (_, stratum) in COLUMNS.items() if stratum in (NO_HLV, HLV))

@@ -9,8 +9,8 @@ from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.accuracy import STRATA
-from sfumato_papers.soft_digits.printed import ON_ORIGINAL, ON_PEOPLE
 from sfumato_papers.soft_digits.published_comparison import cells, instead, smaller_than_published, stand_in_cells
+from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE, TABLE_3, TABLE_10
 from sfumato_papers.soft_digits.run_scores import (
     BRIER,
     KLD,
@@ -21,7 +21,6 @@ from sfumato_papers.soft_digits.run_scores import (
     measured,
 )
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited, stand_ins
-from sfumato_papers.soft_digits.tables import TABLE_3, TABLE_10
 from sfumato_papers.soft_digits.training import (
     CONTROLS,
     EQUAL,

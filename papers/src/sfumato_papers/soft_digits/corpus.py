@@ -16,10 +16,9 @@ from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.part import Part, Scale
 from sfumato_papers.published import Published, published_cells
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 DIGITS = tuple(map(str, range(10)))
 SIZES = {

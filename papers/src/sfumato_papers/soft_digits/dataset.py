@@ -16,7 +16,7 @@ from sfumato_papers.part import Part
 from sfumato_papers.published import Published, published_cells
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE
-from sfumato_papers.soft_digits.printed import MNIST, MUKHOTI
+from sfumato_papers.soft_digits.published_tables import MNIST, MUKHOTI
 from sfumato_papers.soft_digits.released_file import NEEDS, soft_digits
 from sfumato_papers.soft_digits.sets import Audited, stand_ins
 

@@ -16,8 +16,8 @@ from sfumato_papers.published import Published
 from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.dataset import TABLE_1
 from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE
-from sfumato_papers.soft_digits.printed import MUKHOTI
 from sfumato_papers.soft_digits.published_comparison import instead
+from sfumato_papers.soft_digits.published_tables import MUKHOTI
 from sfumato_papers.soft_digits.run_scores import KLD, by_seed, paired
 from sfumato_papers.soft_digits.sets import HLV, SEED, Audited, stand_ins
 from sfumato_papers.soft_digits.training import MAJORITY, SEEDS, best_recipe, over_classes, performance

@@ -8,8 +8,8 @@ from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.soft_digits.printed import ON_PEOPLE
 from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
+from sfumato_papers.soft_digits.published_tables import ON_PEOPLE
 from sfumato_papers.soft_digits.run_scores import ACCURACY, BRIER, KLD, measured
 from sfumato_papers.soft_digits.sets import HLV, Audited
 from sfumato_papers.soft_digits.training import MAJORITY, NETWORKS, ORIGINAL, WEIGHTED

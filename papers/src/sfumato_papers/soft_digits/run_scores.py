@@ -12,7 +12,7 @@ from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergen
 from sfumato.tables.scores import ALL
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.soft_digits.printed import ON_ORIGINAL, ON_PEOPLE
+from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE
 from sfumato_papers.soft_digits.sets import Audited
 from sfumato_papers.soft_digits.training import NETWORKS, performance
 

@@ -12,9 +12,17 @@ from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.published import Published
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.soft_digits.printed import MNIST, MUKHOTI, ON_ORIGINAL, ON_PEOPLE, p_of
+from sfumato_papers.soft_digits.published_tables import (
+    MNIST,
+    MUKHOTI,
+    ON_ORIGINAL,
+    ON_PEOPLE,
+    TABLE_2,
+    TABLE_3,
+    TABLE_9,
+    p_of,
+)
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV
-from sfumato_papers.soft_digits.tables import TABLE_2, TABLE_3, TABLE_9
 from sfumato_papers.soft_digits.training import EQUAL, MAJORITY, NETWORKS, ORIGINAL, TARGETS, WEIGHTED
 
 ALPHA = 0.05

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
 from sfumato.planning.informativeness.simulation import GridCell
-from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate

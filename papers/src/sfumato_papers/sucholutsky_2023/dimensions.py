@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import pearsonr
 
-from sfumato.planning.informativeness.dimensionality import component_rho, judged_rho
-from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.embedding import component_rho, judged_rho
+from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.planning.comparing import BETA
+from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
 from sfumato.planning.informativeness.simulation import GridCell
-from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
-from sfumato.planning.value_map import MapCell
+from sfumato.planning.label_comparison import BETA, MapCell
+from sfumato.reporting.blocks import Columns, DataSource, n_rows
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.reporting.charts.scatter import correlation
-from sfumato.reporting.data import Columns, DataSource, n_rows
 from sfumato_papers.sucholutsky_2023.geometry_runs import (
     NOISY_SEEDS,
     NOISY_SIZE,

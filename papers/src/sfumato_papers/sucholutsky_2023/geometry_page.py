@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato.reporting.blocks import Prose
-from sfumato.reporting.data import DataSource
+from sfumato.reporting.blocks import DataSource, Prose
 from sfumato.reporting.page import Page, Section
 from sfumato_papers.sucholutsky_2023.geometry_figures import (
     dimensionality_maps,

@@ -11,12 +11,12 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sfumato.planning.costs import CostModel
-from sfumato.planning.informativeness.dimensionality import judged_rho, sparsity_curve
-from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.embedding import judged_rho, sparsity_curve
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
-from sfumato.planning.value_map import ValueMap, value_map
-from sfumato.reporting.data import Columns, as_columns
+from sfumato.planning.label_comparison import ValueMap, value_map
+from sfumato.reporting.blocks import Columns, as_columns
 from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import read_rows
 from sfumato.tables.table import rows_of

@@ -8,16 +8,15 @@ from scipy.spatial.distance import cdist
 
 from sfumato.planning.informativeness.embedding import recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.kinds import SoftLabelType
+from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.noise import ChannelCapacity, NoiseModel, TrueTriplets
 from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import ChannelCapacity, NoiseModel, TrueTriplets
 from sfumato.reporting.charts import Field, curve
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.part import Part, Scale
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 SIZE = (20, 8, 5)
 """Points, classes and dimensions of the worlds whose triplets are flipped."""

@@ -19,9 +19,8 @@ from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part
+from sfumato_papers.part import Part, Scale
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 from sfumato_papers.sucholutsky_2023.label_informativeness import JUDGMENTS
 
 if TYPE_CHECKING:

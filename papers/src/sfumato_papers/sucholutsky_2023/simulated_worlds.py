@@ -14,12 +14,12 @@ import numpy as np
 
 import sfumato
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.tables.files import read_rows
 from sfumato.tables.table import rows_of
+from sfumato_papers.part import Scale
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 
 DIMENSIONS = (5, 25, 125)
 N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}

@@ -8,21 +8,19 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
+from sfumato.planning.goals import UTILITIES, Utility, subjective_loss
 from sfumato.planning.grid_engines import in_order
-from sfumato.planning.informativeness.dimensionality import component_rho
-from sfumato.planning.informativeness.embedding import recovery
+from sfumato.planning.informativeness.embedding import component_rho, recovery
 from sfumato.planning.informativeness.gnmds import Gnmds
-from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels, TopClassLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.utilities import UTILITIES, Utility, subjective_loss
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.part import Part, Scale
 from sfumato_papers.rerun import Rerun
-from sfumato_papers.scale import Scale
 from sfumato_papers.sucholutsky_2023.simulated_worlds import n_processes
 
 SIZES = ((30, 10), (90, 10), (90, 30), (30, 30))

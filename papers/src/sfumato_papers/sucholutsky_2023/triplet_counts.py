@@ -6,15 +6,15 @@ from itertools import product
 
 import numpy as np
 
-from sfumato.planning.informativeness.informativeness import (
+from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.triplets import (
     hard_triplets,
     information_ratio,
     informativeness_of,
     possible_triplets,
     soft_triplets,
 )
-from sfumato.planning.informativeness.kinds import HardLabels, SoftLabelType
-from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
 from sfumato_papers.estimate import Estimate

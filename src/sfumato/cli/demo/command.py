@@ -26,8 +26,8 @@ def command(output: Path, quick: bool) -> None:
     would type it. The files stay; what is there already, and is what it would be, is not made again. On a terminal the
     study stays open in the end, for you to answer.
     """
-    from sfumato.cli.demo.steps import QUICK, Size, chapters
-    from sfumato.cli.demo.walking import begin, check_installed, walk
+    from sfumato.cli.demo.demo_steps import QUICK, Size, chapters
+    from sfumato.cli.demo.step_journal import begin, check_installed, walk
 
     check_installed()
     journal = begin(output)
@@ -65,7 +65,7 @@ def _say_findings(folder: Path) -> None:
 
 def _leave_open(folder: Path) -> None:
     """Where to look, and where to answer: on a terminal the study stays open."""
-    from sfumato.cli.demo.walking import run
+    from sfumato.cli.demo.step_journal import run
 
     click.echo(f"\nThe report: {(folder / 'report.html').absolute()}")
     click.echo(f"What each command printed: {folder / 'logs'}/")

@@ -132,7 +132,7 @@ def _view(pixels: Float[np.ndarray, "items height width"], written: Int[np.ndarr
 @click.option("--answers", default=10, show_default=True, help="How many of them answer about an image.")
 def main(folder: Path, images: int, people: int, answers: int) -> None:
     """Write the digits to FOLDER, and three studies about them, a form each."""
-    from sfumato.cli.demo.studies import write_studies
+    from sfumato.cli.demo.demo_steps import write_studies
 
     digits = chosen_digits(images)
     folder.mkdir(parents=True, exist_ok=True)

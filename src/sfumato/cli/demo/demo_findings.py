@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from jaxtyping import Float
 
-from sfumato.cli.demo.studies import FORMS, folder_of
+from sfumato.cli.demo.demo_steps import FORMS, folder_of
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.doubt import Doubt, entropy

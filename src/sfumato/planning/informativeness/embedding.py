@@ -1,17 +1,27 @@
-"""Embeddings: where judgments put the objects, and how much of the truth that recovers."""
+"""Embeddings: where judgments put the objects, and how much of the truth that recovers.
+
+Spectral unfolding: an embedding in closed form, from ranks alone.
+
+Dimensionality: how many numbers an item would need to say as much as its label, and what fewer classes lose.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, final, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import eigh, svd
 from scipy.stats import rankdata
 
+from sfumato.planning.informativeness.label_types import LabelType, SparseLabels, TopClassLabels
+from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.tables.errors import BadTable
 from sfumato.tables.growable_array import freeze
+from sfumato.tables.settings import at_least
 
 DIGITS = 9
 """Similarities closer than this share of the largest are tied."""
@@ -75,3 +85,157 @@ def correlation(a: Float[np.ndarray, "pairs"], b: Float[np.ndarray, "pairs"]) ->
 def _rounded(values: Float[np.ndarray, "pairs"]) -> Float[np.ndarray, "pairs"]:
     largest = np.abs(values).max()
     return np.round(values / largest, DIGITS) if largest > 0 else values
+
+
+PASSES = 30
+"""Rounds of centring rows and columns in turn, where entries are missing; one is exact where none is."""
+
+
+@final
+@dataclass(frozen=True)
+class SpectralUnfolding:
+    """Places of points and classes from the singular vectors of a matrix of ranks.
+
+    Every judged pair gets its rank, from 0 (farthest) to 1, in each list that holds it; of labels these are the rank
+    in its row and the one in its column, which are averaged. The matrix `A` of averages is double-centred, as in
+    Torgerson's scaling (1952) and metric unfolding (Schoenemann 1970), and `A = U S V'` gives points `U S^(1/2)` and
+    classes `V S^(1/2)`, stretched by `(n/k)^(1/4)` and its inverse so that both kinds are equally long on average.
+    All components are kept: the dimension of the truth need not be known. Pairs nobody judged count as average.
+
+    In milliseconds, without iterations or initial values, and on soft labels about as near to the truth as GNMDS: the
+    default. Prefer `Gnmds` where few pairs were judged (missing entries, single triplets) or the loss matters.
+    """
+
+    def embed(self, orders: RankedLists, *, rng: np.random.Generator | None = None) -> Embedding:  # noqa: ARG002
+        """The embedding, strongest dimension first; nothing is random."""
+        nearness = mean_ranks(orders)
+        n, k = orders.n_points, orders.n_classes
+        if k:
+            block = np.full((n, k), np.nan)
+            block[orders.first, orders.second - n] = nearness
+            # The QR-based driver: the faster one may fail to converge on degenerate matrices.
+            u, s, v = svd(centred(block), full_matrices=False, lapack_driver="gesvd", check_finite=False)
+            stretch = (n / k) ** 0.25
+            objects = np.concatenate([u * stretch, v.T / stretch]) * np.sqrt(s)
+        else:
+            square = np.full((n, n), np.nan)
+            square[orders.first, orders.second] = square[orders.second, orders.first] = nearness
+            values, vectors = eigh(centred(square), check_finite=False)
+            objects = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
+        return Embedding(objects, loss=np.nan, n_iterations=0, converged=True)
+
+
+def mean_ranks(orders: RankedLists) -> Float[np.ndarray, "pairs"]:
+    """The rank of every pair, averaged over the lists that hold it: 0 is farthest, 1 nearest, ties share theirs."""
+    lengths = np.diff(orders.starts)
+    place = np.arange(len(orders.pair)) - np.repeat(orders.starts[:-1], lengths)
+    tied = np.bincount(orders.tie)
+    mean_place = np.bincount(orders.tie, weights=place) / np.maximum(tied, 1)
+    rank = 1 - (mean_place[orders.tie] + 0.5) / np.repeat(lengths, lengths)
+    n_pairs = len(orders.first)
+    held = np.bincount(orders.pair, minlength=n_pairs)
+    return np.bincount(orders.pair, weights=rank, minlength=n_pairs) / np.maximum(held, 1)
+
+
+def centred(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
+    """The matrix less the means of its rows and of its columns, over what is known; 0 where nothing is."""
+    known = ~np.isnan(matrix)
+    if known.all():
+        values = matrix - matrix.mean(axis=1, keepdims=True)
+        return np.asarray(values - values.mean(axis=0), np.float64)
+    values = np.where(known, matrix, 0.0)
+    rows, columns = (np.maximum(known.sum(axis=axis, keepdims=True), 1) for axis in (1, 0))
+    for _ in range(PASSES):
+        values = np.where(known, values - values.sum(axis=1, keepdims=True) / rows, 0.0)
+        values = np.where(known, values - values.sum(axis=0, keepdims=True) / columns, 0.0)
+    return values
+
+
+@dataclass(frozen=True)
+class EffectiveDimensionality:
+    """The fewest principal components that recover as much as labels do; all of them, where even those do not."""
+
+    n_components: int
+    rho: float
+    """What these components recover."""
+    reached: bool
+
+
+def principal_components(world: LatentWorld) -> Float[np.ndarray, "objects components"]:
+    """The objects of a world along their principal components, strongest first."""
+    objects = world.objects - world.objects.mean(axis=0)
+    u, s, _ = svd(objects, full_matrices=False, lapack_driver="gesvd")
+    return np.asarray(u * s, np.float64)
+
+
+def component_rho(world: LatentWorld, n_components: int) -> float:
+    """What the first `n_components` principal components recover: about the most that so many numbers can say."""
+    kept = principal_components(world)[:, : at_least("n_components", n_components, 1)]
+    return recovery(found=kept @ kept.T, true=world.cosines())
+
+
+def effective_dimensionality(world: LatentWorld, rho: float) -> EffectiveDimensionality:
+    """The effective dimensionality of labels that recover `rho` of a world (Sucholutsky et al. 2023)."""
+    components, true = principal_components(world), centred_ranks(world.cosines())
+    found = np.zeros((len(components), len(components)))
+    reached = 0.0
+    for i, component in enumerate(components.T):
+        found += np.outer(component, component)
+        reached = correlation(centred_ranks(found), true)
+        if reached >= rho:
+            return EffectiveDimensionality(i + 1, reached, reached=True)
+    return EffectiveDimensionality(components.shape[1], reached, reached=False)
+
+
+def judged_rho(
+    world: LatentWorld,
+    kind: LabelType,
+    *,
+    rng: np.random.Generator,
+    noise: float = 0.0,
+    noise_rng: np.random.Generator | None = None,
+    embedder: Embedder | None = None,
+) -> float:
+    """What labels of a kind recover of a world; `rng` is for initial values, `noise_rng` for what people mistake."""
+    orders = kind.judge(world, noise=noise, rng=noise_rng)
+    embedding = (embedder or SpectralUnfolding()).embed(orders, rng=rng)
+    return recovery(found=embedding.gram(), true=world.cosines())
+
+
+@dataclass(frozen=True, eq=False)
+class SparsityCurve:
+    """What is recovered with so many classes (or components) an item, by kind."""
+
+    kept: tuple[int, ...]
+    components: Float[np.ndarray, "kept"]
+    sparse: Float[np.ndarray, "kept"]
+    top_class: Float[np.ndarray, "kept"]
+
+
+def sparsity_curve(
+    world: LatentWorld,
+    *,
+    rng: np.random.Generator,
+    noise_rng: Callable[[], np.random.Generator] | None = None,
+    kept: Sequence[int] | None = None,
+    noise: float = 0.0,
+    embedder: Embedder | None = None,
+) -> SparsityCurve:
+    """Recovery by the number of classes that a label keeps: of each item its own, or for all items the same.
+
+    Sparse labels say that the classes left out lie below; labels of the top classes say nothing of those. With as many
+    classes as there are, both are soft labels. `noise_rng` makes the generator of the noise: the same for all points
+    of the curve, so that they differ by what is kept alone.
+    """
+    kept = tuple(kept or range(1, world.n_classes + 1))
+    rhos = [
+        [
+            judged_rho(
+                world, kind, rng=rng, noise=noise, noise_rng=noise_rng() if noise_rng else None, embedder=embedder
+            )
+            for kind in (SparseLabels(h), TopClassLabels(h))
+        ]
+        for h in kept
+    ]
+    sparse, top_class = np.array(rhos).T
+    return SparsityCurve(kept, np.array([component_rho(world, h) for h in kept]), sparse, top_class)

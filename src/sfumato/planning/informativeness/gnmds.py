@@ -8,9 +8,8 @@ from typing import final
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.planning.informativeness.embedding import Embedding
+from sfumato.planning.informativeness.embedding import Embedding, SpectralUnfolding
 from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.unfolding import SpectralUnfolding
 from sfumato.tables.errors import BadTable
 from sfumato.tables.settings import at_least, not_negative
 

@@ -12,12 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.planning.grid_engines import engine_named, in_order
-from sfumato.planning.informativeness.dimensionality import effective_dimensionality
-from sfumato.planning.informativeness.embedding import Embedder, recovery
-from sfumato.planning.informativeness.informativeness import information_ratio
-from sfumato.planning.informativeness.kinds import HardLabels, LabelType, SoftLabelType
+from sfumato.planning.informativeness.embedding import Embedder, SpectralUnfolding, effective_dimensionality, recovery
+from sfumato.planning.informativeness.label_types import HardLabels, LabelType, SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld, check_world
-from sfumato.planning.informativeness.unfolding import SpectralUnfolding
+from sfumato.planning.informativeness.triplets import information_ratio
 from sfumato.tables.settings import at_least, bad_setting, not_negative
 from sfumato.tables.table import Table, columns_of
 

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Bool, Float
 
-from sfumato.planning.informativeness.informativeness import information_ratio
-from sfumato.planning.informativeness.noise import ChannelCapacity, NoiseModel, flip_rate
 from sfumato.planning.informativeness.rank_orders import RankedLists
+from sfumato.planning.informativeness.triplets import ChannelCapacity, NoiseModel, flip_rate, information_ratio
+from sfumato.planning.label_quality import Similarities
 from sfumato.planning.matched_answers import MatchedAnswers
-from sfumato.planning.similarities import Similarities
 from sfumato.tables.table import Table, columns_of
 
 MOST_LABELLED = 100

@@ -9,17 +9,13 @@ from sfumato.reporting.vega import check_report_installed
 # Before the modules below ask for Altair in words that name no remedy.
 check_report_installed()
 
-from sfumato.reporting.charts.comparison import bars, dots
-from sfumato.reporting.charts.curve import Marked, curve
-from sfumato.reporting.charts.distribution import histogram
+from sfumato.reporting.charts.comparison import bars, dots, intervals
+from sfumato.reporting.charts.curve import Marked, curve, reliability
+from sfumato.reporting.charts.distribution import histogram, parts
 from sfumato.reporting.charts.field import Field
 from sfumato.reporting.charts.heat_map import confusion, heat_map
-from sfumato.reporting.charts.intervals import intervals
-from sfumato.reporting.charts.parts import parts
 from sfumato.reporting.charts.point_map import places
-from sfumato.reporting.charts.reliability import reliability
-from sfumato.reporting.charts.scatter import scatter
-from sfumato.reporting.charts.shaded import shaded
+from sfumato.reporting.charts.scatter import scatter, shaded
 
 __all__ = [
     "Field",

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import altair as alt
 
+from sfumato.reporting.blocks import Columns
 from sfumato.reporting.chart import ROWS
 from sfumato.reporting.colors import SERIES
-from sfumato.reporting.data import Columns
 from sfumato.tables.errors import unknown
 
 HEIGHT = 300

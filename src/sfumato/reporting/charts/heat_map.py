@@ -13,6 +13,7 @@ import altair as alt
 import numpy as np
 from jaxtyping import Float, Int
 
+from sfumato.reporting.blocks import Columns, Data, DataSource, as_columns
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import (
     NUMBER,
@@ -26,7 +27,6 @@ from sfumato.reporting.charts.field import (
     titled,
 )
 from sfumato.reporting.colors import is_much, poles, ramp
-from sfumato.reporting.data import Columns, Data, DataSource, as_columns
 
 MOST_STEPS, MOST_SIDE = 10, 4
 SAME = 1e-9

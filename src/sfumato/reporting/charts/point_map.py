@@ -9,10 +9,10 @@ import altair as alt
 import numpy as np
 from jaxtyping import Float
 
+from sfumato.reporting.blocks import Data, DataSource, as_columns
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts.field import TEXT, Field, check_fields, escaped, finished, named
-from sfumato.reporting.data import Data, DataSource, as_columns
-from sfumato.reporting.naming import short_names
+from sfumato.reporting.phrases import short_names
 
 WIDE = 316
 """As wide as a telephone: distances are true only where both axes have one scale, in every window."""

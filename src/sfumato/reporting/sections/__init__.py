@@ -12,7 +12,7 @@ from sfumato.reporting.page import Section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.agreement import agreeing
 from sfumato.reporting.sections.collection import asking
-from sfumato.reporting.sections.confusing import confusing
+from sfumato.reporting.sections.confusion import confusing
 from sfumato.reporting.sections.duplicates import repeating
 from sfumato.reporting.sections.label_changes import shifting
 from sfumato.reporting.sections.labels import labelling

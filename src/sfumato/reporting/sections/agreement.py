@@ -10,12 +10,10 @@ from jaxtyping import Float
 from sfumato.labeling.agreement import AgreementTable, agreement
 from sfumato.labeling.agreement.item_answers import ItemAnswers
 from sfumato.labeling.agreement.krippendorff_alpha import disagreeing_pairs
-from sfumato.reporting.blocks import Block, Prose
+from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.charts import Field, dots
-from sfumato.reporting.estimates import mean_of
-from sfumato.reporting.listing import Column, ReportTable
-from sfumato.reporting.naming import short_names, shortened
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import mean_of, short_names, shortened
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoWarning

@@ -13,10 +13,10 @@ from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, reliability
+from sfumato.reporting.model_scores import MOST_COLOURS, ModelScores
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import figure
 from sfumato.reporting.sections.targets import compared, score_panels
-from sfumato.reporting.trained_models import MOST_COLOURS, ModelScores
-from sfumato.reporting.wording import figure
 
 TITLE = "Whether the models know when they are right"
 CALIBRATION = ("ece", "rms_calibration", "aurc")

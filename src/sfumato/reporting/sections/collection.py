@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sfumato.reporting.blocks import Block, Fact, Facts, Prose
+from sfumato.reporting.blocks import Block, Column, DataSource, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, histogram
-from sfumato.reporting.data import DataSource
-from sfumato.reporting.estimates import DisplayedEstimate, mean_of, median_of
-from sfumato.reporting.listing import Column, ReportTable
-from sfumato.reporting.naming import short_names
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import DisplayedEstimate, mean_of, median_of, short_names
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.study.study import Framing, Question, Study
 from sfumato.tables.annotations import Annotations

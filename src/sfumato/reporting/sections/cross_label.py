@@ -11,14 +11,11 @@ import numpy as np
 from sfumato.evaluation.cross_label import ORIGINAL, PEOPLE, CrossScore, cross_label, kinds_of_labels, measure_against
 from sfumato.evaluation.mode_shift import Shift, mode_shift
 from sfumato.evaluation.run_scores import RunMeasurements
-from sfumato.reporting.blocks import Block, Prose
+from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable
 from sfumato.reporting.charts import Field, heat_map
-from sfumato.reporting.data import DataSource
-from sfumato.reporting.listing import Column, ReportTable
-from sfumato.reporting.measuring_models import IN_STRATA
+from sfumato.reporting.model_scores import IN_STRATA, ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.trained_models import ModelScores
-from sfumato.reporting.wording import between, evaluation_source, figure, worded
+from sfumato.reporting.phrases import between, evaluation_source, figure, worded
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import SfumatoWarning
 

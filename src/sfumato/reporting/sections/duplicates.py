@@ -9,14 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
-from sfumato.reporting.blocks import Block, Prose
-from sfumato.reporting.data import Columns, as_columns
-from sfumato.reporting.estimates import share_of
-from sfumato.reporting.gallery import Gallery, ItemCard
-from sfumato.reporting.listing import Column, ReportTable
-from sfumato.reporting.naming import counted, shortened
+from sfumato.reporting.blocks import Block, Column, Columns, Prose, ReportTable, as_columns
+from sfumato.reporting.gallery import NOTHING, Gallery, ItemCard, looks_of
 from sfumato.reporting.page import Section
-from sfumato.reporting.pictures import NOTHING, looks_of
+from sfumato.reporting.phrases import counted, share_of, shortened
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.inputs import Inputs

@@ -8,9 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import leading
-from sfumato.reporting.data import Columns, as_columns
-from sfumato.reporting.gallery import Bar, ItemCard
-from sfumato.reporting.pictures import looks_of
+from sfumato.reporting.blocks import Columns, as_columns
+from sfumato.reporting.gallery import Bar, ItemCard, looks_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels

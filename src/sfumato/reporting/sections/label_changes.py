@@ -10,12 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import TIE
-from sfumato.reporting.blocks import Block, Fact, Facts, Prose
-from sfumato.reporting.estimates import mean_of, share_of
+from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.gallery import Gallery
-from sfumato.reporting.listing import Column, ReportTable
-from sfumato.reporting.naming import shortened
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import mean_of, share_of, shortened
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.item_cards import exhibits, numbers_of
 from sfumato.tables.soft_labels import SoftLabels

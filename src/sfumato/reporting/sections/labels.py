@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 
-from sfumato.reporting.blocks import Block, Fact, Facts, Prose
+from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars, histogram
-from sfumato.reporting.estimates import mean_of, median_of, share_of
 from sfumato.reporting.gallery import Gallery
-from sfumato.reporting.listing import Column, ReportTable
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import mean_of, median_of, share_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.item_cards import counts_of, exhibits, numbers_of
 from sfumato.tables.doubt import entropy

@@ -7,10 +7,10 @@ import numpy as np
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
+from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import between, figure
 from sfumato.reporting.sections.targets import compared, score_panels
-from sfumato.reporting.trained_models import ModelScores
-from sfumato.reporting.wording import between, figure
 
 TITLE = "Whether the models doubt what people doubt"
 MOST_PANELS = 4

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sfumato.planning.plan_file import Plan
-from sfumato.reporting.blocks import Block, Points, Prose
+from sfumato.reporting.blocks import Block, DataSource, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, Marked, curve
-from sfumato.reporting.data import DataSource
-from sfumato.reporting.listing import ReportTable
 from sfumato.reporting.page import Section
 from sfumato.reporting.plan_page import MEASURES, THE_PLAN, decision, plan_page
 from sfumato.reporting.report_inputs import ReportInputs

@@ -9,14 +9,13 @@ from fractions import Fraction
 
 from sfumato.evaluation.comparison import Difference
 from sfumato.evaluation.run_predictions import CLEAN, order_of
-from sfumato.reporting.blocks import Block, Prose
+from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
-from sfumato.reporting.listing import Column, ReportTable
+from sfumato.reporting.model_scores import MOST_COLOURS, ModelScores
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import between, evaluation_source, figure, worded
 from sfumato.reporting.sections.targets import compared
-from sfumato.reporting.trained_models import MOST_COLOURS, ModelScores
-from sfumato.reporting.wording import between, evaluation_source, figure, worded
 from sfumato.tables.scores import RunScore
 
 TITLE = "On pictures that are worse, or meant to mislead"

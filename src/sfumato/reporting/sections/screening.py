@@ -8,10 +8,9 @@ import numpy as np
 
 from sfumato.labeling.agreement import AgreementTable
 from sfumato.labeling.agreement.item_answers import ItemAnswers
-from sfumato.reporting.blocks import Block, Fact, Facts, Prose
-from sfumato.reporting.estimates import share_of
-from sfumato.reporting.listing import Column, ReportTable
+from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import share_of
 from sfumato.reporting.report_inputs import ReportInputs, Screened
 from sfumato.reporting.sections.agreement import MEANINGS, figures_of
 from sfumato.reporting.sections.item_cards import first_choices

@@ -7,9 +7,8 @@ import numpy as np
 from sfumato.reporting.blocks import Block, Fact, Facts, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, parts, scatter
-from sfumato.reporting.estimates import mean_of
-from sfumato.reporting.naming import short_names, shortened
 from sfumato.reporting.page import Section
+from sfumato.reporting.phrases import mean_of, short_names, shortened
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections.item_cards import first_choices
 from sfumato.tables.beliefs import Beliefs

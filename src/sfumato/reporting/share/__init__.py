@@ -14,9 +14,7 @@ from sfumato.reporting.share.csv_release import WideCsv
 from sfumato.reporting.share.hugging_face import HuggingFace
 from sfumato.reporting.share.numpy_release import NumpyArchive
 from sfumato.reporting.share.pytorch_release import PyTorch
-from sfumato.reporting.share.release import Release
-from sfumato.reporting.share.sharing import Format, Shared
-from sfumato.reporting.share.splits import Splits
+from sfumato.reporting.share.release import Format, Release, Shared, Splits
 from sfumato.tables.errors import MissingExtra
 from sfumato.tables.strategies import strategy_from_name
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.reporting.share.markdown import code, meanings, plain, table
-from sfumato.reporting.share.release import Release
+from sfumato.reporting.share.release import Release, Shared
 from sfumato.reporting.share.release_columns import (
     ANSWER_MEANINGS,
     BELIEF_MEANINGS,
@@ -20,7 +20,6 @@ from sfumato.reporting.share.release_columns import (
     labelled_columns,
     summary,
 )
-from sfumato.reporting.share.sharing import Shared
 from sfumato.tables.files import ROW_GROUP, write_rows
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes

@@ -14,11 +14,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from jaxtyping import Int
 
-from sfumato.reporting.share.card import CardPart, Config, card
-from sfumato.reporting.share.features import Feature, class_label, numbers, picture, schema_of, text, value
-from sfumato.reporting.share.release import Release
+from sfumato.reporting.share.dataset_card import (
+    CardPart,
+    Config,
+    Feature,
+    card,
+    class_label,
+    numbers,
+    picture,
+    schema_of,
+    text,
+    value,
+)
+from sfumato.reporting.share.release import Release, Shared
 from sfumato.reporting.share.release_columns import labelled_columns
-from sfumato.reporting.share.sharing import Shared
 from sfumato.tables.errors import BadTable, show
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sfumato.reporting.share.release import Release
-from sfumato.reporting.share.sharing import Shared
+from sfumato.reporting.share.release import Release, Shared
 from sfumato.tables.errors import MissingExtra
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 

@@ -3,10 +3,9 @@
 `datasheet(sources)` gathers it, `write_markdown` writes what a person completes, `words_in` finds their words again.
 """
 
-from sfumato.reporting.share.datasheet.markdown_sheet import markdown, words_in, write_markdown
+from sfumato.reporting.share.datasheet.datasheet import Datasheet, datasheet, markdown, words_in, write_markdown
+from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources
 from sfumato.reporting.share.datasheet.questions import PARTS, QUESTIONS, DatasheetQuestion
-from sfumato.reporting.share.datasheet.sheet import Datasheet, datasheet
-from sfumato.reporting.share.datasheet.sources import DatasheetSources
 
 __all__ = [
     "PARTS",

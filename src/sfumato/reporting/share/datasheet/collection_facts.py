@@ -11,8 +11,13 @@ import pyarrow.compute as pc
 
 from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.reporting.share.datasheet.sources import DatasheetSources
-from sfumato.reporting.share.datasheet.told import FactTable, KnownFacts, interval, spread
+from sfumato.reporting.share.datasheet.datasheet_sources import (
+    DatasheetSources,
+    FactTable,
+    KnownFacts,
+    interval,
+    spread,
+)
 from sfumato.reporting.share.markdown import code
 from sfumato.study.study import Framing
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow.compute as pc
 
-from sfumato.reporting.share.datasheet.sources import DatasheetSources
-from sfumato.reporting.share.datasheet.told import FactTable, KnownFacts, spread
+from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources, FactTable, KnownFacts, spread
 from sfumato.reporting.share.markdown import code
 from sfumato.reporting.share.release_columns import UNSAID
 from sfumato.tables.beliefs import Beliefs

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from sfumato.reporting import Commands, Fact, Facts, Page, Points, Prose, Section
-from sfumato.reporting.blocks import Block
-from sfumato.reporting.listing import Column, ReportTable
+from sfumato.reporting.blocks import Block, Column, ReportTable
+from sfumato.reporting.share.datasheet.datasheet import Answered, Datasheet
 from sfumato.reporting.share.datasheet.questions import PARTS
-from sfumato.reporting.share.datasheet.sheet import Answered, Datasheet
 
 
 def datasheet_page(sheet: Datasheet) -> Page:

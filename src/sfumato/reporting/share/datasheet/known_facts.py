@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 
 from sfumato import __version__
 from sfumato.reporting.share.datasheet import collection_facts, composition_facts
-from sfumato.reporting.share.datasheet.sources import DatasheetSources
-from sfumato.reporting.share.datasheet.told import FactTable, KnownFacts, interval
+from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources, FactTable, KnownFacts, interval
 from sfumato.reporting.share.markdown import code
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import Estimand

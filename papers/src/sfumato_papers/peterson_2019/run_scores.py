@@ -1,0 +1,150 @@
+"""Scored: figures of trainings by seed, found by what they were scored on, and how two targets differ.
+
+The networks of Section 6 of Peterson et al. (2019), before and after fine-tuning, scored on every holdout set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sfumato.evaluation import read_runs
+from sfumato.evaluation.metric import Metric
+from sfumato.evaluation.metrics import AccuracyOriginal, CrossEntropy
+from sfumato.evaluation.run_predictions import RunPredictions
+from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
+from sfumato.tables.scores import ALL
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.training.dealing import run_jobs
+from sfumato.training.grid import PRETRAINED, RunKey
+from sfumato.training.robustness_runs import ShiftExperiment
+from sfumato.training.run_folder import PREDICTIONS
+from sfumato.training.trained_runs import TrainedRuns, in_a_path
+from sfumato_papers.estimate import Estimate
+from sfumato_papers.finding import Finding
+from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
+from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
+from sfumato_papers.rerun import Rerun
+
+ACROSS = "across networks"
+"""Stands for all networks, as the paper averages them in its figures."""
+RESAMPLES = 100
+"""Draws of items; no interval here is about items."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Figures by the set they were taken on. `times` turns shares into percents, where asked for."""
+
+    sets: Mapping[str, RunMeasurements]
+
+    def of(self, on: str, network: str, target: str, metric: str, *, times: float = 1.0) -> dict[int, float]:
+        """The figure of every seed; of `ACROSS`, the mean over all networks of the seed."""
+        if network == ACROSS:
+            each = [self.of(on, name, target, metric, times=times) for name in self.sets[on].networks]
+            return {seed: sum(values[seed] for values in each) / len(each) for seed in each[0]}
+        found = self.sets[on].of(target, network, metric, ALL)
+        assert found is not None, f"{target} has no {metric} on {on}"
+        return {seed: times * float(value) for seed, value in zip(found.seeds, found.values, strict=True)}
+
+    def less(self, on: str, network: str, target: str, baseline: str, metric: str, *, times: float = 1.0) -> Estimate:
+        """How `target` differs from `baseline`, paired by seed."""
+        one, other = (self.of(on, network, each, metric, times=times) for each in (target, baseline))
+        return difference(one, other)
+
+    def mean(self, on: str, network: str, target: str, metric: str, *, times: float = 1.0) -> float:
+        values = self.of(on, network, target, metric, times=times)
+        return sum(values.values()) / len(values)
+
+
+def scored(
+    runs: Sequence[RunPredictions], labels: SoftLabels, metrics: Sequence[Metric], *, original: SoftLabels | None = None
+) -> RunMeasurements:
+    """The metrics of `runs` against `labels`, which are people's or the original ones."""
+    return measure_runs(runs, people=labels, original=original, metrics=metrics, resamples=RESAMPLES)
+
+
+def difference(one: Mapping[int, float], other: Mapping[int, float]) -> Estimate:
+    """The first less the second over the seeds that both have, with the interval for another training."""
+    return Estimate.over_seeds([one[seed] - other[seed] for seed in sorted(one.keys() & other.keys())])
+
+
+def under(runs: Sequence[RunPredictions], condition: str) -> list[RunPredictions]:
+    """The runs of one condition, which stands with the set they are scored on and no longer with them."""
+    return [replace(run, condition="") for run in runs if run.condition == condition]
+
+
+def pretrained(folder: Path, networks: Sequence[str], seeds: Sequence[int], like: SoftLabels) -> list[RunPredictions]:
+    """What networks predict that have learnt no target yet, of the items of `like`."""
+    found = []
+    for network in networks:
+        for seed in seeds:
+            table = SoftLabels.read(folder / RunKey(PRETRAINED, network, seed, None).name / PREDICTIONS)
+            rows = table.rows_of(like.items)
+            same = replace(table, items=like.items, probs=table.probs[rows], n_annotators=None)
+            found.append(RunPredictions(PRETRAINED, network, seed, same))
+    return found
+
+
+def set_beside(row: str, column: str, found: Estimate, *, places: int = 3) -> Finding:
+    """A difference that the paper has nothing to say of: a figure without a verdict."""
+    return Finding(row, column, None, found, how="difference, paired by seed", places=places)
+
+
+def signed(found: Estimate, places: int = 3) -> str:
+    """`-0.223 (-0.250 to -0.196)`."""
+    return f"{found.value:+.{places}f} ({found.low:+.{places}f} to {found.high:+.{places}f})"
+
+
+def is_below(found: Estimate) -> bool:
+    """Whether a difference is shown to be below 0."""
+    return found.leaves_out_0 and found.value < 0
+
+
+def is_above(found: Estimate) -> bool:
+    return found.leaves_out_0 and found.value > 0
+
+
+PEOPLE, HARD = "c10H", "c10"
+"""Held-out pictures, against people's labels and against those they came with."""
+ENSEMBLE = "ensemble"
+"""The target of the mean of pretrained networks."""
+
+
+def tuned(rerun: Rerun) -> Scored:
+    """The fine-tuned and pretrained networks, on held-out pictures and elsewhere."""
+
+    def measured() -> Scored:
+        folder = fine_tuned(rerun)
+        output = folder.parent / "tuned-elsewhere"
+        sets = elsewhere(rerun, with_training_set=False)
+        ready = TrainedRuns.in_folder(folder).runs
+        run_jobs(ShiftExperiment(ready, output, extra=sets, device=rerun.device), processes=rerun.processes)
+        held_out, away = read_runs(folder), read_runs(output)
+        names, hard = tuple(rerun.scale.of(NETWORKS)), original(judged(rerun))
+        before = pretrained(folder, names, seeds(rerun.scale), held_out[0].predictions)
+        together = [*before, *held_out, *_ensembles(before, names)]
+        found = {
+            PEOPLE: scored(together, rerun.data.cifar_10h, (CrossEntropy(),)),
+            HARD: scored(together, hard, (CrossEntropy(), AccuracyOriginal()), original=hard),
+        }
+        for name, inputs in sets.items():
+            runs = under(away, name)
+            first = pretrained(output / in_a_path(name), names, seeds(rerun.scale), runs[0].predictions)
+            found[name] = scored([*first, *runs], original(inputs), (CrossEntropy(),))
+        return Scored(found)
+
+    return rerun.once("tuned", measured)
+
+
+def _ensembles(runs: list[RunPredictions], networks: tuple[str, ...]) -> list[RunPredictions]:
+    """The mean of what all pretrained networks of a form predict, as one run."""
+    found = []
+    for network in networks:
+        tables = [run.predictions for run in runs if run.network == network]
+        mean = np.mean([table.probs for table in tables], axis=0)
+        found.append(RunPredictions(ENSEMBLE, network, 0, replace(tables[0], probs=mean)))
+    return found

@@ -1,0 +1,158 @@
+"""`sfumato study compare`: the forms of a study with arms, by what their answers tell a second.
+
+`sfumato study depth`: what the deeper form would have said of every answer.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sfumato.cli.options import PATH
+from sfumato.cli.output import printable, say_written
+from sfumato.cli.serve import STORE_HELP, missing_extra
+from sfumato.tables.errors import BadSetting, CannotWrite, ErrorLocation
+
+if TYPE_CHECKING:
+    from sfumato.planning.form_comparison import FormScores
+
+
+NAME = 24
+PICTURES = (".svg", ".png")
+
+
+@click.command("compare")
+@click.argument("study", type=PATH)
+@click.option("--store", help=STORE_HELP)
+@click.option("-o", "--output", type=PATH, help="Every figure as a table: .csv or .parquet.")
+@click.option("--chart", type=PATH, help="Divergence by seconds spent, as a picture: .svg or .png.")
+@click.option("--seed", default=0, show_default=True, help="What groups of answers and items are drawn by.")
+def compare(study: Path, store: str | None, output: Path | None, chart: Path | None, seed: int) -> None:
+    """Compare the forms of STUDY, which has [[arms]]: how far answers in each lie from the pooled label, and what each
+    annotator-second takes off, with intervals.
+
+    The pooled label is the mean over forms of their mean beliefs, the answers being scored left out.
+    """
+    try:
+        from sfumato.store.export import answers_by_arm
+        from sfumato.store.location import StoreLocation, default_location
+    except ImportError as error:
+        raise missing_extra(error) from error
+    import numpy as np
+
+    if chart is not None and chart.suffix not in PICTURES:
+        raise BadSetting(
+            f"found --chart {str(chart)!r}",
+            expected=f"a file that ends in {' or '.join(PICTURES)}",
+            fix="name the picture so",
+            code="bad-setting",
+        )
+    from sfumato.planning.form_comparison import compare_forms
+    from sfumato.study import read_study
+
+    asked = read_study(study)
+    with tempfile.TemporaryDirectory() as folder:
+        annotations, arms = answers_by_arm(StoreLocation.of(store or default_location(asked)), asked, Path(folder))
+    found = compare_forms(annotations, arms, rng=np.random.default_rng(seed))
+    for measure in dict.fromkeys(score.measure for score in found.scores):
+        own = [score for score in found.scores if score.measure == measure]
+        click.secho(f"{measure} from the pooled label, {own[0].n_items:,} items", bold=True)
+        head = f"{'form':{NAME}}  {'answers':>7}  {'seconds':>7}  {'divergence':>22}  {'taken off a second':>24}"
+        click.echo(f"{head}  {'more than ' + printable(own[0].form, 12):>26}")
+        for score in own:
+            click.echo(
+                f"{printable(score.form, NAME):{NAME}}  {score.n_answers:>7}  {score.seconds:>7.1f}  "
+                f"{_between(score.divergence, score.low, score.high, 3):>22}  "
+                f"{_between(score.per_second, score.per_second_low, score.per_second_high, 4):>24}  "
+                f"{_between(score.more, score.more_low, score.more_high, 4):>26}"
+            )
+        click.echo()
+    click.echo("in brackets 95% intervals for other items, and the same people")
+    if output is not None:
+        found.write(output)
+        say_written(output, f"{len(found)} figures")
+    if chart is not None:
+        _draw(found, chart)
+        say_written(chart, "a chart")
+
+
+def _draw(found: FormScores, path: Path) -> None:
+    from sfumato.reporting.label_plots import form_curves
+
+    drawn = form_curves(found)
+    try:
+        path.write_bytes(drawn.png() if path.suffix == ".png" else drawn.svg().encode())
+    except OSError as error:
+        raise CannotWrite(
+            f"writing failed ({error.strerror})",
+            expected="a place to write",
+            fix="check the folder and its permissions",
+            code="cannot-write",
+            where=ErrorLocation(str(path)),
+        ) from error
+
+
+def _between(value: float, low: float, high: float, places: int) -> str:
+    return f"{value:.{places}f} ({low:.{places}f} to {high:.{places}f})"
+
+
+WIDTH = 24
+MOST_CLASSES = 20
+
+
+@click.command("depth")
+@click.argument("study", type=PATH)
+@click.option("--store", help=STORE_HELP)
+@click.option(
+    "-o", "--output", type=PATH, help="A soft label an item, as the deeper form would have it: .parquet or .csv."
+)
+@click.option("--estimates", type=PATH, help="Every figure as a table: .csv or .parquet.")
+@click.option("--seed", default=0, show_default=True, help="What items are drawn by for the intervals.")
+def depth(study: Path, store: str | None, output: Path | None, estimates: Path | None, seed: int) -> None:
+    """Say what the deeper form of STUDY, which has [deeper], would have said of every answer: each that it opened for
+    is weighed by the inverse of the probability with which it did.
+
+    Beside it the plain mean of the answers it opened for, which are those of people in doubt.
+    """
+    try:
+        from sfumato.store.export import export
+        from sfumato.store.location import StoreLocation, default_location
+    except ImportError as error:
+        raise missing_extra(error) from error
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    from sfumato.planning.deeper_form_estimates import deepened
+    from sfumato.study import read_study
+    from sfumato.tables.annotations import Annotations
+
+    asked = read_study(study)
+    with tempfile.TemporaryDirectory() as folder:
+        answers, records = Path(folder) / "answers.parquet", Path(folder) / "records.parquet"
+        export(StoreLocation.of(store or default_location(asked)), asked.name, answers, records)
+        found = deepened(Annotations.read(answers), pq.read_table(records), rng=np.random.default_rng(seed))
+    rows = found.estimates.rows
+    why = ", ".join(f"{name} {n:,}" for name, n in found.reasons.items())
+    click.echo(f"{rows[0].n_answers:,} answers; the deeper form opened {rows[0].n_deeper:,} times: {why}")
+    click.echo(f"weighed, these tell as much as {found.n_effective:,.0f} of equal weight")
+    click.echo()
+    click.secho(
+        f"{'mean over all answers':{WIDTH}}  {'plain':>7}  {'weighed':>24}  {'Horvitz-Thompson':>16}", bold=True
+    )
+    for row in rows[: 1 + MOST_CLASSES]:
+        weighed = f"{row.hajek:.3f} ({row.low:.3f} to {row.high:.3f})"
+        click.echo(
+            f"{printable(row.quantity, WIDTH):{WIDTH}}  {row.naive:>7.3f}  {weighed:>24}  {row.horvitz_thompson:>16.3f}"
+        )
+    if len(rows) > 1 + MOST_CLASSES:
+        click.echo(f"... and {len(rows) - 1 - MOST_CLASSES:,} more classes: write them with --estimates")
+    click.echo("in brackets 95% intervals for other items")
+    if output is not None:
+        found.labels().write(output)
+        say_written(output, f"soft labels of {len(found.items):,} items")
+    if estimates is not None:
+        found.estimates.write(estimates)
+        say_written(estimates, f"{len(rows)} figures")

@@ -1,0 +1,131 @@
+"""Asking in simulation: people answer about items one after the other, and what is then known.
+
+The chance that the class named most often is not the one most people would name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.special import digamma
+
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.planning.prior import Population
+
+LEAST_WEIGHT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedPosterior:
+    """What is known of drawn items after `n_answers` answers about each.
+
+    `mean` is the posterior mean, and `expected_kl` what a reader of the answers expects to lose by it (the closed form
+    of a mixture of Dirichlets); both are None where nobody wants them.
+    """
+
+    n_answers: int
+    probs: Float[np.ndarray, "draws classes"]
+    counts: Float[np.ndarray, "draws classes"]
+    mean: Float[np.ndarray, "draws classes"] | None = None
+    expected_kl: Float[np.ndarray, "draws"] | None = None
+
+
+def asked(
+    probs: Float[np.ndarray, "draws classes"],
+    most: int,
+    rng: np.random.Generator,
+    prior: DirichletMixture | None = None,
+) -> Iterator[SimulatedPosterior]:
+    """The items after 1, 2, ... `most` answers, each person's class drawn from the item's own distribution.
+
+    With a `prior`, also its posterior mean and expected divergence. Both are carried on from answer to answer: an
+    answer multiplies a component's weight by `(alpha_k + x_k) / (A + M)` and changes one term of its entropy, so that
+    no gamma function is worked out twice.
+    """
+    rows = np.arange(len(probs))
+    edges = np.cumsum(probs, axis=1)
+    edges[:, -1] = np.inf
+    counts = np.zeros(probs.shape)
+    posterior = _Posterior(prior, len(probs), most) if prior is not None else None
+    for m in range(1, most + 1):
+        chosen = (rng.random(len(probs))[:, None] >= edges).sum(axis=1)
+        if posterior is not None:
+            posterior.learn(chosen, counts[rows, chosen].astype(np.int64), m)
+        counts[rows, chosen] += 1
+        if posterior is None:
+            yield SimulatedPosterior(m, probs, counts)
+        else:
+            mean = posterior.mean(counts, m)
+            yield SimulatedPosterior(m, probs, counts, mean, posterior.expected_kl(mean, m))
+
+
+class _Posterior:
+    """The mixture of each item as its answers come in."""
+
+    def __init__(self, prior: DirichletMixture, n_draws: int, most: int) -> None:
+        kept = prior.weights > LEAST_WEIGHT
+        self.alpha, self.mass = prior.alpha[kept], prior.alpha[kept].sum(axis=1)
+        self.weights = np.tile(prior.weights[kept] / prior.weights[kept].sum(), (n_draws, 1))
+        # class x count x component: a term of E sum_k p_k log p_k is `of_count / (A + M)`.
+        a = self.alpha.T[:, None, :] + np.arange(most + 1)[:, None]
+        self.of_count = a * digamma(a + 1)
+        self.terms = np.tile(self.of_count[:, 0].sum(axis=0), (n_draws, 1))
+
+    def learn(self, chosen: Int[np.ndarray, "draws"], before: Int[np.ndarray, "draws"], m: int) -> None:
+        """One more answer, the `m`-th: the class chosen, and how often it had been chosen before."""
+        self.weights *= self.alpha.T[chosen] + before[:, None]
+        self.weights /= self.mass + (m - 1)
+        self.weights /= self.weights.sum(axis=1, keepdims=True)
+        self.terms += self.of_count[chosen, before + 1] - self.of_count[chosen, before]
+
+    def mean(self, counts: Float[np.ndarray, "draws classes"], m: int) -> Float[np.ndarray, "draws classes"]:
+        share = self.weights / (self.mass + m)
+        return np.asarray(share @ self.alpha + share.sum(axis=1, keepdims=True) * counts)
+
+    def expected_kl(self, mean: Float[np.ndarray, "draws classes"], m: int) -> Float[np.ndarray, "draws"]:
+        mass = self.mass + m
+        entropy = -(self.weights * (self.terms / mass - digamma(mass + 1))).sum(axis=1)
+        of_mean = -(mean * np.log(np.maximum(mean, 1e-300))).sum(axis=1)
+        return np.asarray(np.maximum(of_mean - entropy, 0.0))
+
+
+DRAWS = 10_000
+
+
+@dataclass(frozen=True)
+class WrongClass:
+    """How probable it is that the class named most often among M answers is not the item's most probable one.
+
+    By simulation: each item given is asked about once. Classes named equally often are drawn by lot. It is a `Measure`
+    for those who want one class an item; where people are divided nearly evenly, many answers change it little.
+    """
+
+    draws: int = DRAWS
+    name: ClassVar[str] = "wrong_class"
+    title: ClassVar[str] = "share of wrong classes"
+    uses_prior: ClassVar[bool] = False
+
+    def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
+        wrong = np.empty((len(items.probs), most))
+        for known in asked(items.probs, most, rng):
+            wrong[:, known.n_answers - 1] = self.of_answers(known)
+        return wrong
+
+    def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
+        return np.asarray(self.of_items(Population.of_prior(prior, self.draws, rng), most, rng).mean(axis=0))
+
+    def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
+        return wrong_class(known.counts, known.probs)
+
+
+def wrong_class(
+    counts: Float[np.ndarray, "items classes"], probs: Float[np.ndarray, "items classes"]
+) -> Float[np.ndarray, "items"]:
+    """The chance, for each item, that the class most often counted (by lot among equals) is not the most probable."""
+    leads = counts >= counts.max(axis=1, keepdims=True) - 1e-9
+    right = leads[np.arange(len(probs)), probs.argmax(axis=1)]
+    return np.asarray(1 - right / leads.sum(axis=1))

@@ -1,0 +1,353 @@
+"""Stating: what was decided as a Plan, with its curve, its cost and everything it rests on.
+
+Deciding: from a pilot or a prior, a goal and a budget (or what is enough) to a Plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+import msgspec
+import numpy as np
+
+import sfumato
+from sfumato.aggregation.dirichlet_mixture import DirichletMixture
+from sfumato.aggregation.engine import Progress, quiet
+from sfumato.planning.adaptive_value import adapted_by_index, adapted_by_lead
+from sfumato.planning.alternatives import alternatives, would_change
+from sfumato.planning.answers_per_item import ErrorThreshold
+from sfumato.planning.candidates import ANSWERS, Candidate, PlanTerms, Selected, best_for, cheapest_for, error_allowed
+from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
+from sfumato.planning.criterion import Criterion, population
+from sfumato.planning.exchange_estimates import PLAIN, ExchangeRates, worth_of, worths_of
+from sfumato.planning.goals import Goal
+from sfumato.planning.pilot import Pilot
+from sfumato.planning.plan_file import (
+    Assumption,
+    Budget,
+    Cost,
+    Expected,
+    Made,
+    Plan,
+    PlanAdaptive,
+    PlanDeeper,
+    PlanQuestion,
+    Point,
+)
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import at_least
+
+POINTS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
+RESTS_ON = {
+    Goal.DISTRIBUTION: "KL divergence of the crowd's distribution from the labels of bayes, in nats",
+    Goal.CLASS: "chance that the class named most often is not the one most people would name",
+    Goal.GEOMETRY: "squared distance of the shares from the crowd's distribution: what blurs which items are alike",
+    Goal.CALIBRATION: "KL divergence as for the distribution: what training on the labels loses in cross-entropy",
+}
+"""The error that stands for each goal."""
+
+
+def as_plan(
+    chosen: Selected,
+    *,
+    classes: Sequence[str],
+    items: tuple[str, ...] | None,
+    deeper: PlanDeeper | None,
+    deeper_items: tuple[str, ...],
+    source: str,
+    budget: Budget | None,
+    enough: ErrorThreshold | None,
+    changes: tuple[str, ...],
+    made: Made,
+) -> Plan:
+    """The plan as it goes to a file; it is checked like one that is read."""
+    terms, way = chosen.terms, chosen.way
+    reading = way.reading
+    plan = Plan(
+        goal=terms.criterion.goal,
+        classes=tuple(classes),
+        question=PlanQuestion(kind=way.kind, deeper=deeper, seconds=terms.costs.seconds(way.kind)),
+        items="all" if items is None else items,
+        n_items=way.n_items,
+        deeper_items=deeper_items if items is None else tuple(item for item in deeper_items if item in set(items)),
+        answers=way.answers,
+        expected=Expected(
+            measure=terms.criterion.name, value=reading.value, low=reading.low, high=reading.high, source=source
+        ),
+        cost=_with_deeper(terms.cost(way), terms, deeper, len(deeper_items)),
+        budget=budget,
+        curve=_curve(terms, way),
+        alternatives=alternatives(chosen, budget, enough),
+        would_change=changes,
+        assumptions=_assumptions(chosen, source, deeper),
+        made=made,
+    )
+    plan.check()
+    return plan
+
+
+def _with_deeper(cost: Cost, terms: PlanTerms, deeper: PlanDeeper | None, n_deeper: int) -> Cost:
+    """The cost with that of the deeper answers."""
+    if deeper is None:
+        return cost
+    return msgspec.structs.replace(
+        cost,
+        money=cost.money + terms.costs.money(deeper.kind, n_deeper),
+        answers=cost.answers + n_deeper,
+        hours=cost.hours + n_deeper * deeper.seconds / 3600,
+    )
+
+
+def _curve(terms: PlanTerms, way: Candidate) -> tuple[Point, ...]:
+    """What fewer and more answers would give, assigned as the plan assigns them."""
+    if isinstance(way.answers, PlanAdaptive):
+        averages = terms.adaptive_averages(float(terms.most))
+        if way.answers.lead is None:
+            assert terms.adapted is not None
+            averages = sorted({*terms.adapted.on_average.tolist(), way.each})
+        ways = [found for each in averages if (found := terms.adaptive(each)) is not None]
+    else:
+        shown = {m for m in POINTS if m <= min(terms.most, max(4 * way.each, 10))} | {way.answers.each}
+        ways = [terms.uniform(way.worth, m) for m in sorted(shown)]
+    return tuple(
+        Point(
+            answers=each.each,
+            value=each.reading.value,
+            low=each.reading.low,
+            high=each.reading.high,
+            money=terms.money(each),
+        )
+        for each in ways
+    )
+
+
+def _assumptions(chosen: Selected, source: str, deeper: PlanDeeper | None) -> tuple[Assumption, ...]:
+    terms, costs = chosen.terms, chosen.terms.costs
+    said = [
+        Assumption(what="error", value=RESTS_ON[terms.criterion.goal], source="the goal"),
+        Assumption(what="items to be labelled", value=f"{terms.n_items:,}, like those of the {source}", source="given"),
+    ]
+    for worth in terms.worths:
+        time = costs.time(worth.kind)
+        paid = f"{costs.seconds(worth.kind):.3g} paid"
+        said.append(Assumption(what=f"seconds of a {worth.kind}", value=paid, source=time.source))
+        if worth.rate.votes != 1.0 or worth.kind != "choice":
+            votes = f"{worth.rate.votes:.3g} ({worth.rate.low:.3g} to {worth.rate.high:.3g})"
+            said.append(Assumption(what=f"votes of a {worth.kind}", value=votes, source=worth.rate.source))
+    said += [
+        Assumption(what="wage an hour", value=f"{costs.wage:g} {costs.currency}", source=_given(costs.wage, WAGE)),
+        Assumption(what="fee of the platform", value=f"{costs.fee:.0%} of the pay", source=_given(costs.fee, FEE)),
+        Assumption(
+            what="overhead of a session", value=f"{costs.overhead:g} times", source=_given(costs.overhead, OVERHEAD)
+        ),
+        Assumption(what="answers a session", value=str(costs.batch_size), source="the study, or the usual"),
+    ]
+    if deeper is not None:
+        said.append(
+            Assumption(
+                what="deeper answers",
+                value="paid for, but not counted in the error to expect",
+                source="which items they help is known, not by how much",
+            )
+        )
+    if terms.criterion.measure.uses_prior:
+        said.append(
+            Assumption(what="labels", value="by bayes, its prior fitted to the study's own answers", source="simulated")
+        )
+    return tuple(said)
+
+
+def _given(value: float, usual: float) -> str:
+    return "assumed" if value == usual else "given"
+
+
+VOTES, VOTES_REFITTED = 40, 25
+"""Votes an item up to which the curve is worked out; beyond it is drawn on."""
+RESAMPLES, RESAMPLES_REFITTED = 100, 40
+REFITTED = 500
+"""Pilots of at most so many items are fitted anew in every resample, which takes time."""
+LEAST_ITEMS = 200
+"""With fewer items a study cannot learn a prior that would tell it where to ask: adaptive is not looked at."""
+MOST_SIMULATED, MOST_SIMULATED_SMALL = 1_000, 600
+MOST_ADAPTIVE = 30
+"""Answers an item beyond which where to ask next hardly matters."""
+MOST_TO_A_LEAD = 40
+FEWEST, AUDIT = 2, 0.05
+
+
+@dataclass(frozen=True)
+class DeeperItems:
+    """Items that are asked about with a richer form first, once each."""
+
+    kind: str
+    items: tuple[str, ...]
+
+
+def decide(
+    source: Pilot | DirichletMixture,
+    *,
+    goal: Goal,
+    costs: CostModel,
+    classes: Sequence[str],
+    n_items: int,
+    items: Sequence[str] | None = None,
+    budget: Budget | None = None,
+    enough: ErrorThreshold | None = None,
+    kinds: Sequence[str] | None = None,
+    votes: Mapping[str, float] | None = None,
+    measured: Mapping[str, ExchangeRates] | None = None,
+    adaptive: bool = True,
+    deepened: DeeperItems | None = None,
+    most: int = 100,
+    made: Made | None = None,
+    progress: Progress = quiet,
+    rng: np.random.Generator,
+) -> Plan:
+    """The plan that serves a goal best: the smallest error that a budget buys, or the cheapest that is good enough.
+
+    Over the `kinds` of question (an answer is worth so many plain votes: as `votes` says, else as `measured`, else as
+    published), equal numbers for all items or answers allotted one by one, and how many. `n_items` items like those of
+    the source are to be labelled; `items` are their ids, where known. With both a budget and `enough`: the cheapest
+    that is enough, or an error.
+
+    What it rests on: everybody is a draw from the same crowd, items are like the pilot's, and a richer answer is so
+    many votes whatever the item. Asking adaptively is simulated for plain choices alone, and chosen only where it is
+    better by more than chance; with fewer than 200 items it is not looked at.
+    """
+    if budget is None and enough is None:
+        raise _neither()
+    at_least("n_items", n_items, 1)
+    at_least("most", most, 1)
+    criterion = Criterion(goal, enough.target if enough is not None and enough.share is not None else None)
+    worths = worths_of(goal, kinds, costs, given=votes, measured=measured)
+    deeper = _deeper(deepened, goal, costs, votes, measured)
+    left = _what_is_left(budget, deepened, costs)
+    n_pilot = source.n_items if isinstance(source, Pilot) else 0
+    curve = criterion.curve(
+        source,
+        n_items=n_items,
+        most=min(most, VOTES_REFITTED if 0 < n_pilot <= REFITTED else VOTES),
+        resamples=RESAMPLES_REFITTED if n_pilot <= REFITTED else RESAMPLES,
+        rng=rng,
+        progress=progress,
+    )
+    terms = PlanTerms(criterion, curve, costs, worths, n_items, most, FEWEST, AUDIT)
+    if adaptive:
+        terms = _with_adaptive(terms, source, left, enough, rng)
+    chosen = cheapest_for(terms, enough, left) if enough is not None else best_for(terms, left)  # type: ignore[arg-type]
+    changes = would_change(chosen, goal=goal, enough=enough, measured=measured, n_pilot=n_pilot)
+    return as_plan(
+        chosen,
+        classes=classes,
+        items=_kept(items, deepened, chosen.terms.n_items, rng),
+        deeper=deeper,
+        deeper_items=deepened.items if deepened else (),
+        source=f"pilot of {n_pilot:,} items" if n_pilot else "assumed prior",
+        budget=budget,
+        enough=enough,
+        changes=changes,
+        made=made or made_now(),
+    )
+
+
+def made_now(command: str = "", seed: int | None = None) -> Made:
+    """How a plan that is made now came about."""
+    return Made(version=sfumato.__version__, at=datetime.now(UTC), command=command, seed=seed, pilot=None)
+
+
+def _with_adaptive(
+    terms: PlanTerms,
+    source: Pilot | DirichletMixture,
+    budget: Budget | None,
+    enough: ErrorThreshold | None,
+    rng: np.random.Generator,
+) -> PlanTerms:
+    """The terms with what asking adaptively is worth, where that can be simulated and may matter."""
+    if PLAIN not in [worth.kind for worth in terms.worths]:
+        return terms
+    if terms.criterion.goal is Goal.CLASS:
+        items = population(source, MOST_SIMULATED * 4, rng)
+        return replace(terms, adapted=adapted_by_lead(items, most=min(terms.most, MOST_TO_A_LEAD), rng=rng))
+    index = terms.criterion.index
+    up_to = _most_of_interest(terms, budget, enough)
+    if index is None or terms.n_items < LEAST_ITEMS or up_to <= FEWEST:
+        return terms
+    # Small pilots took their time already, and leave more open than a few simulated studies do.
+    small = isinstance(source, Pilot) and source.n_items <= REFITTED
+    adapted = adapted_by_index(
+        population(source, MOST_SIMULATED * 4, rng),
+        index,
+        terms.criterion.of_labels,
+        n_items=min(terms.n_items, MOST_SIMULATED_SMALL if small else MOST_SIMULATED),
+        n_simulated=MOST_SIMULATED_SMALL if small else 3 * MOST_SIMULATED,
+        up_to=up_to,
+        fewest=FEWEST,
+        audit=AUDIT,
+        rng=rng,
+    )
+    return replace(terms, adapted=adapted)
+
+
+def _most_of_interest(terms: PlanTerms, budget: Budget | None, enough: ErrorThreshold | None) -> float:
+    """Plain votes an item up to which asking adaptively need be looked at: what money buys, or what is enough."""
+    most = float(min(terms.most, MOST_ADAPTIVE))
+    if budget is not None and enough is None:
+        most = min(most, terms.affordable(PLAIN, budget) / terms.n_items)
+    if enough is not None:
+        target = error_allowed(enough)
+        reached = [m for m in range(1, int(most) + 1) if terms.curve.at(float(m)).value <= target]
+        most = min(most, 1.2 * reached[0] if reached else most)
+    return most
+
+
+def _deeper(
+    deepened: DeeperItems | None,
+    goal: Goal,
+    costs: CostModel,
+    votes: Mapping[str, float] | None,
+    measured: Mapping[str, ExchangeRates] | None,
+) -> PlanDeeper | None:
+    if deepened is None:
+        return None
+    worth = worth_of(deepened.kind, goal, costs, given=votes, measured=measured)
+    return PlanDeeper(kind=deepened.kind, votes=worth.rate.votes, seconds=costs.seconds(deepened.kind))
+
+
+def _what_is_left(budget: Budget | None, deepened: DeeperItems | None, costs: CostModel) -> Budget | None:
+    """The budget once the deeper answers are paid for."""
+    if budget is None or deepened is None or not deepened.items:
+        return budget
+    spent = len(deepened.items) if budget.unit == ANSWERS else costs.money(deepened.kind, len(deepened.items))
+    if spent >= budget.amount:
+        raise BadSetting(
+            f"found a budget of {budget.amount:g} {budget.unit}, and {len(deepened.items):,} items to ask about with "
+            f"{deepened.kind} first, which takes {spent:,.2f} of it",
+            expected="something left for the others",
+            fix=f"choose fewer items for {deepened.kind}, or a larger budget",
+            code="budget-too-small",
+        )
+    return Budget(amount=budget.amount - spent, unit=budget.unit)
+
+
+def _kept(
+    items: Sequence[str] | None, deepened: DeeperItems | None, n_items: int, rng: np.random.Generator
+) -> tuple[str, ...] | None:
+    """The items that the plan is for, drawn evenly where there are more of them than can be asked about; None: all."""
+    if items is None or len(items) == n_items:
+        return None
+    first = [item for item in (deepened.items if deepened else ()) if item in set(items)][:n_items]
+    rest = [item for item in items if item not in set(first)]
+    drawn = rng.choice(len(rest), n_items - len(first), replace=False)
+    chosen = {*first, *(rest[i] for i in drawn)}
+    return tuple(item for item in items if item in chosen)
+
+
+def _neither() -> BadSetting:
+    return BadSetting(
+        "found neither a budget nor a target",
+        expected="what there is to spend, or what is good enough",
+        fix="give --budget, --target, or both",
+        code="bad-setting",
+    )

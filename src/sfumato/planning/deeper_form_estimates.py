@@ -1,0 +1,306 @@
+"""Inclusion: means over everything that was asked, from answers that were each included with a known probability.
+
+Deepening: what the deeper form would have said of every answer, from those it was opened for.
+
+It opens for who is not sure, and where people disagree: the mean of what it says is the mean of doubtful answers.
+Every answer has the probability with which it opened (`sfumato.elicitation.deeper_form`), so weighing by its inverse
+tells what everybody would have said. It is assumed that the choice before it changes nothing of what people then say
+in the form.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Bool, Float, Int
+
+from sfumato.labeling.default_labeler import label_by_default
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.table import Table, columns_of
+
+
+def horvitz_thompson(
+    values: Float[np.ndarray, "included columns"],
+    probability: Float[np.ndarray, "included"],
+    group: Int[np.ndarray, "included"],
+    n_asked: Int[np.ndarray, "groups"],
+) -> Float[np.ndarray, "groups columns"]:
+    """The mean of every group: each included value counts for `1 / probability` of the `n_asked` there are.
+
+    Without bias whatever the values are, if every probability is right and above 0; a mean of distributions need not
+    sum to 1. `1/N * sum_i y_i / p_i` (Horvitz & Thompson 1952, Journal of the American Statistical Association 47).
+    """
+    sums = _sums(values / probability[:, None], group, len(n_asked))
+    return np.asarray(sums / np.maximum(n_asked, 1)[:, None])
+
+
+def hajek(
+    values: Float[np.ndarray, "included columns"],
+    probability: Float[np.ndarray, "included"],
+    group: Int[np.ndarray, "included"],
+    n_groups: int,
+) -> Float[np.ndarray, "groups columns"]:
+    """The mean of every group, as above but divided by the estimated number instead of the known one; NaN where nothing
+    was included.
+
+    A weighted mean: distributions stay distributions, and it mostly varies less. Its bias goes with one over the number
+    included. `sum_i (y_i / p_i) / sum_i (1 / p_i)` (Hajek 1971, in Godambe & Sprott, Foundations of Statistical
+    Inference, 236).
+    """
+    weights = 1 / probability
+    total = np.bincount(group, weights, n_groups)
+    sums = _sums(values * weights[:, None], group, n_groups)
+    return np.asarray(sums / np.where(total > 0, total, np.nan)[:, None])
+
+
+def difference(
+    guessed: Float[np.ndarray, "asked columns"],
+    values: Float[np.ndarray, "asked columns"],
+    probability: Float[np.ndarray, "asked"],
+    is_included: Int[np.ndarray, "asked"],
+    group: Int[np.ndarray, "asked"],
+    n_groups: int,
+) -> Float[np.ndarray, "groups columns"]:
+    """The mean of every group: of what is guessed of each value, put right by what the included ones differ from it.
+
+    Without bias however bad the guess, and the better it is the less is left to chance. `values` count where
+    `is_included`. `1/N * sum_i (g_i + I_i (y_i - g_i) / p_i)` (Sarndal, Swensson & Wretman 1992, Model Assisted Survey
+    Sampling, ch. 6).
+    """
+    put_right = np.where(is_included[:, None] > 0, (values - guessed) / probability[:, None], 0.0)
+    n_asked = np.bincount(group, minlength=n_groups)
+    return np.asarray(_sums(guessed + put_right, group, n_groups) / np.maximum(n_asked, 1)[:, None])
+
+
+def effective_number(probability: Float[np.ndarray, "included"]) -> float:
+    """How many answers of equal weight would tell as much: `(sum w)^2 / sum w^2` (Kish 1965, Survey Sampling)."""
+    weights = 1 / probability
+    return float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
+
+
+def _sums(
+    values: Float[np.ndarray, "rows columns"], group: Int[np.ndarray, "rows"], n_groups: int
+) -> Float[np.ndarray, "groups columns"]:
+    sums = np.zeros((n_groups, values.shape[1]))
+    np.add.at(sums, group, values)
+    return sums
+
+
+DOUBT = "own doubt"
+"""The entropy of one person's belief about one item, in nats."""
+FIRST = "choice"
+"""The kind that comes before the deeper form."""
+
+
+@dataclass(frozen=True)
+class DeeperEstimate:
+    """A mean over all answers of what the deeper form would say: the plain mean of where it opened, and weighed; the
+    interval is of the Hajek estimate, for other items and the same policy."""
+
+    quantity: str
+    n_answers: int
+    n_deeper: int
+    naive: float
+    horvitz_thompson: float
+    hajek: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates(Table):
+    """One row a quantity: the share of every class, and the doubt within people."""
+
+    rows: tuple[DeeperEstimate, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.rows[start:stop], DeeperEstimate)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class DeeperFormEstimates:
+    """What the deeper form says of the whole study and of each item.
+
+    By item, NaN where it never opened: `naive`, `horvitz_thompson`, `hajek`; and `assisted`, which has every item: the
+    choice stands for what the form says on average after it, put right by the answers where it opened.
+    """
+
+    items: tuple[str, ...]
+    classes: tuple[str, ...]
+    n_answers: Int[np.ndarray, "items"]
+    n_deeper: Int[np.ndarray, "items"]
+    naive: Float[np.ndarray, "items classes"]
+    horvitz_thompson: Float[np.ndarray, "items classes"]
+    hajek: Float[np.ndarray, "items classes"]
+    assisted: Float[np.ndarray, "items classes"]
+    estimates: Estimates
+    reasons: Mapping[str, int]
+    """How often it opened, and why."""
+    n_effective: float
+    """As many answers of equal weight would tell as much."""
+
+    def labels(self) -> SoftLabels:
+        """The `assisted` estimates as soft labels: what lies below 0 by chance is 0, and rows sum to 1."""
+        kept = np.clip(self.assisted, 0, None)
+        return SoftLabels.from_numpy(
+            list(self.items), kept / kept.sum(axis=1, keepdims=True), self.classes, n_annotators=self.n_answers
+        )
+
+
+def deepened(
+    annotations: Annotations,
+    records: pa.Table,
+    *,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    resamples: int = 1000,
+) -> DeeperFormEstimates:
+    """What the deeper form would have said, from an export and its records (`sfumato export --records`)."""
+    asked = _asked(annotations, records)
+    n_items, rich = len(asked.items), asked.is_deeper
+    group, probs, probability = asked.item[rich], asked.probs[rich], asked.probability[rich]
+    n_answers = np.bincount(asked.item, minlength=n_items)
+    n_deeper = np.bincount(group, minlength=n_items)
+    never = np.where(n_deeper > 0, 1.0, np.nan)[:, None]
+    return DeeperFormEstimates(
+        asked.items,
+        asked.classes,
+        n_answers,
+        n_deeper,
+        hajek(probs, np.ones(len(probs)), group, n_items),
+        horvitz_thompson(probs, probability, group, n_answers) * never,
+        hajek(probs, probability, group, n_items),
+        difference(asked.guesses(), asked.probs, asked.probability, rich, asked.item, n_items),
+        Estimates(_estimates(asked, n_answers, rng, level, resamples)),
+        asked.reasons,
+        effective_number(probability),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Every answer for a label: its item, the class chosen (-1: not sure), and what the deeper form said if it did."""
+
+    items: tuple[str, ...]
+    classes: tuple[str, ...]
+    item: Int[np.ndarray, "answers"]
+    first: Int[np.ndarray, "answers"]
+    probability: Float[np.ndarray, "answers"]
+    is_deeper: Bool[np.ndarray, "answers"]
+    probs: Float[np.ndarray, "answers classes"]
+    reasons: Mapping[str, int]
+
+    def guesses(self) -> Float[np.ndarray, "answers classes"]:
+        """What the form says on average after such a choice; where it never opened after one, the choice itself. Who
+        was not sure was always asked, and needs no guess."""
+        rich = self.is_deeper & (self.first >= 0)
+        after = hajek(self.probs[rich], self.probability[rich], self.first[rich], len(self.classes))
+        usual = np.where(np.isnan(after), np.eye(len(self.classes)), after)
+        return np.where(self.first[:, None] >= 0, usual[self.first], self.probs)
+
+
+def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
+    labels = annotations.for_purposes("label")
+    of_answer = {
+        (row["item"], row["annotator"]): row
+        for row in records.select(["item", "annotator", "purpose", "deeper", "deeper_probability", "first"]).to_pylist()
+        if row["purpose"] == "label"
+    }
+    items, people = labels.item.names.to_pylist(), labels.annotator.names.to_pylist()
+    pairs = [(items[i], people[a]) for i, a in zip(labels.item.codes, labels.annotator.codes, strict=True)]
+    missing = [pair for pair in pairs if pair not in of_answer]
+    if missing:
+        raise _cannot(labels, f"{len(missing):,} answers without a record", "export both files at once")
+    kinds = [name.split("/")[0] for name in labels.kind.names.to_pylist()]
+    rows = [of_answer[pair] for pair in pairs]
+    was_drawn = np.array([row["deeper"] is not None for row in rows], bool)
+    # Where [deeper] was taken out of the study file in between, a choice alone was answered.
+    is_deeper = was_drawn & np.array([kinds[code] != FIRST for code in labels.kind.codes], bool)
+    probability = np.array([row["deeper_probability"] or 0.0 for row in rows])
+    never = int((probability <= 0).sum())
+    if not is_deeper.any():
+        raise _cannot(labels, f"{len(rows):,} answers, and none in the deeper form", "wait for more answers")
+    if never:
+        found = f"{never:,} of {len(rows):,} answers for which the deeper form could never open"
+        raise _cannot(labels, found, "set share in [deeper] above 0: what can never be asked cannot be estimated")
+    beliefs = _beliefs(labels.take(is_deeper))
+    classes = tuple(labels.classes)
+    texts = labels.payload.to_pylist()
+    probs, first = np.zeros((len(rows), len(classes))), np.full(len(rows), -1)
+    kept = is_deeper | ~was_drawn
+    for i, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
+        if is_deeper[i]:
+            said, belief = row["first"], beliefs.get(pair)
+            # An answer that says nothing of the classes is no answer in the form.
+            kept[i] = belief is not None
+            probs[i] = 0.0 if belief is None else belief
+        else:
+            said = texts[i]
+        if said is not None:
+            first[i] = classes.index(json.loads(said)["class"])
+    names, place = np.unique([pair[0] for pair in pairs], return_inverse=True)
+    reasons = Counter(row["deeper"] for row in rows if row["deeper"] is not None)
+    return _Asked(
+        tuple(names.tolist()), classes, place[kept], first[kept], probability[kept], is_deeper[kept], probs[kept],
+        dict(reasons.most_common()),
+    )  # fmt: skip
+
+
+def _beliefs(rich: Annotations) -> dict[tuple[str, str], np.ndarray]:
+    """What each answer in the deeper form says of the study's classes, by item and annotator."""
+    beliefs = label_by_default(rich, rich.classes)
+    within = beliefs.probs[:, : len(rich.classes)]
+    items, people = beliefs.item.names.to_pylist(), beliefs.annotator.names.to_pylist()
+    return {
+        (items[i], people[a]): row / row.sum()
+        for i, a, row in zip(beliefs.item.codes, beliefs.annotator.codes, within, strict=True)
+        if row.sum() > 0
+    }
+
+
+def _estimates(
+    asked: _Asked, n_answers: Int[np.ndarray, "items"], rng: np.random.Generator, level: float, resamples: int
+) -> tuple[DeeperEstimate, ...]:
+    rich = asked.is_deeper
+    probs, group = asked.probs[rich], asked.item[rich]
+    weights = 1 / asked.probability[rich]
+    doubt = -(probs * np.log(np.where(probs > 0, probs, 1))).sum(axis=1, keepdims=True)
+    values = np.concatenate([doubt, probs], axis=1)
+    n_items = len(asked.items)
+    sums, mass = np.zeros((n_items, values.shape[1])), np.bincount(group, weights, n_items)
+    np.add.at(sums, group, values * weights[:, None])
+    drawn = rng.multinomial(n_items, np.full(n_items, 1 / n_items), resamples)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        again = (drawn @ sums) / (drawn @ mass)[:, None]
+    low, high = np.nanquantile(again, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    plain, weighed = values.mean(axis=0), sums.sum(axis=0) / mass.sum()
+    total = sums.sum(axis=0) / n_answers.sum()
+    return tuple(
+        DeeperEstimate(
+            name, int(n_answers.sum()), len(values), float(plain[q]), float(total[q]), float(weighed[q]), float(low[q]),
+            float(high[q]),
+        )
+        for q, name in enumerate((DOUBT, *asked.classes))
+    )  # fmt: skip
+
+
+def _cannot(annotations: Annotations, found: str, fix: str) -> BadTable:
+    return BadTable(
+        f"found {found}",
+        expected="answers of a study with [deeper], and the probability with which it opened for each",
+        fix=fix,
+        code="no-probabilities",
+        where=ErrorLocation(str(annotations.path) if annotations.path else None),
+    )

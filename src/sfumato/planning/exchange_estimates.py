@@ -1,0 +1,196 @@
+"""Exchange: how many hard votes an answer of a richer kind is worth, goal by goal.
+
+Worth: the kinds of question a plan weighs, each with what its answers stand for in plain votes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from sfumato.planning.costs import CostModel
+from sfumato.planning.exchange_rates import PUBLISHED_RATES, ExchangeRate, ExchangeRates, VoteRate, in_words, rate_for
+from sfumato.planning.goals import Goal
+from sfumato.planning.label_quality import (
+    ClassQuality,
+    DistributionQuality,
+    GeometryQuality,
+    LabelQuality,
+    QualitySplit,
+    Similarities,
+)
+from sfumato.planning.matched_answers import MatchedAnswers
+from sfumato.study.study import ABOUT_ONE_ITEM
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.bootstrap import Bootstrap
+from sfumato.tables.errors import BadSetting, unknown
+from sfumato.tables.payloads import PAYLOAD_KINDS
+from sfumato.tables.settings import above_0, at_least
+from sfumato.tables.soft_labels import SoftLabels
+
+__all__ = ["PUBLISHED_RATES", "ExchangeRate", "ExchangeRates", "exchange_rates", "in_words", "qualities", "votes_worth"]
+
+STEPS = np.array([*range(13), 15, 18, 21, 25, 30, 35, 40, 50, 60])
+"""Numbers of votes that are looked at; between them the quality is taken to be a straight line."""
+SPLITS = 12
+RESAMPLES = 300
+MOST_NUMBERS = 2**24
+"""Numbers that all splits may hold: of many items, which need fewer splits, fewer are made."""
+LEVEL = 0.95
+ENOUGH_HELD_OUT = 10
+"""Votes held out an item from which on total variation can be trusted."""
+
+
+def qualities(
+    matched: MatchedAnswers, *, similarities: Similarities | None = None, truth: SoftLabels | None = None
+) -> tuple[LabelQuality, ...]:
+    """What answers are judged by, the first of each goal being the one that counts."""
+    known = None if truth is None else truth.probs[truth.rows_of(matched.items)]
+    losses = ("tv", "log-loss") if matched.most_votes >= ENOUGH_HELD_OUT else ("squared", "log-loss")
+    return (*(DistributionQuality(loss) for loss in losses), ClassQuality(known), GeometryQuality(similarities))
+
+
+def exchange_rates(
+    rich: Beliefs | Annotations,
+    votes: Beliefs | Annotations | SoftLabels | None = None,
+    *,
+    kind: str,
+    similarities: Similarities | None = None,
+    truth: SoftLabels | None = None,
+    goals: Sequence[Goal] = tuple(Goal),
+    splits: int = SPLITS,
+    resamples: int = RESAMPLES,
+    rng: np.random.Generator,
+) -> ExchangeRates:
+    """How many votes about the same items serve each goal as well as 1, 2, ... rich answers do.
+
+    Half of every item's votes are given one by one, the others judge both sides; that is repeated for up to `splits`
+    random splits and averaged. Intervals are a bootstrap over items; smoothing is chosen anew in each draw. The
+    held-out votes favour votes: a crowd asked for its choice is predicted best by its own kind. Give `similarities` or
+    a `truth` where there are any. Without `votes` a person's answer is compared with the class it leads with, and other
+    people's leading classes judge: that says what the form adds, not what other people would.
+    """
+    matched = MatchedAnswers.of(rich, votes)
+    size = matched.n_items * len(matched.classes) * (matched.most_votes + matched.most_rich + 2)
+    n_splits = max(1, min(at_least("splits", splits, 1), MOST_NUMBERS // size))
+    halves = [matched.halved(rng) for _ in range(n_splits)]
+    weights = np.ones((1, matched.n_items))
+    drawn = Bootstrap.of(matched.n_items, level=LEVEL, draws=resamples, rng=rng).times_drawn.astype(np.float64)
+    steps = STEPS[: np.searchsorted(STEPS, matched.most_votes, side="right")]
+    source = "measured against the leading classes of the same answers" if matched.same_people else "measured"
+    rates = []
+    for quality in qualities(matched, similarities=similarities, truth=truth):
+        if quality.goal not in goals:
+            continue
+        shown = steps[(steps % 2 == 1) | (steps == 0)] if quality.odd_alone else steps
+        some = halves[: quality.most_splits]
+        of_votes = quality.judged((QualitySplit(half.votes[:, shown], half.reference) for half in some), matched.items)
+        of_rich = quality.judged((QualitySplit(half.rich, half.reference) for half in some), matched.items)
+        value = votes_worth(shown, of_votes.values(weights), of_rich.values(weights))[0]
+        spread = votes_worth(shown, of_votes.values(drawn), of_rich.values(drawn))
+        low = np.quantile(spread, (1 - LEVEL) / 2, axis=0, method="lower")
+        high = np.quantile(spread, (1 + LEVEL) / 2, axis=0, method="higher")
+        for m in range(1, matched.most_rich + 1):
+            rates.append(
+                ExchangeRate(
+                    kind, quality.goal, quality.measure, m, float(value[m]), float(low[m]), float(high[m]),
+                    int(shown[-1]), matched.n_items, source,
+                )
+            )  # fmt: skip
+    return ExchangeRates(tuple(rates))
+
+
+def votes_worth(
+    steps: Int[np.ndarray, "steps"],
+    of_votes: Float[np.ndarray, "draws steps"],
+    of_rich: Float[np.ndarray, "draws rich_steps"],
+) -> Float[np.ndarray, "draws rich_steps"]:
+    """How many votes reach the quality of each number of rich answers: the fewest that do, on straight lines between
+    `steps`; infinite where none does. A quality that falls for a while is taken not to."""
+    rising = np.maximum.accumulate(of_votes, axis=1)
+    result = np.full(of_rich.shape, np.inf)
+    for i in range(len(steps) - 1, -1, -1):
+        reached = rising[:, i, None] >= of_rich
+        if i == 0:
+            result[reached] = steps[0]
+            continue
+        before = rising[:, i - 1, None]
+        gap = rising[:, i, None] - before
+        share = np.divide(of_rich - before, gap, out=np.ones_like(of_rich), where=gap > 0)
+        line = steps[i - 1] + np.clip(share, 0, 1) * (steps[i] - steps[i - 1])
+        result = np.where(reached, line, result)
+    return result
+
+
+PLAIN = "choice"
+USUAL = ABOUT_ONE_ITEM
+"""The kinds that are weighed unless others are asked for: those that ask which classes an item may be of."""
+GIVEN_POWER = 1.0
+
+
+@dataclass(frozen=True)
+class VoteEquivalent:
+    """A kind of question, and what its answers are worth for a goal."""
+
+    kind: str
+    rate: VoteRate
+
+    def votes(self, each: float) -> float:
+        """Plain votes that `each` answers an item are worth."""
+        return self.rate.at(each).votes
+
+    def answers(self, votes: float) -> float:
+        """Answers an item that are worth so many votes; infinite where no number is."""
+        times = votes / self.rate.votes
+        if times <= 1:
+            return times
+        return float(times ** (1 / self.rate.power)) if self.rate.power > 0 else float("inf")
+
+
+def worths_of(
+    goal: Goal,
+    kinds: Sequence[str] | None,
+    costs: CostModel,
+    *,
+    given: Mapping[str, float] | None = None,
+    measured: Mapping[str, ExchangeRates] | None = None,
+) -> tuple[VoteEquivalent, ...]:
+    """The kinds to weigh for a goal, each with its worth: as `given` (votes an answer), as measured, or as published.
+
+    An error where a kind is unknown, has no price, or does not speak to the goal.
+    """
+    if kinds is None:
+        kinds = (*USUAL, *(kind for kind in given or {} if kind not in USUAL))
+        kinds = [kind for kind in kinds if kind in costs.times]
+    return tuple(worth_of(kind, goal, costs, given=given, measured=measured) for kind in dict.fromkeys(kinds))
+
+
+def worth_of(
+    kind: str,
+    goal: Goal,
+    costs: CostModel,
+    *,
+    given: Mapping[str, float] | None = None,
+    measured: Mapping[str, ExchangeRates] | None = None,
+) -> VoteEquivalent:
+    """What answers of a kind are worth for a goal."""
+    known = [each.name for each in PAYLOAD_KINDS]
+    if kind not in known:
+        raise unknown("kind", kind, known)
+    costs.seconds(kind)
+    if given and kind in given:
+        votes = above_0(f"votes of {kind}", given[kind])
+        return VoteEquivalent(kind, VoteRate(votes, votes, votes, GIVEN_POWER, "given"))
+    rate = rate_for(kind, goal, measured)
+    if np.isnan(rate.votes) or rate.votes <= 0:
+        raise BadSetting(
+            f"found no exchange rate of {kind} answers for the goal {goal} ({rate.source})",
+            expected=f"one of {', '.join(USUAL)}, or the votes that an answer is worth",
+            fix=f"measure it (sfumato plan compare), or say it: --votes {kind}=1.5",
+            code="no-rate",
+        )
+    return VoteEquivalent(kind, rate)

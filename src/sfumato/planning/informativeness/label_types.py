@@ -1,0 +1,237 @@
+"""Kinds of label: what is asked about a point, what a label of that kind keeps of a full soft label, what it says.
+
+Names of kinds of label, as they are typed: `soft`, `sparse:3`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, final, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.spatial.distance import pdist, squareform
+
+from sfumato.planning.informativeness import triplets
+from sfumato.planning.informativeness.latent_world import LatentWorld, seen
+from sfumato.planning.informativeness.rank_orders import RankedLists, checked_labels
+from sfumato.tables.errors import unknown
+from sfumato.tables.settings import at_least, bad_setting
+
+PILOT = 200
+"""So many items are looked at to choose classes."""
+
+
+@runtime_checkable
+class LabelType(Protocol):
+    """How points are judged."""
+
+    @property
+    def title(self) -> str: ...
+
+    def n_triplets(self, n: int, k: int) -> float:
+        """How many triplets `n` points with `k` classes give, by formula."""
+
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
+        """What such labels of all points of a world say; `noise` as in `latent.seen`."""
+
+
+class LabelSet(ABC):
+    """A kind that judges points against classes."""
+
+    @abstractmethod
+    def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
+        """What such labels keep of full soft labels, simulated or real."""
+
+    @final
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
+        return RankedLists.of_labels(self.labels(world.soft_labels(noise=noise, rng=rng)))
+
+
+@final
+@dataclass(frozen=True)
+class HardLabels(LabelSet):
+    """The most relevant class alone. Cheap; with very many points it says nearly as much as soft labels."""
+
+    title: ClassVar[str] = "hard"
+
+    def n_triplets(self, n: int, k: int) -> float:
+        return triplets.hard_triplets(n, k)
+
+    def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
+        """Ones among zeros; the first of classes that are equally relevant."""
+        best = np.nanargmax(checked_labels(soft), axis=1)
+        return np.asarray(np.eye(soft.shape[1])[best], np.float64)
+
+
+@final
+@dataclass(frozen=True)
+class SoftLabelType(LabelSet):
+    """A share for every class. Says most about each point, and costs most."""
+
+    title: ClassVar[str] = "soft"
+
+    def n_triplets(self, n: int, k: int) -> float:
+        return triplets.soft_triplets(n, k)
+
+    def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
+        """The soft labels themselves."""
+        return checked_labels(soft)
+
+
+@final
+@dataclass(frozen=True)
+class SparseLabels(LabelSet):
+    """Shares for the `kept` most relevant classes of each point; the others are 0, for they were judged to lie below.
+
+    That holds within a row. Down a column it is a guess: a class that one point named may still be farther from it than
+    from a point that named nearer ones.
+    """
+
+    kept: int
+
+    @property
+    def title(self) -> str:
+        return f"sparse({self.kept})"
+
+    def n_triplets(self, n: int, k: int) -> float:
+        return triplets.sparse_triplets(n, k, self.kept)
+
+    def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
+        """The `kept` largest entries of each row, 0 elsewhere; what was missing stays so."""
+        _check_kept(self.kept, checked_labels(soft).shape[1])
+        ranked = np.argsort(-soft, axis=1, kind="stable")
+        labels = np.where(np.isnan(soft), np.nan, 0.0)
+        named = ranked[:, : self.kept]
+        np.put_along_axis(labels, named, np.take_along_axis(soft, named, axis=1), axis=1)
+        return labels
+
+
+@final
+@dataclass(frozen=True)
+class TopClassLabels(LabelSet):
+    """Shares for the same `kept` classes, whatever the point; of the other classes nothing is known, which is NaN.
+
+    Prefer sparse labels where people can name classes: they choose for each point. These need a shorter form.
+    """
+
+    kept: int
+
+    @property
+    def title(self) -> str:
+        return f"top-class({self.kept})"
+
+    def n_triplets(self, n: int, k: int) -> float:
+        return triplets.top_class_triplets(n, k, self.kept)
+
+    def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
+        """The columns of the `kept` most telling classes as they are, NaN elsewhere."""
+        _check_kept(self.kept, checked_labels(soft).shape[1])
+        labels = np.full(soft.shape, np.nan)
+        best = telling_classes(soft)[: self.kept]
+        labels[:, best] = soft[:, best]
+        return checked_labels(labels)
+
+
+@final
+@dataclass(frozen=True)
+class SimilarityLabels:
+    """How alike two points are, for every pair of points. Needs no classes; its cost grows with `n^2`."""
+
+    title: ClassVar[str] = "similarity"
+
+    def n_triplets(self, n: int, k: int) -> float:  # noqa: ARG002
+        return triplets.similarity_triplets(n)
+
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
+        return RankedLists.of_similarities(-squareform(seen(pdist(world.points), noise=noise, rng=rng)))
+
+
+@final
+@dataclass(frozen=True)
+class TripletLabels:
+    """`n_judgments` answers to "is a nearer to b or to c?", drawn at random, every distance seen anew each time."""
+
+    n_judgments: int
+
+    @property
+    def title(self) -> str:
+        return f"triplets({self.n_judgments})"
+
+    def n_triplets(self, n: int, k: int) -> float:  # noqa: ARG002
+        return triplets.judged_triplets(n, self.n_judgments)
+
+    def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
+        """Needs a generator even without noise, to draw the questions."""
+        if rng is None:
+            raise bad_setting("rng", rng, "a generator, to draw the questions")
+        points = world.points
+        asked = questions(len(points), at_least("n_judgments", self.n_judgments, 1), rng)
+        anchor, a, b = asked.T
+        distances = np.linalg.norm(points[anchor][:, None] - points[asked[:, 1:]], axis=2)
+        near, far = seen(distances, noise=noise, rng=rng).T
+        return RankedLists.of_triplets(
+            np.stack([anchor, np.where(near < far, a, b), np.where(near < far, b, a)], 1), len(points)
+        )
+
+
+LABEL_KINDS = (HardLabels, SoftLabelType, SparseLabels, TopClassLabels, SimilarityLabels, TripletLabels)
+
+
+def telling_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.ndarray, "classes"]:
+    """The classes, those first whose column alone says most about how alike items are.
+
+    By the mutual information `-log(1 - r^2)/2` of two normal variables: the difference of two items in that class, and
+    the distance of their whole labels. Of the first 200 items, as a pilot would have it; missing entries count as 0.
+    """
+    pilot = np.nan_to_num(soft[:PILOT])
+    if len(pilot) < 3:
+        return np.argsort(-pilot.mean(axis=0), kind="stable")
+    whole = pdist(pilot) - pdist(pilot).mean()
+    alone = np.stack([pdist(column[:, None]) for column in pilot.T])
+    alone -= alone.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(alone, axis=1) * np.linalg.norm(whole)
+    r = alone @ whole / np.where(lengths > 0, lengths, 1.0)
+    # Equal but for rounding must be equal, lest the choice depend on the machine.
+    return np.argsort(-np.round(r**2, 12), kind="stable")
+
+
+def questions(n: int, n_judgments: int, rng: np.random.Generator) -> Int[np.ndarray, "judgments 3"]:
+    """Different triplets of points at random, or all of them where fewer are left."""
+    total = triplets.possible_triplets(n)
+    number = rng.choice(total, min(n_judgments, total), replace=False, shuffle=False)
+    anchor, pair = np.divmod(number, (n - 1) * (n - 2) // 2)
+    # The pair's number counts the lower triangle row by row.
+    high = ((1 + np.sqrt(1 + 8.0 * pair)) / 2).astype(np.int64)
+    high -= high * (high - 1) // 2 > pair
+    low = pair - high * (high - 1) // 2
+    others = np.stack([low, high], axis=1)
+    return np.concatenate([anchor[:, None], others + (others >= anchor[:, None])], axis=1)
+
+
+def _check_kept(kept: int, k: int) -> None:
+    if at_least("kept", kept, 1) > k:
+        raise bad_setting("kept", kept, f"at most the {k} classes there are")
+
+
+PLAIN: dict[str, LabelType] = {"soft": SoftLabelType(), "hard": HardLabels(), "similarity": SimilarityLabels()}
+COUNTED: dict[str, type[SparseLabels | TopClassLabels | TripletLabels]] = {
+    "sparse": SparseLabels,
+    "top-class": TopClassLabels,
+    "triplets": TripletLabels,
+}
+NAMES = (*PLAIN, *(f"{name}:NUMBER" for name in COUNTED))
+
+
+def label_kind_named(text: str) -> LabelType:
+    """The kind called so; the one place where a name becomes an object. A number is of classes, or of triplets."""
+    name, colon, number = text.partition(":")
+    if name in PLAIN and not colon:
+        return PLAIN[name]
+    if name in COUNTED and number.isdecimal():
+        return COUNTED[name](at_least(text, int(number), 1))
+    if name in COUNTED or name in PLAIN:
+        expected = f"{name} and a number, 1 or more, as in {name}:3" if name in COUNTED else f"{name} without a number"
+        raise bad_setting("kind", text, expected)
+    raise unknown("kind of label", text, NAMES)

@@ -1,0 +1,320 @@
+"""Comparing: which kind of label is worth its price, goal by goal, at equal items and at equal budget.
+
+The map of value: which kind of label recovers most, over numbers of items and classes, at equal items and budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.planning.costs import CostModel
+from sfumato.planning.exchange_rates import ExchangeRates, rate_for
+from sfumato.planning.goals import Goal, Utility, subjective_loss
+from sfumato.planning.informativeness.label_types import LabelSet
+from sfumato.planning.informativeness.latent_world import LatentWorld
+from sfumato.planning.informativeness.question_signals import (
+    MOST_SIMULATED,
+    answers_an_item,
+    ratio_of,
+    signal_of,
+    simulated_rho,
+)
+from sfumato.planning.informativeness.triplet_errors import TripletError
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
+from sfumato.tables.table import Table, columns_of
+
+DIMENSIONS = 5
+NOISE = 1.0
+"""How people err who answer as those of CIFAR-10S did: see `simulated_rates`."""
+BETA = 0.02
+WORLDS = 3
+BASE = "choice"
+DIGITS = 2
+"""Votes that agree in so many digits are equally good."""
+
+
+@dataclass(frozen=True)
+class LabelTypeComparison:
+    """One kind for one goal. Values are in hard votes an item; NaN where the kind does not speak to the goal.
+
+    `seconds` and `money` are of one answer, all paid. `votes` is what it is worth, by a pilot where `measured` is 1,
+    and `equal_items` the same for one answer an item. `equal_budget` is what the `n_answers` an item are worth that the
+    budget buys. `information_ratio` is that of the formula, `measured_ratio` that of the pilot's own labels, of which
+    the share `flip_rate` of triplets is false and `kept` of each is left. `rho` is what one answer an item recovers of
+    simulated similarities (or all pairs of items judged, for the kind `similarity`), `loss` is `beta c - u(rho)` with
+    the cost `c` of that in hard labels. Rank 1 is best; equal values share a rank.
+    """
+
+    kind: str
+    goal: str
+    seconds: float
+    money: float
+    time_source: str
+    votes: float
+    votes_low: float
+    votes_high: float
+    votes_source: str
+    measured: int
+    information_ratio: float
+    measured_ratio: float
+    flip_rate: float
+    kept: float
+    equal_items: float
+    n_answers: float
+    equal_budget: float
+    equal_budget_low: float
+    equal_budget_high: float
+    rank_items: int
+    rank_budget: int
+    rho: float
+    loss: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Table):
+    """One row a kind and goal; `budget` is the money that buys `equal_budget`."""
+
+    rows: tuple[LabelTypeComparison, ...]
+    budget: float
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.rows[start:stop], LabelTypeComparison)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def of_goal(self, goal: Goal) -> tuple[LabelTypeComparison, ...]:
+        """The rows of a goal, best at equal budget first."""
+        return tuple(sorted((row for row in self.rows if row.goal == goal), key=lambda row: row.rank_budget))
+
+    def best(self, goal: Goal, *, at_equal_budget: bool) -> str:
+        """The kind that serves a goal best; of those that are equally good one that was measured, and the cheapest."""
+        rank = "rank_budget" if at_equal_budget else "rank_items"
+        return min(self.of_goal(goal), key=lambda row: (getattr(row, rank), -row.measured, row.money)).kind
+
+
+def compare(
+    kinds: Sequence[str],
+    *,
+    n_items: int,
+    n_classes: int,
+    costs: CostModel | None = None,
+    measured: Mapping[str, ExchangeRates] | None = None,
+    errors: Mapping[str, TripletError] | None = None,
+    budget: float | None = None,
+    utility: Utility | None = None,
+    beta: float = BETA,
+    noise: float = NOISE,
+    rng: np.random.Generator,
+) -> Comparison:
+    """The comparison of kinds for every goal.
+
+    What `measured` says of a kind counts; the rest is published, simulated or assumed, and each figure says which.
+    Without a `budget` it is what one answer of the dearest kind about every item costs. A kind that is worth the same
+    for each item may still lose at equal budget, and the other way round: for a fixed set of items look at the one,
+    for fixed money at the other.
+    """
+    check_size(n_items, n_classes)
+    not_negative("beta", beta)
+    not_negative("noise", noise)
+    costs = costs or CostModel()
+    prices = {kind: costs.money(kind) for kind in dict.fromkeys(kinds)}
+    spent = n_items * max(prices.values()) if budget is None else above_0("budget", budget)
+    costs.affordable(min(prices, key=prices.__getitem__), spent)
+    worlds = [
+        LatentWorld.drawn(max(min(n_items, MOST_SIMULATED), 3), n_classes, DIMENSIONS, rng=rng) for _ in range(WORLDS)
+    ]
+    base = costs.seconds(BASE) if BASE in costs.times else min(costs.seconds(kind) for kind in prices)
+    rows = []
+    for kind, price in prices.items():
+        rho = float(np.mean([simulated_rho(kind, world, noise=noise, rng=rng) for world in worlds]))
+        cost = answers_an_item(kind, n_items) * costs.seconds(kind) / base if base else 1.0
+        loss = subjective_loss(rho, cost, utility=utility, beta=beta)
+        error = (errors or {}).get(kind)
+        each = spent / price / n_items if price <= spent else 0.0
+        for goal in Goal:
+            rate = rate_for(kind, goal, measured)
+            bought = rate.at(each)
+            rows.append(
+                LabelTypeComparison(
+                    kind, goal, costs.seconds(kind), price, costs.time(kind).source, rate.votes, rate.low, rate.high,
+                    rate.source, int(rate.measured), ratio_of(kind, n_items, n_classes), *_of(error), rate.votes, each,
+                    bought.votes, bought.low, bought.high, 0, 0, rho, loss,
+                )
+            )  # fmt: skip
+    return Comparison(_ranked(rows), float(spent))
+
+
+def check_size(n_items: int, n_classes: int) -> None:
+    """Raise unless so many items of so many classes can be compared."""
+    at_least("items", n_items, 1)
+    if n_classes < 2:
+        raise BadSetting(
+            f"found {n_classes} class{'es' * (n_classes != 1)}",
+            expected="two classes or more: with one there is nothing to say",
+            fix="give the number of classes people choose from",
+            code="bad-setting",
+        )
+    if n_classes > n_items:
+        raise BadSetting(
+            f"found {n_classes:,} classes for {n_items:,} items",
+            expected="an item for each class, or more",
+            fix="plan for more items, or join classes; "
+            "with fewer items than classes a similarity judgment says more than any label",
+            code="bad-setting",
+        )
+
+
+def _of(error: TripletError | None) -> tuple[float, float, float]:
+    if error is None:
+        return float("nan"), float("nan"), float("nan")
+    return error.information_ratio, error.flip_rate, error.kept
+
+
+def _ranked(rows: list[LabelTypeComparison]) -> tuple[LabelTypeComparison, ...]:
+    """The rows with their ranks within each goal; what does not speak to a goal comes last."""
+
+    def value(row: LabelTypeComparison, name: str) -> float:
+        found = float(getattr(row, name))
+        return -1.0 if np.isnan(found) else round(found, DIGITS)
+
+    def rank(row: LabelTypeComparison, name: str) -> int:
+        return 1 + sum(value(other, name) > value(row, name) for other in rows if other.goal == row.goal)
+
+    return tuple(
+        replace(row, rank_items=rank(row, "equal_items"), rank_budget=rank(row, "equal_budget")) for row in rows
+    )
+
+
+NUMBERS_OF_ITEMS = (10, 20, 50, 100)
+NUMBERS_OF_CLASSES = (2, 5, 10, 20, 50)
+MOST_ANSWERS = 40
+SEEDS = 3
+
+
+@dataclass(frozen=True)
+class MapCell:
+    """What one kind recovers of `n` items of `k` classes: with an answer an item, and with what one answer of the
+    dearest kind costs spent on this one. `best_items` and `best_budget` are 1 where no other kind recovers more,
+    `yours` is 1 where the numbers are those of the study (simulated with at most 200 items)."""
+
+    n: int
+    k: int
+    kind: str
+    information_ratio: float
+    rho_items: float
+    n_answers: int
+    rho_budget: float
+    best_items: int
+    best_budget: int
+    yours: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ValueMap(Table):
+    """One row a number of items, number of classes and kind; those of the study last."""
+
+    cells: tuple[MapCell, ...]
+
+    classes = ()
+
+    def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:  # noqa: ARG002
+        return columns_of(self.cells[start:stop], MapCell)
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def best(self, n: int, k: int, *, at_equal_budget: bool) -> str:
+        """The kind that recovers most of `n` items of `k` classes."""
+        of_size = [cell for cell in self.cells if (cell.n, cell.k) == (n, k)]
+        return next(cell.kind for cell in of_size if (cell.best_budget if at_equal_budget else cell.best_items))
+
+
+def value_map(
+    kinds: Sequence[str],
+    costs: CostModel,
+    *,
+    yours: tuple[int, int] | None = None,
+    n: Sequence[int] = NUMBERS_OF_ITEMS,
+    k: Sequence[int] = NUMBERS_OF_CLASSES,
+    d: int = 5,
+    noise: float = 1.0,
+    seeds: int = SEEDS,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] | None = None,
+) -> ValueMap:
+    """The map, by simulation: worlds of every size, people who see distances with an error of `noise` standard
+    deviations, labels unfolded, Spearman's rho with the true similarities of the items.
+
+    At equal budget a kind that costs a tenth is asked of ten people, at most 40. Kinds that do not label items
+    (similarities, triplets) are left out: their price grows otherwise. Without noise further people add nothing, and
+    equal items and equal budget would be one map.
+    """
+    not_negative("noise", noise)
+    size = yours or (max(n), min(k))
+    chosen = [kind for kind in kinds if isinstance(signal_of(kind, *size), LabelSet)]
+    if not chosen:
+        raise bad_setting("kinds", ", ".join(kinds), "one kind or more that labels items")
+    prices = {kind: costs.seconds(kind) for kind in chosen}
+    dearest = max(prices.values())
+    n_answers = {
+        kind: int(min(max(dearest / price, 1), MOST_ANSWERS)) if price > 0 else MOST_ANSWERS
+        for kind, price in prices.items()
+    }
+    sizes = [(items, classes) for items in n for classes in k if classes <= items and (items, classes) != yours]
+    sizes += [yours] if yours else []
+    cells: list[MapCell] = []
+    for i, (items, classes) in enumerate(sizes):
+        rho = _simulated(chosen, n_answers, items, classes, d, noise, at_least("seeds", seeds, 1), rng)
+        cells += _compared(
+            [
+                MapCell(
+                    items, classes, kind, ratio_of(kind, items, classes), rho[kind][0], n_answers[kind], rho[kind][1],
+                    0, 0, int((items, classes) == yours),
+                )
+                for kind in chosen
+            ]
+        )  # fmt: skip
+        if progress:
+            progress(i + 1, len(sizes))
+    return ValueMap(tuple(cells))
+
+
+def _simulated(
+    kinds: Sequence[str],
+    n_answers: dict[str, int],
+    n: int,
+    k: int,
+    d: int,
+    noise: float,
+    seeds: int,
+    rng: np.random.Generator,
+) -> dict[str, tuple[float, float]]:
+    """The mean recovery of each kind, with one answer and with so many, in the same worlds."""
+    rhos: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
+    for _ in range(seeds):
+        world = LatentWorld.drawn(max(min(n, MOST_SIMULATED), k, 3), k, d, rng=rng)
+        known: dict[tuple[object, int], float] = {}
+        for kind in kinds:
+            for m in (1, n_answers[kind]):
+                # Kinds that say the same, and the same number of answers, are simulated once.
+                if (said := (signal_of(kind, n, k), m)) not in known:
+                    known[said] = simulated_rho(kind, world, n_answers=m, noise=noise, rng=rng)
+            signal = signal_of(kind, n, k)
+            rhos[kind].append((known[signal, 1], known[signal, n_answers[kind]]))
+    return {kind: (float(np.mean(some, axis=0)[0]), float(np.mean(some, axis=0)[1])) for kind, some in rhos.items()}
+
+
+def _compared(cells: list[MapCell]) -> list[MapCell]:
+    items, budget = max(cell.rho_items for cell in cells), max(cell.rho_budget for cell in cells)
+    return [
+        replace(cell, best_items=int(cell.rho_items == items), best_budget=int(cell.rho_budget == budget))
+        for cell in cells
+    ]

@@ -1,0 +1,276 @@
+"""Quality: how well the labels that few answers give serve a goal, so that answers of two kinds can be compared.
+
+Similarities: how alike people found pairs of items, as a matrix.
+
+Geometry: how well the similarities of labels rank pairs of items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, final, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from jaxtyping import Float
+from scipy.stats import rankdata
+
+from sfumato.planning.goals import Goal
+from sfumato.planning.informativeness.embedding import DIGITS
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadTable
+from sfumato.tables.growable_array import freeze
+from sfumato.tables.payloads import payload_kind
+from sfumato.tables.settings import one_of
+
+CONSTANTS = np.concatenate([[1e-6], np.geomspace(0.003, 1, 9)])
+"""Smoothing to choose from: a share of a vote added to every class."""
+LOSSES = {"tv": "total variation", "squared": "squared distance", "log-loss": "log-loss"}
+
+
+@dataclass(frozen=True, eq=False)
+class QualitySplit:
+    """Sums of the first 0, 1, ... answers about each item, and the distributions that judge their labels."""
+
+    sums: Float[np.ndarray, "items steps classes"]
+    reference: Float[np.ndarray, "items classes"]
+
+
+@runtime_checkable
+class QualityCurve(Protocol):
+    """How good labels of 0, 1, ... answers are, for any weighing of the items; more is better."""
+
+    def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]: ...
+
+
+@runtime_checkable
+class LabelQuality(Protocol):
+    """What makes labels good for a goal; `measure` says it in words."""
+
+    goal: ClassVar[Goal]
+    odd_alone: ClassVar[bool]
+    """Whether an even number of votes is known to serve no better than the odd one before."""
+    most_splits: ClassVar[int]
+    """Random splits that are worth their time."""
+
+    @property
+    def measure(self) -> str: ...
+
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> QualityCurve:
+        """Labels from the first answers of each split, judged by what it holds out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """What each item loses, by smoothing and number of answers: the best smoothing counts, chosen for each weighing
+    and number of answers."""
+
+    losses: Float[np.ndarray, "smoothings steps items"]
+
+    def __post_init__(self) -> None:
+        freeze(self, "losses")
+
+    def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]:
+        lost = np.stack([weights @ of_constant.T for of_constant in self.losses])
+        return np.asarray(-lost.min(axis=0) / weights.sum(axis=1, keepdims=True))
+
+
+@final
+@dataclass(frozen=True)
+class DistributionQuality:
+    """How near the shares of the answers come to those of votes held out: by total variation, squared distance or
+    log-loss.
+
+    The label of M answers is `(sum + a) / (M + a K)`, where `a` is the best for each kind and number of answers, found
+    on the votes that judge: neither side is handicapped by its smoothing, and both are favoured alike. Total variation
+    is the default: it hardly depends on smoothing. It needs some ten votes held out an item: against fewer it favours
+    labels as ragged as these few are, which squared distance does not. Log-loss cannot forgive a class that one vote
+    did not name: it makes rich answers worth more, and `bayes` makes that difference smaller.
+    """
+
+    loss: str = "tv"
+
+    goal: ClassVar[Goal] = Goal.DISTRIBUTION
+    odd_alone: ClassVar[bool] = False
+    most_splits: ClassVar[int] = 100
+
+    def __post_init__(self) -> None:
+        one_of("loss", self.loss, list(LOSSES))
+
+    @property
+    def measure(self) -> str:
+        return LOSSES[self.loss]
+
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
+        found = [
+            np.stack([self._lost(split, constant) for constant in CONSTANTS], axis=1)  # steps x smoothings x items
+            for split in splits
+        ]
+        return Losses(np.mean(found, axis=0).transpose(1, 0, 2))
+
+    def _lost(self, split: QualitySplit, constant: float) -> Float[np.ndarray, "steps items"]:
+        """What each item loses, by number of answers, under one smoothing."""
+        sums = split.sums.transpose(1, 0, 2)
+        label = (sums + constant) / (sums.sum(axis=2, keepdims=True) + constant * sums.shape[2])
+        if self.loss == "tv":
+            return np.asarray(np.abs(label - split.reference).sum(axis=2) / 2)
+        if self.loss == "squared":
+            return np.asarray(((label - split.reference) ** 2).sum(axis=2))
+        return np.asarray(-(split.reference * np.log(label)).sum(axis=2))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ClassQuality:
+    """How often the most probable class is the one that votes held out name most often, or the true one if it is given.
+
+    Classes that are equally probable share the hit, and so do classes that were named equally often. Two votes then
+    name the leading class as often as one does, and four hardly more often than three: only odd numbers of votes are
+    compared with.
+    """
+
+    truth: Float[np.ndarray, "items classes"] | None = None
+
+    goal: ClassVar[Goal] = Goal.CLASS
+    odd_alone: ClassVar[bool] = True
+    most_splits: ClassVar[int] = 100
+    measure: ClassVar[str] = "accuracy"
+
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
+        missed = []
+        for split in splits:
+            right = _leading(self.truth if self.truth is not None else split.reference)
+            missed.append(1 - (_leading(np.round(split.sums, DIGITS)) * right[:, None]).sum(axis=2).T)
+        return Losses(np.mean(missed, axis=0)[None])
+
+
+def _leading(probs: Float[np.ndarray, "*items classes"]) -> Float[np.ndarray, "*items classes"]:
+    top = probs == probs.max(axis=-1, keepdims=True)
+    return np.asarray(top / top.sum(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Similarities:
+    """The mean rating of every pair of items; NaN where nobody rated it, and on the diagonal."""
+
+    items: pa.StringArray
+    values: Float[np.ndarray, "items items"]
+
+    def __post_init__(self) -> None:
+        n = len(self.items)
+        if self.values.shape != (n, n) or not np.array_equal(self.values, self.values.T, equal_nan=True):
+            raise BadTable(
+                f"found an array of shape {self.values.shape} for {n} items",
+                expected="a symmetric array, items x items",
+                fix="give one number a pair, the same both ways",
+                code="bad-similarities",
+            )
+        freeze(self, "values")
+
+    @classmethod
+    def of(cls, annotations: Annotations) -> Similarities:
+        """Of answers of kind `similarity`, whichever of the two items was shown as the first."""
+        table = annotations.of_kind("similarity").for_purposes("label")
+        first = table.item.text()
+        other: list[str] = []
+        ratings: list[float] = []
+        for answers, inverse, _ in table.decoded(payload_kind("similarity/1")):
+            other += [answers[i].other for i in inverse]
+            ratings += [answers[i].rating for i in inverse]
+        items = pc.unique(pa.concat_arrays([first, pa.array(other, pa.string())]))
+        a, b = (pc.index_in(each, value_set=items).to_numpy() for each in (first, pa.array(other, pa.string())))
+        total, n_each = np.zeros((len(items), len(items))), np.zeros((len(items), len(items)))
+        for one, two in ((a, b), (b, a)):
+            np.add.at(total, (one, two), ratings)
+            np.add.at(n_each, (one, two), 1)
+        np.fill_diagonal(n_each, 0)
+        return cls(items, np.where(n_each > 0, total / np.maximum(n_each, 1), np.nan))
+
+    def of_items(self, items: pa.StringArray) -> Float[np.ndarray, "items items"]:
+        """The similarities of these items; NaN for items that nobody rated."""
+        at = pc.index_in(items, value_set=self.items).fill_null(-1).to_numpy(zero_copy_only=False)
+        found = self.values[np.ix_(at, at)]
+        return np.where((at >= 0)[:, None] & (at >= 0), found, np.nan)
+
+
+MOST_PLACED = 300
+"""Items whose similarities are looked at: pairs grow with the square."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairRanks:
+    """Ranks of all pairs of items by label and by reference; Spearman's rho for any weighing of the items.
+
+    A pair weighs by both its items, so that a bootstrap over items is one over the pairs they bring; ranks are those
+    among all items.
+    """
+
+    found: tuple[tuple[Float[np.ndarray, "placed placed"], ...], ...]
+    true: tuple[Float[np.ndarray, "placed placed"], ...]
+    known: Float[np.ndarray, "placed placed"]
+    places: np.ndarray
+
+    def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]:
+        w = weights[:, self.places]
+
+        def mean(pairs: np.ndarray) -> np.ndarray:
+            return np.asarray(((w @ pairs) * w).sum(axis=1))
+
+        total = np.maximum(mean(self.known), 1e-300)
+        rhos = np.zeros((len(w), len(self.found[0])))
+        for steps, true in zip(self.found, self.true, strict=True):
+            t, tt = mean(true) / total, mean(true**2) / total
+            for i, found in enumerate(steps):
+                f, ff, ft = (mean(each) / total for each in (found, found**2, found * true))
+                size = np.sqrt(np.maximum((ff - f**2) * (tt - t**2), 0.0))
+                rhos[:, i] += np.divide(ft - f * t, size, out=np.zeros(len(w)), where=size > 1e-9)
+        return rhos / len(self.found)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GeometryQuality:
+    """How well the similarities of labels rank the pairs of items: Spearman's rho with similarity judgments, or where
+    there are none with the similarities of labels held out.
+
+    Two labels are as similar as it is probable that answers drawn from them agree, `p . q`. At most 300 items, evenly
+    spread, are placed.
+    """
+
+    similarities: Similarities | None = None
+
+    goal: ClassVar[Goal] = Goal.GEOMETRY
+    odd_alone: ClassVar[bool] = False
+    most_splits: ClassVar[int] = 3
+
+    @property
+    def measure(self) -> str:
+        by = "similarities of held-out labels" if self.similarities is None else "similarity judgments"
+        return f"rank correlation with {by}"
+
+    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> PairRanks:
+        judged = None if self.similarities is None else self.similarities.of_items(items)
+        rated = np.arange(len(items)) if judged is None else np.flatnonzero(~np.isnan(judged).all(axis=1))
+        places = rated[np.unique(np.linspace(0, len(rated) - 1, min(len(rated), MOST_PLACED)).astype(np.int64))]
+        known = ~np.eye(len(places), dtype=bool)
+        if judged is not None:
+            known &= ~np.isnan(judged[np.ix_(places, places)])
+        found = []
+        true = []
+        for split in splits:
+            labels, reference = split.sums[places], split.reference[places]
+            found.append(tuple(_ranks(step @ step.T, known) for step in labels.transpose(1, 0, 2)))
+            by = reference @ reference.T if judged is None else judged[np.ix_(places, places)]
+            true.append(_ranks(by, known))
+        return PairRanks(tuple(found), tuple(true), known.astype(np.float64), places)
+
+
+def _ranks(similarities: Float[np.ndarray, "placed placed"], known: np.ndarray) -> Float[np.ndarray, "placed placed"]:
+    """The ranks of the known pairs, from 0 to 1; 0 for the others."""
+    ranks = np.zeros(similarities.shape)
+    values = similarities[known]
+    if len(values):
+        ranks[known] = rankdata(np.round(values, DIGITS)) / len(values)
+    return ranks

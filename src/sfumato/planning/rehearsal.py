@@ -1,0 +1,355 @@
+"""Crowds to rehearse a plan with: people who answer by the items' own distributions, or simulated ones with a form.
+
+Rehearsing: a plan tried on simulated people before anybody is paid, in memory, and held against what it promised.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import pyarrow as pa
+from jaxtyping import Float, Int
+
+from sfumato.elicitation.kinds import kind_named
+from sfumato.elicitation.simulated_annotator import Annotator, PresentedQuestion, Truth
+from sfumato.labeling.default_labeler import label_by_default
+from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, UniformIndex, index_named
+from sfumato.planning.allocation import Allocation, Stopping
+from sfumato.planning.answer_simulation import wrong_class
+from sfumato.planning.plan_file import Plan, PlanAdaptive
+from sfumato.planning.recorded_answers import bayes
+from sfumato.study.stimulus import Stimulus
+from sfumato.study.study import Question, Study
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.errors import BadSetting
+from sfumato.tables.settings import at_least
+
+JUDGES = 200
+"""People outside the study who are asked about an item to find out what the crowd says of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedAnswers:
+    """Answers of one person, as shares of a vote, and the seconds that each took."""
+
+    votes: Float[np.ndarray, "asked classes"]
+    seconds: Float[np.ndarray, "asked"]
+
+
+@runtime_checkable
+class CrowdSource(Protocol):
+    """Who answers. Items are numbers, in the order of the plan's."""
+
+    @property
+    def n_people(self) -> int: ...
+
+    def answer(
+        self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
+    ) -> SimulatedAnswers:
+        """What a person answers about each of these items, asked in this form."""
+        ...
+
+    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
+        """How the whole crowd judges each of these items: what labels are held against."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnCrowd:
+    """People who answer by the items' own distributions, as a plan assumes them: a rehearsal of the plan alone.
+
+    They can only choose a class: what they would say in a richer form is for `SimulatedCrowd`.
+    """
+
+    probs: Float[np.ndarray, "items classes"]
+    n_people: int
+    seconds: float
+
+    def answer(
+        self,
+        person: int,  # noqa: ARG002
+        items: Int[np.ndarray, "asked"],
+        kind: str,
+        rng: np.random.Generator,
+    ) -> SimulatedAnswers:
+        if kind != "choice":
+            raise BadSetting(
+                f"found answers of kind {kind} to rehearse with people who only choose",
+                expected="a plan of choices alone",
+                fix="rehearse with --study: simulated people fill in any form",
+                code="wrong-kind",
+            )
+        edges = np.cumsum(self.probs[items], axis=1)
+        edges[:, -1] = np.inf
+        chosen = (rng.random(len(items))[:, None] >= edges).sum(axis=1)
+        return SimulatedAnswers(np.eye(self.probs.shape[1])[chosen], np.full(len(items), self.seconds))
+
+    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:  # noqa: ARG002
+        return np.asarray(self.probs[items])
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedCrowd:
+    """Simulated annotators, each of their own skill, leanings, speed and attention, who fill in the study's form.
+
+    Their answers are labelled as the kind usually is. What the crowd says of an item is what 200 others like them would
+    choose: people who see badly agree less than the truth would have it, and labels can know no more than they say.
+    """
+
+    study: Study
+    items: tuple[str, ...]
+    truth: Truth
+    people: tuple[Annotator, ...]
+    judges: tuple[Annotator, ...]
+
+    @property
+    def n_people(self) -> int:
+        return len(self.people)
+
+    def answer(
+        self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
+    ) -> SimulatedAnswers:
+        return self._answers([self.people[person]] * len(items), items, kind, rng)
+
+    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
+        votes = [
+            self._answers(self.judges, np.full(len(self.judges), i), "choice", rng).votes.mean(axis=0) for i in items
+        ]
+        return np.asarray(votes).reshape(len(items), len(self.study.class_names))
+
+    def _answers(
+        self, people: Sequence[Annotator], items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
+    ) -> SimulatedAnswers:
+        own = kind == self.study.question.kind
+        question = self.study.question if own else Question(kind, self.study.question.framing)
+        study = replace(self.study, question=question)
+        form = kind_named(kind)(**question.settings)
+        raw, seconds = [], []
+        for person, i in zip(people, items, strict=True):
+            stimulus = Stimulus(self.items[i])
+            given = person.answer(self.truth.shown(stimulus), PresentedQuestion(form, stimulus, study), rng)
+            raw.append(given.raw)
+            seconds.append(given.seconds)
+        return SimulatedAnswers(_votes(raw, f"{kind}/{form.version}", study.class_names), np.array(seconds))
+
+
+def _votes(raw: Sequence[dict[str, object]], kind: str, classes: Sequence[str]) -> Float[np.ndarray, "asked classes"]:
+    """Answers as distributions, by the kind's usual labeler, in the order of the classes."""
+    if kind.startswith("choice/"):
+        place = {name: k for k, name in enumerate(classes)}
+        return np.asarray(np.eye(len(classes))[[place[str(answer["class"])] for answer in raw]])
+    table = pa.table(
+        {
+            "item": [str(row) for row in range(len(raw))],
+            "annotator": ["someone"] * len(raw),
+            "kind": [kind] * len(raw),
+            "payload": [json.dumps(answer, ensure_ascii=False) for answer in raw],
+        }
+    )
+    beliefs = label_by_default(Annotations.from_arrow(table, classes), classes)
+    coded = beliefs.coded()
+    # Answers that no labeler can use leave nothing behind.
+    votes = np.zeros((len(raw), len(classes)))
+    columns = [list(beliefs.classes).index(name) for name in classes]
+    names = beliefs.item.names.to_pylist()
+    rows = [int(names[code]) for code in beliefs.item.codes]
+    votes[rows] = coded.probs()[:, columns]
+    return votes
+
+
+JUDGED = 300
+"""Items that the whole crowd is asked about, where that takes asking."""
+GROWTH = 0.3
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What came of a plan: the error found and its standard error over items, and what it took."""
+
+    value: float
+    spread: float
+    n_judged: int
+    answers: int
+    money: float
+    hours: float
+    people: int
+    seconds: float
+    """What an answer took the simulated people, on average; money and hours are by the plan's own seconds."""
+    finished: float
+    """The share of items that met their own target: the lead or the error at which they stop, or all their answers."""
+    ran_out: bool
+    """Whether there were too few people for the answers that the plan wants."""
+
+    def verdict(self, plan: Plan) -> str:
+        """Whether the plan held, in a sentence."""
+        if self.ran_out:
+            return (
+                f"too few people: {self.people:,} gave {self.answers:,} answers of the {plan.cost.answers:,} that the "
+                "plan wants"
+            )
+        low, high = self.value - 1.96 * self.spread, self.value + 1.96 * self.spread
+        # An assumed prior has no interval: half as much again is as near as anybody could have known.
+        first = plan.expected.low if plan.expected.low is not None else plan.expected.value / 1.5
+        last = plan.expected.high if plan.expected.high is not None else plan.expected.value * 1.5
+        if low > last:
+            times = self.value / max(plan.expected.value, 1e-12)
+            said = f"the error came out {times:.2g} times as large as expected: do not rely on the plan for such people"
+        elif high < first:
+            said = "the error came out smaller than expected: fewer answers may do"
+        else:
+            said = "the plan holds: the error is as expected"
+        dearer = self.answers / plan.cost.answers
+        if dearer > 1.1:
+            said += f"; it took {dearer:.2g} times the answers"
+        elif dearer < 0.9:
+            said += f"; it took {dearer:.0%} of the answers"
+        if plan.budget is not None and plan.budget.unit == plan.cost.currency and self.money > plan.budget.amount:
+            said += f"; the budget is overspent by {self.money - plan.budget.amount:,.2f} {plan.cost.currency}"
+        return said
+
+
+def rehearse(
+    plan: Plan, crowd: CrowdSource, *, n_items: int, batch_size: int = 25, rng: np.random.Generator
+) -> Rehearsal:
+    """People come one after the other and answer a batch each, about items as the plan assigns them, until it stops.
+
+    Deeper items are asked about with the deeper form first, which counts for as many of their answers as it has votes.
+    Labels are then made as the plan assumes (`bayes`, or plain shares) and held against what the whole crowd says.
+    """
+    at_least("batch_size", batch_size, 1)
+    if n_items != plan.n_items:
+        raise BadSetting(
+            f"found {n_items:,} items, and a plan for {plan.n_items:,}",
+            expected="the items of the plan",
+            fix="rehearse with the study that the plan was made for",
+            code="wrong-items",
+        )
+    asking = _Asking(plan, crowd, batch_size, rng)
+    asking.deeper(n_items)
+    asking.usual()
+    judged = np.sort(rng.permutation(n_items)[: JUDGED if isinstance(crowd, SimulatedCrowd) else n_items])
+    lost = _lost(plan, asking.counts, judged, crowd, rng)
+    n_answers = asking.n_usual + asking.n_deeper
+    deeper = plan.question.deeper
+    hours = (asking.n_usual * plan.question.seconds + asking.n_deeper * (deeper.seconds if deeper else 0.0)) / 3600
+    paid = plan.cost.hours and plan.cost.money / plan.cost.hours
+    return Rehearsal(
+        value=float(lost.mean()),
+        spread=float(lost.std() / np.sqrt(len(lost))),
+        n_judged=len(lost),
+        answers=n_answers,
+        money=hours * paid,
+        hours=hours,
+        people=asking.n_came,
+        seconds=float(np.mean(asking.seconds)) if asking.seconds else 0.0,
+        finished=asking.finished,
+        ran_out=asking.ran_out,
+    )
+
+
+class _Asking:
+    """The study as it goes: who has come, and what was answered."""
+
+    def __init__(self, plan: Plan, crowd: CrowdSource, batch_size: int, rng: np.random.Generator) -> None:
+        self.plan, self.crowd, self.batch_size, self.rng = plan, crowd, batch_size, rng
+        self.counts = np.zeros((plan.n_items, len(plan.classes)))
+        self.n_came = self.n_usual = self.n_deeper = 0
+        self.seconds: list[float] = []
+        self.ran_out = False
+        self.finished = 0.0
+
+    def deeper(self, n_items: int) -> None:
+        """One answer in the deeper form about each item that it was chosen for."""
+        form = self.plan.question.deeper
+        if form is None or not self.plan.deeper_items:
+            return
+        # Which items these are does not matter to a rehearsal on drawn people; ids are not at hand for all of them.
+        numbers = np.arange(min(len(self.plan.deeper_items), n_items))
+        if self.plan.items != "all":
+            numbers = np.flatnonzero(np.isin(self.plan.items, self.plan.deeper_items))
+        for first in range(0, len(numbers), self.batch_size):
+            chosen = numbers[first : first + self.batch_size]
+            votes = self._come(chosen, form.kind)
+            if votes is None:
+                return
+            self.counts[chosen] += form.votes * votes
+            self.n_deeper += len(chosen)
+
+    def usual(self) -> None:
+        """Batch after batch, until the plan says that it is enough."""
+        answers = self.plan.answers
+        if not isinstance(answers, PlanAdaptive):
+            self._ask(UniformIndex(), answers.each * self.plan.n_items, answers.each)
+            self.finished = float((self.counts.sum(axis=1) >= answers.each - 1e-9).mean())
+            return
+        self._ask(UniformIndex(), answers.fewest * self.plan.n_items, answers.fewest)
+        index = index_named(answers.index, {"lead": answers.lead} if answers.index == "lead" else None)
+        # A lead or a target says itself when it is enough; without either the answers planned for are what there is.
+        by_rule = answers.lead is not None or answers.target is not None
+        most = answers.most if by_rule else answers.on_average
+        state = self._ask(index, round(most * self.plan.n_items), answers.most, answers.target, answers.lead)
+        if not by_rule:
+            self.finished = float((self.counts.sum(axis=1) >= answers.fewest - 1e-9).mean())
+            return
+        rule = _stopping(index, answers.target, answers.lead)
+        self.finished = float(rule.reached(ItemPosteriors(state.counts, state.prior)).mean())
+
+    def _ask(
+        self, index: AcquisitionIndex, n_answers: int, most: int, target: float | None = None, lead: int | None = None
+    ) -> Allocation:
+        stopping = _stopping(index, target, lead, most)
+        state = Allocation.of(self.counts, index, stopping=stopping)
+        while (missing := n_answers - self.n_usual) > 0 and not self.ran_out:
+            if index.uses_prior and state.is_stale(GROWTH):
+                state = state.refitted()
+            chosen = state.leading(min(self.batch_size, missing), self.rng)
+            votes = self._come(chosen, self.plan.question.kind) if len(chosen) else None
+            if votes is None:
+                break
+            state = state.told_all(chosen, votes)
+            self.counts = state.counts
+            self.n_usual += len(chosen)
+        return state
+
+    def _come(self, items: Int[np.ndarray, "asked"], kind: str) -> Float[np.ndarray, "asked classes"] | None:
+        """The next person and what they answer; None where nobody is left."""
+        if self.n_came >= self.crowd.n_people:
+            self.ran_out = True
+            return None
+        given = self.crowd.answer(self.n_came, items, kind, self.rng)
+        self.n_came += 1
+        self.seconds.extend(given.seconds.tolist())
+        return given.votes
+
+
+def _stopping(index: AcquisitionIndex, target: float | None, lead: int | None, most: int | None = None) -> Stopping:
+    by_l2 = index.name == "l2"
+    return Stopping(l2_risk=target if by_l2 else None, kl_risk=None if by_l2 else target, lead=lead, most=most)
+
+
+def _lost(
+    plan: Plan,
+    counts: Float[np.ndarray, "items classes"],
+    judged: np.ndarray,
+    crowd: CrowdSource,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "judged"]:
+    """The error of each item judged, by the measure that the plan is about."""
+    said = crowd.says(judged, rng)
+    # What 200 people say of an item is itself a sample: its own share of the error is taken off.
+    n_said = JUDGES if isinstance(crowd, SimulatedCrowd) else np.inf
+    measure = plan.expected.measure
+    if measure == "wrong_class":
+        return wrong_class(counts[judged], said)
+    if measure == "l2":
+        shares = counts[judged] / np.maximum(counts[judged].sum(axis=1, keepdims=True), 1e-12)
+        return np.asarray(((shares - said) ** 2).sum(axis=1) - (1 - (said**2).sum(axis=1)) / (n_said - 1))
+    labels = np.maximum(bayes(counts)[judged], 1e-300)
+    lost = (said * np.log(np.maximum(said, 1e-300) / labels)).sum(axis=1) - ((said > 0).sum(axis=1) - 1) / (2 * n_said)
+    if measure.startswith("share_beyond_"):
+        return np.asarray((lost > float(measure.split("_")[2])).astype(np.float64))
+    return np.asarray(lost)

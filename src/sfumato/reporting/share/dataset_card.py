@@ -1,0 +1,190 @@
+"""Features: what the datasets library calls a column's type, in the three forms that a dataset states it in.
+
+Arrow for the values, JSON under the key `huggingface` of a Parquet schema, YAML in the card. Lists of fixed length are
+called `Sequence`, which versions before 4 and after understand (huggingface.co/docs/datasets/about_dataset_features).
+
+The card of a dataset: YAML that the datasets library and the Hub read, and a page that people do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.reporting.share.markdown import code, meanings, plain, table
+from sfumato.reporting.share.release import Release
+from sfumato.reporting.share.release_columns import ANSWER_MEANINGS, BELIEF_MEANINGS, MEANINGS, class_rows, summary
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column: its name, its type in Arrow, and how JSON and YAML state it."""
+
+    name: str
+    arrow: pa.DataType
+    as_json: dict[str, Any]
+    as_yaml: dict[str, Any]
+
+
+def value(name: str, kind: pa.DataType, dtype: str | None = None) -> Feature:
+    """Plain values: text, numbers, times."""
+    said = dtype or ("float64" if kind == pa.float64() else str(kind))
+    return Feature(name, kind, {"dtype": said, "_type": "Value"}, {"dtype": said})
+
+
+def text(name: str) -> Feature:
+    return value(name, pa.string(), "string")
+
+
+def picture(name: str) -> Feature:
+    """A picture: the bytes of its file, and a path that says nothing where there are bytes."""
+    kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
+    return Feature(name, kind, {"_type": "Image"}, {"dtype": "image"})
+
+
+def class_label(name: str, classes: Sequence[str]) -> Feature:
+    """The number of a class, with the classes' names."""
+    named = {str(number): each for number, each in enumerate(classes)}
+    as_json = {"names": list(classes), "_type": "ClassLabel"}
+    return Feature(name, pa.int64(), as_json, {"dtype": {"class_label": {"names": named}}})
+
+
+def numbers(name: str, length: int) -> Feature:
+    """As many numbers in every row."""
+    as_json = {"feature": {"dtype": "float64", "_type": "Value"}, "length": length, "_type": "Sequence"}
+    kind = pa.list_(pa.float64(), length)
+    return Feature(name, kind, as_json, {"sequence": "float64", "length": length})
+
+
+def schema_of(features: Sequence[Feature], metadata: dict[bytes, bytes]) -> pa.Schema:
+    """The Arrow schema with the features stated in its metadata, beside what else is told there."""
+    info = {"info": {"features": {each.name: each.as_json for each in features}}}
+    said = {b"huggingface": json.dumps(info, ensure_ascii=False).encode(), **metadata}
+    return pa.schema([(each.name, each.arrow) for each in features]).with_metadata(said)
+
+
+LICENCES = (
+    "apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
+    "cc-by-nc-sa-4.0", "cc-by-nd-4.0", "cc-by-nc-nd-4.0", "odc-by", "odbl", "pddl", "unknown",
+)  # fmt: skip
+"""Licences that the Hub knows by these names; others it wants as `other`, with a name."""
+SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
+
+
+@dataclass(frozen=True)
+class CardPart:
+    """A split of a configuration: how many rows, and how many bytes once they are read."""
+
+    name: str
+    n_rows: int
+    n_bytes: int
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration: a table of the dataset, in shards below a folder of its own."""
+
+    name: str
+    below: str
+    features: tuple[Feature, ...]
+    parts: tuple[CardPart, ...]
+    download_bytes: int
+
+
+def card(release: Release, configs: Sequence[Config]) -> str:
+    """The README.md of a dataset folder."""
+    return "\n".join(["---", *_yaml(front_matter(release, configs)), "---", "", *_body(release, configs), ""])
+
+
+def front_matter(release: Release, configs: Sequence[Config]) -> dict[str, Any]:
+    """What programs read of the card."""
+    said: dict[str, Any] = {"pretty_name": release.title}
+    if release.licence is not None:
+        known = release.licence.lower() in LICENCES
+        said |= {"license": release.licence.lower()} if known else {"license": "other", "license_name": release.licence}
+    inputs = release.inputs
+    task = "other" if inputs is None else "image-classification" if inputs.texts is None else "text-classification"
+    size = next((name for limit, name in SIZES if len(release.labels) < limit), "10M<n<100M")
+    return said | {
+        "task_categories": [task],
+        "size_categories": [size],
+        "tags": ["soft-labels", "label-distribution", *(["annotator-disagreement"] if len(configs) > 1 else [])],
+        "dataset_info": [_info(config) for config in configs],
+        "configs": [
+            {
+                "config_name": config.name,
+                **({"default": True} if number == 0 else {}),
+                "data_files": [{"split": p.name, "path": f"{config.below}/{p.name}-*"} for p in config.parts],
+            }
+            for number, config in enumerate(configs)
+        ],
+    }
+
+
+def _info(config: Config) -> dict[str, Any]:
+    return {
+        "config_name": config.name,
+        "features": [{"name": each.name, **each.as_yaml} for each in config.features],
+        "splits": [{"name": p.name, "num_bytes": p.n_bytes, "num_examples": p.n_rows} for p in config.parts],
+        "download_size": config.download_bytes,
+        "dataset_size": sum(part.n_bytes for part in config.parts),
+    }
+
+
+def _body(release: Release, configs: Sequence[Config]) -> Iterator[str]:
+    yield from [f"# {plain(release.title)}", "", *(f"- {plain(each)}" for each in summary(release)), ""]
+    yield from ["## Reading it", "", "```python", "from datasets import load_dataset", ""]
+    yield "dataset = load_dataset(FOLDER)                # or the name under which it was uploaded"
+    yield from [f'{each.name} = load_dataset(FOLDER, "{each.name}")' for each in configs[1:]]
+    yield from ["```", ""]
+    if release.split is None:
+        yield from ["The set is not split: `train` holds all of it.", ""]
+    explained = {"labels": MEANINGS, "beliefs": BELIEF_MEANINGS, "annotations": ANSWER_MEANINGS}
+    for config in configs:
+        shown = {each.name: explained[config.name][each.name] for each in config.features}
+        rows = ", ".join(f"{code(part.name)} {part.n_rows:,}" for part in config.parts)
+        yield from [f"## {config.name.capitalize()}", "", f"Rows: {rows}.", "", *meanings(shown), ""]
+    yield from ["## Classes", "", "In this order in `probs`:", ""]
+    named = [(str(k), code(name), f"{n:,}", f"{part:.4f}") for k, (name, n, part) in enumerate(class_rows(release))]
+    yield from [*table(("number", "class", "items it is most probable of", "share of all probability"), named), ""]
+    yield from [
+        "## Licence",
+        "",
+        plain(release.licence) if release.licence else "Nobody has said under which licence.",
+        "",
+    ]
+    yield "Written by sfumato; `sfumato.json` lists every file with its SHA-256."
+
+
+def _yaml(value: Any, indent: str = "") -> list[str]:
+    """Plain values as YAML, every text in double quotes."""
+    lines = []
+    if isinstance(value, dict):
+        for key, each in value.items():
+            name = key if key.isidentifier() else _quoted(key)
+            if isinstance(each, dict | list):
+                lines += [f"{indent}{name}:", *_yaml(each, indent + "  ")]
+            else:
+                lines.append(f"{indent}{name}: {_scalar(each)}")
+        return lines
+    for each in value:
+        if isinstance(each, dict):
+            first, *rest = _yaml(each, indent + "  ")
+            lines += [f"{indent}- {first.strip()}", *rest]
+        else:
+            lines.append(f"{indent}- {_scalar(each)}")
+    return lines
+
+
+def _scalar(value: Any) -> str:
+    return _quoted(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _quoted(text: str) -> str:
+    """A text as YAML and JSON both read it; what YAML does not allow in print is escaped."""
+    escaped = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped)

@@ -1,0 +1,176 @@
+"""Sources: the tables a datasheet is filled in from, each with its file.
+
+Told: what the tables know of one question.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Shaped
+
+from sfumato.evaluation.duplicates import Duplicates, find_duplicates
+from sfumato.labeling.agreement import AgreementTable, agreement
+from sfumato.labeling.screening import set_aside_in
+from sfumato.study import read_study
+from sfumato.study.study import Study
+from sfumato.study.study_file import study_path
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.columns import check_columns
+from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.files import read_rows
+from sfumato.tables.files.atomic_write import sha256_of
+from sfumato.tables.inputs import Inputs
+from sfumato.tables.scores import Scores
+from sfumato.tables.soft_labels import SoftLabels
+
+OPTIONS = ("labels", "annotations", "study", "beliefs", "inputs", "screening", "scores")
+"""What may be given, as the command's options name it."""
+
+
+@dataclass(frozen=True)
+class ScreenedOut:
+    """Who was set aside, of how many, and how often each reason was given."""
+
+    n_people: int
+    set_aside: tuple[str, ...]
+    reasons: dict[str, int]
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that was read: as which option, its name, its size and its hash."""
+
+    option: str
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, eq=False)
+class DatasheetSources:
+    """What is known. Only labels must be there; `paths` has the file of everything that is."""
+
+    labels: SoftLabels
+    annotations: Annotations | None = None
+    study: Study | None = None
+    beliefs: Beliefs | None = None
+    inputs: Inputs | None = None
+    screening: ScreenedOut | None = None
+    scores: Scores | None = None
+    paths: tuple[tuple[str, Path], ...] = ()
+
+    def __post_init__(self) -> None:
+        for option, table in (("labels", self.labels), ("annotations", self.annotations), ("beliefs", self.beliefs)):
+            if table is not None and not len(table):
+                raise BadTable(
+                    "found no rows",
+                    expected=f"at least one row in what is given as {option}",
+                    fix="check how the file was made, or leave it out",
+                    code="no-rows",
+                    where=ErrorLocation(next((str(path) for known, path in self.paths if known == option), None)),
+                )
+
+    @classmethod
+    def read(
+        cls,
+        labels: Path,
+        *,
+        annotations: Path | None = None,
+        study: Path | None = None,
+        beliefs: Path | None = None,
+        inputs: Path | None = None,
+        screening: Path | None = None,
+        scores: Path | None = None,
+    ) -> DatasheetSources:
+        """The sources in these files; a study is its file or its folder."""
+        given = (labels, annotations, study_path(study) if study else None, beliefs, inputs, screening, scores)
+        return cls(
+            SoftLabels.read(labels),
+            Annotations.read(annotations) if annotations else None,
+            read_study(study) if study else None,
+            Beliefs.read(beliefs) if beliefs else None,
+            Inputs.read(inputs) if inputs else None,
+            read_screening(screening) if screening else None,
+            Scores.read(scores) if scores else None,
+            tuple((option, path) for option, path in zip(OPTIONS, given, strict=True) if path is not None),
+        )
+
+    def name_of(self, option: str) -> str:
+        """The name of the file given as `option`; the option's where there is none."""
+        return next((path.name for known, path in self.paths if known == option), option)
+
+    @cached_property
+    def files(self) -> tuple[SourceFile, ...]:
+        return tuple(SourceFile(name, p.name, p.stat().st_size, sha256_of(p)) for name, p in self.paths)
+
+    def command(self, title: str, file: str) -> str:
+        """The command that writes the datasheet, files by their names alone."""
+        given = [word for option, path in self.paths for word in (f"--{option}", path.name)]
+        return shlex.join(["sfumato", "datasheet", *given, "--title", title, "-o", file])
+
+    @cached_property
+    def agreement(self) -> AgreementTable | None:
+        """As `sfumato agreement` has it, with the same seed."""
+        return agreement(self.beliefs, rng=np.random.default_rng(0)) if self.beliefs is not None else None
+
+    @cached_property
+    def duplicates(self) -> Duplicates | None:
+        """As `sfumato duplicates` has them."""
+        return find_duplicates({"inputs": self.inputs}) if self.inputs is not None else None
+
+
+def read_screening(path: Path) -> ScreenedOut:
+    """What a table of `sfumato screen` says."""
+    aside = tuple(set_aside_in(path))
+    rows = read_rows(path)
+    check_columns(rows, ("annotator", "set_aside", "reasons"))
+    n_people, counts = 0, dict[str, int]()
+    for chunk in rows.chunks:
+        n_people += len(chunk)
+        said: list[Any] = chunk.column("reasons").to_pylist()
+        for reason in (each for text in said for each in (text or "").split("; ") if each):
+            counts[reason] = counts.get(reason, 0) + 1
+    return ScreenedOut(n_people, aside, counts)
+
+
+@dataclass(frozen=True)
+class FactTable:
+    """A small table: heads, and rows of texts."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class KnownFacts:
+    """Sentences, perhaps a table and a quotation; which files they come from, and the command that shows them again
+    (empty where the datasheet's own does). Nothing told is `Told()`."""
+
+    points: tuple[str, ...] = ()
+    grid: FactTable | None = None
+    quote: str = ""
+    files: tuple[str, ...] = ()
+    command: str = ""
+    settled: bool = True
+    """Whether that answers the question as far as tables can; a person is asked for the rest otherwise."""
+
+    def __bool__(self) -> bool:
+        return bool(self.points or self.grid or self.quote)
+
+
+def interval(low: float, high: float, places: int) -> str:
+    """`0.716 to 0.754`; a dash where there is none."""
+    return "–" if np.isnan(low) or np.isnan(high) else f"{low:.{places}f} to {high:.{places}f}"
+
+
+def spread(values: Shaped[np.ndarray, "values"]) -> str:
+    """Whole numbers in a few words: `3 to 9 (median 5)`, or the one number they all are."""
+    low, high = int(values.min()), int(values.max())
+    return f"{low:,}" if low == high else f"{low:,} to {high:,} (median {np.median(values):g})"
