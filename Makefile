@@ -61,7 +61,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.tested: $(VENV)/.installed papers/pyproject.toml
-	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,learn,report,postgres,test,scale,bench,docs]' -e papers
+	@$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e '.[serve,train,report,postgres,test,scale,bench,docs]' -e papers
 	@touch $@
 
 $(VENV)/.fuzzed: $(VENV)/.tested

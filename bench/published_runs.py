@@ -4,7 +4,7 @@ cifar     CIFAR-10H: 7,000 / 3,000 pictures as CIFAR-10S splits them, the small 
           as Uma et al. (2020) and Collins et al. (2022) set it, in one cycle instead of 65 epochs in steps.
 fashion   Fashion-MNIST-H: the first 7,000 / the last 3,000 test pictures, LeNet, 15 epochs of Adam, 6 seeds.
 
-Runs are kept in a folder and done once; what `bench/learn.py` and `bench/evaluate.py` say of them is about the same.
+Runs are kept in a folder and done once; what `bench/train.py` and `bench/evaluate.py` say of them is about the same.
 """
 
 from __future__ import annotations

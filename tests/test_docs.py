@@ -104,8 +104,8 @@ def test_examples_run(path: Path, tmp_path: Path) -> None:
         ("evaluate.md", [each.name for each in (*METRICS, *STRATA)]),
         ("tables.md", [kind.label for kind in PAYLOAD_KINDS]),
         ("elicit.md", [kind.name for kind in KINDS]),
-        ("learn.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMISERS, *SCHEDULES)]),
-        ("learn.md", list(NAMED)),
+        ("train.md", [each.name for each in (*TARGETS, *CROWDS, *MIXINGS, *OPTIMISERS, *SCHEDULES)]),
+        ("train.md", list(NAMED)),
         ("plan.md", [each.name for each in INDICES]),
         ("platforms.md", [each.name for each in BONUS_RULES]),
         ("platforms.md", list(MISMATCHES)),
@@ -131,7 +131,7 @@ def test_every_metric_has_its_row() -> None:
         ("screen", list(RULE_SETS)),
         ("transform", [each.name for each in TRANSFORMS]),
         ("aggregate", [each.name for each in AGGREGATORS]),
-        ("learn", [each.name for each in (*TARGETS, *CROWDS)]),
+        ("train", [each.name for each in (*TARGETS, *CROWDS)]),
     ],
 )
 def test_help_names_every_member(command: str, names: list[str], tmp_path: Path) -> None:

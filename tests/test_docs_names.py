@@ -231,7 +231,7 @@ def test_pictures_are_small() -> None:
         (test_commands_and_their_options_exist, "`sfumato aggregate b.parquet --seeds 3`"),
         (test_commands_and_their_options_exist, "```sh\nsfumato plan annotators --pilt p.csv\n```"),
         (test_options_exist_somewhere, "say `--no-such-thing`"),
-        (test_scripts_and_their_parts_exist, "`python bench/learn.py cifra`"),
+        (test_scripts_and_their_parts_exist, "`python bench/train.py cifra`"),
         (test_scripts_and_their_parts_exist, "`python bench/evidence.py --olny people`"),
         (test_make_has_the_targets, "`make tea`"),
         (test_python_names_exist, "`sfumato.aggregation.AGGREGATOR`"),

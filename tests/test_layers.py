@@ -27,13 +27,13 @@ LAYERS = (
     {"server", "cli"},
 )  # fmt: skip
 HOME = {
-    "torch": {"learn", "training"},
+    "torch": {"training"},
     "starlette": {"web", "server"},
     "uvicorn": {"web", "server"},
     "sqlalchemy": {"store", "elicitation", "recruitment", "web", "server"},
 }
 """Heavy packages, and the parts that may import them."""
-APART = {"learn": "evaluate", "evaluate": "learn", "training": "evaluation", "evaluation": "training"}
+APART = {"training": "evaluation", "evaluation": "training"}
 """Neighbours that do not know each other: evaluation compares tables, whoever made them."""
 
 

@@ -155,7 +155,7 @@ def test_cinic_10_without_pillow_names_the_extra(
     upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(MissingExtra, match=r"found no Pillow.*CINIC-10.*pip install \"sfumato\[learn\]\""):
+    with pytest.raises(MissingExtra, match=r"found no Pillow.*CINIC-10.*pip install \"sfumato\[train\]\""):
         converted("cinic10-sample", upstream, tmp_path)
 
 

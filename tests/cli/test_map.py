@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from sfumato.cli import duplicates, represent
 from sfumato.cli import map as map_command
-from sfumato.cli import train as learning_command
+from sfumato.cli import train as train_command
 from sfumato.evaluation.data_map import DataMap
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.scores import Scores
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arguments = ["--inputs", place / "x.npz", "--labels", place / "labels.parquet", "--network", "simple-ffn"]
     arguments += ["--epochs", 3, "--batch-size", 16, "--processes", 1, "--seeds", 2, "--dynamics", "both"]
     arguments += ["--predictions-each-epoch", "-o", place / "runs"]
-    done = CliRunner().invoke(learning_command.command, list(map(str, arguments)), catch_exceptions=False)
+    done = CliRunner().invoke(train_command.command, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return place
 

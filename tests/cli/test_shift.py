@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from sfumato.cli import attack, shift
-from sfumato.cli import train as learning_command
+from sfumato.cli import train as train_command
 from sfumato.tables.errors import SfumatoError
 from sfumato.training.attacks import ATTACKS
 from sfumato.training.corruptions import CORRUPTIONS
@@ -35,8 +35,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     learning.write_files(folder)
     options = ["--inputs", "x.npz", "--labels", "labels.parquet"]
     options = [str(folder / part) if "." in part else part for part in options]
-    small = ["--network", "simple-ffn", "--epochs", "2", "--batch-size", "16", "--processes", "1"]
-    done = CliRunner().invoke(learning_command.command, [*options, *small, "-o", str(folder / "runs")])
+    small = ["--model", "simple-ffn", "--epochs", "2", "--batch-size", "16", "--processes", "1"]
+    done = CliRunner().invoke(train_command.command, [*options, *small, "-o", str(folder / "runs")])
     assert done.exit_code == 0, done.output
     return folder
 

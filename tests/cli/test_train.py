@@ -1,4 +1,4 @@
-"""`sfumato learn` as a user types it."""
+"""`sfumato train` as a user types it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
+from sfumato.cli import group
 from sfumato.cli.train import TARGET_LINES, command
 from sfumato.tables.errors import SfumatoError
 from sfumato.training.crowd_layers import CROWDS
@@ -30,7 +31,7 @@ from sfumato.training.targets import TARGETS
 ROOT = Path(__file__).parent.parent.parent
 SFUMATO = Path(sys.executable).parent / "sfumato"
 DATA = ("--inputs", "x.npz", "--labels", "labels.parquet")
-SMALL = (*DATA, "--network", "simple-ffn", "--epochs", "2", "--batch-size", "16", "--processes", "1")
+SMALL = (*DATA, "--model", "simple-ffn", "--epochs", "2", "--batch-size", "16", "--processes", "1")
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def learn(*arguments: object) -> str:
+def train(*arguments: object) -> str:
     """The command in this process: torch is loaded once."""
     result = CliRunner().invoke(command, [*map(str, arguments), "-o", "runs"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
@@ -54,7 +55,7 @@ def refused(*arguments: object) -> SfumatoError:
 
 
 def test_targets_side_by_side(folder: Path) -> None:
-    shown = learn(*SMALL, "--targets", "hard,soft,smoothing:share=0.2", "--seeds", 2)
+    shown = train(*SMALL, "--targets", "hard,soft,smoothing:share=0.2", "--seeds", 2)
     lines = shown.splitlines()
     assert lines[0].split()[:4] == ["target", "network", "accuracy", "cross-entropy"]
     assert [line.split()[0] for line in lines[1:4]] == ["hard", "soft", "smoothing:share=0.2"]
@@ -64,7 +65,7 @@ def test_targets_side_by_side(folder: Path) -> None:
     run = Run.read(folder / "runs" / "smoothing-share-0.2.simple-ffn.seed-1.fold-0")
     assert run.settings["target"]["share"] == 0.2
     assert len(run.predictions) == 18
-    again = learn(*SMALL, "--targets", "hard,soft,smoothing:share=0.2", "--seeds", 2)
+    again = train(*SMALL, "--targets", "hard,soft,smoothing:share=0.2", "--seeds", 2)
     assert again == shown
 
 
@@ -72,7 +73,7 @@ def test_every_source_and_setting(folder: Path) -> None:
     (folder / "o.csv").write_text("item,label\n" + "".join(f"{item},emu\n" for item in learning.ITEMS))
     np.save("train.npy", np.arange(40))
     np.save("test.npy", np.arange(50, 60))
-    shown = learn(
+    shown = train(
         *SMALL, "--beliefs", "beliefs.parquet", "--original", "o.csv", "--teacher", "teacher.parquet",
         "--teacher", "teacher.parquet", "--targets", "hard,deaggregated:annotators=3,distilled:temperature=2:share=0.5",
         "--split", "given:train=train.npy:test=test.npy", "--optimiser", "sgd:momentum=0.5", "--rate", 0.1,
@@ -101,23 +102,23 @@ def test_folds_and_a_grid_file(folder: Path) -> None:
         '[data]\ninputs = "x.npz"\nlabels = "labels.parquet"\n[grid]\ntargets = ["soft"]\nnetworks = ["simple-ffn"]\n'
         '[recipe]\nepochs = 2\nbatch_size = 16\n[split]\nname = "k-fold"\nk = 3\n'
     )
-    shown = learn("--grid", "grid.toml", "--processes", 1)
+    shown = train("--grid", "grid.toml", "--processes", 1)
     assert "3 runs" in shown
     # The options say the same, so there is nothing left to do.
-    assert learn(*SMALL, "--targets", "soft", "--folds", 3) == shown
+    assert train(*SMALL, "--targets", "soft", "--folds", 3) == shown
     assert "beside --grid" in str(refused("--grid", "grid.toml", "--targets", "soft"))
     assert "beside --split" in str(refused(*SMALL, "--folds", 3, "--split", "none"))
 
 
 def test_crowds_are_targets(folder: Path) -> None:
-    shown = learn(*SMALL, "--beliefs", "beliefs.parquet", "--targets", "soft,crowd-layer:decay=0.1,annotator-confusion")
+    shown = train(*SMALL, "--beliefs", "beliefs.parquet", "--targets", "soft,crowd-layer:decay=0.1,annotator-confusion")
     assert "crowd-layer:decay=0.1" in shown
     assert Run.read(folder / "runs" / "crowd-layer-decay-0.1.simple-ffn.seed-0.fold-0").said["ended"] == "finished"
 
 
 def test_what_is_left_out_is_said(folder: Path) -> None:
     (folder / "few.csv").write_text("item,p:cat,p:dog,p:emu\n" + "".join(f"i{i},1,0,0\n" for i in range(10)))
-    shown = learn(*SMALL, "--labels", "few.csv", "--targets", "soft", "--split", "none")
+    shown = train(*SMALL, "--labels", "few.csv", "--targets", "soft", "--split", "none")
     assert "left out 50 of 60 inputs: they have no label" in shown
     assert "all items are learnt from and predicted" in shown
 
@@ -136,6 +137,7 @@ def test_a_run_that_diverges_ends_with_1(folder: Path) -> None:
         (("--targets", "sofd"), "unknown-target", "did you mean 'soft'?"),
         (("--targets", "smoothing:share=2"), "bad-setting", "share"),
         (("--targets", "deaggregated"), "missing-source", "--beliefs"),
+        (("--model", "lenett"), "unknown-network", "did you mean 'lenet'?"),
         (("--network", "lenett"), "unknown-network", "did you mean 'lenet'?"),
         (("--optimiser", "adamm"), "unknown-optimiser", "did you mean 'adam'?"),
         (("--schedule", "plateau"), "bad-setting", "validation"),
@@ -158,7 +160,7 @@ def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("sfumato.cli.options.find_spec", lambda name: None)
     error = refused(*DATA)
     assert error.code == "missing-extra"
-    assert 'pip install "sfumato[learn]"' in str(error)
+    assert 'pip install "sfumato[train]"' in str(error)
 
 
 def test_help_names_every_target() -> None:
@@ -166,8 +168,8 @@ def test_help_names_every_target() -> None:
 
 
 def test_stopped_and_given_again(folder: Path) -> None:
-    arguments = [*DATA, "--network", "simple-ffn", "--targets", "soft", "--epochs", "60", "--batch-size", "4"]
-    process = subprocess.Popen([SFUMATO, "learn", *arguments, "-o", "cut"], stderr=subprocess.PIPE, text=True)
+    arguments = [*DATA, "--model", "simple-ffn", "--targets", "soft", "--epochs", "60", "--batch-size", "4"]
+    process = subprocess.Popen([SFUMATO, "train", *arguments, "-o", "cut"], stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 60
     while time.monotonic() < until and not list((folder / "cut" / "unfinished").glob("*/stack.json")):
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -199,31 +201,37 @@ def test_stopped_and_given_again(folder: Path) -> None:
     ids=["targets", "networks", "families", "mixings", "optimisers", "schedules", "splits"],
 )
 def test_the_page_names_every_member(names: list[str]) -> None:
-    text = (ROOT / "docs" / "learn.md").read_text()
+    text = (ROOT / "docs" / "train.md").read_text()
     assert [name for name in names if f"`{name}`" not in text] == []
 
 
 def test_commands_in_the_page_run(folder: Path) -> None:
-    text = (ROOT / "docs" / "learn.md").read_text()
+    text = (ROOT / "docs" / "train.md").read_text()
     lines = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines() if line]
     assert len(lines) >= 2
     for line in lines:
         program, name, *arguments = shlex.split(line, comments=True)
-        assert (program, name) == ("sfumato", "learn")
+        assert (program, name) == ("sfumato", "train")
         if "grid.toml" in arguments:
             (folder / "grid.toml").write_text((ROOT / "examples" / "grid.toml").read_text())
         result = CliRunner().invoke(command, [*arguments, "--processes", "1"], catch_exceptions=False)
         assert result.exit_code == 0, result.output
 
 
+def test_the_former_name_of_the_command_prints_the_new_one() -> None:
+    done = CliRunner().invoke(group, ["learn", *SMALL, "-o", "runs"], prog_name="sfumato")
+    assert (done.exit_code, done.stderr) == (2, "sfumato learn is now sfumato train\n")
+    assert " learn " not in CliRunner().invoke(group, ["--help"]).output
+
+
 @pytest.mark.slow
 def test_ranks_of_torchrun_train_together_and_one_of_them_writes(folder: Path) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "sfumato"]
-    asked = ["learn", *SMALL, "--targets", "hard,soft", "-o", "together"]
+    asked = ["train", *SMALL, "--targets", "hard,soft", "-o", "together"]
     done = subprocess.run([*torchrun, *asked], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("soft") == 1, done.stdout
-    learn(*SMALL, "--targets", "hard,soft")
+    train(*SMALL, "--targets", "hard,soft")
     for name in ("hard.simple-ffn.seed-0.fold-0", "soft.simple-ffn.seed-0.fold-0"):
         together, alone = (Run.read(folder / where / name).predictions for where in ("together", "runs"))
         assert together is not None

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from sfumato.cli import evaluate
 from sfumato.cli import map as map_command
-from sfumato.cli import train as learning_command
+from sfumato.cli import train as train_command
 from sfumato.evaluation import RunPredictions, match_labels
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
@@ -357,7 +357,7 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
     arguments = ["--inputs", place / "x.npz", "--labels", place / "labels.parquet", "--network", "simple-ffn"]
     arguments += ["--epochs", 3, "--batch-size", 16, "--processes", 1, "--seeds", 2, "--dynamics", "end"]
     arguments += ["--predictions-each-epoch", "-o", place / "runs"]
-    done = CliRunner().invoke(learning_command.command, list(map(str, arguments)), catch_exceptions=False)
+    done = CliRunner().invoke(train_command.command, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return place
 

@@ -54,7 +54,7 @@ def grid(targets: Sequence[str] = ("hard", "soft"), seeds: Sequence[int] = range
 def write_run(
     folder: Path, run: RunPredictions, *, fold: int = 0, rows: slice = slice(None), ended: str = "finished"
 ) -> Path:
-    """A run as `sfumato learn` and `shift` write it, as far as evaluation looks."""
+    """A run as `sfumato train` and `shift` write it, as far as evaluation looks."""
     place = folder / run.condition.replace("/", "-") / f"{run.target}.{run.network}.seed-{run.seed}.fold-{fold}"
     place.mkdir(parents=True)
     table = run.predictions

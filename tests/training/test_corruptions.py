@@ -144,7 +144,7 @@ def test_jpeg_and_pixelate_are_pillows_own_picture_by_picture(images: np.ndarray
 def test_without_pillow_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
     for corruption in (Jpeg(), Pixelate()):
-        with pytest.raises(MissingExtra, match=r"sfumato\[learn\]"):
+        with pytest.raises(MissingExtra, match=r"sfumato\[train\]"):
             corruption.apply(photo(1), 1, luck())
 
 

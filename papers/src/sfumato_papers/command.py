@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_learn_installed
+from sfumato.cli.options import PATH, check_folder, check_torch_installed
 from sfumato.cli.output import drawing, printable, say_written
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def command(
     stopped goes on where it was.
     """
     names = _names(papers)
-    check_learn_installed()
+    check_torch_installed()
     from sfumato_papers import paper_named
 
     if list_parts:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_learn_installed, given
+from sfumato.cli.options import PATH, check_folder, check_torch_installed, given
 from sfumato.cli.output import say_written
 
 ATTACK_LINES = """\b
@@ -90,7 +90,7 @@ def command(
     pictures = Inputs.read(inputs)
     people = SoftLabels.read(labels) if labels else None
     came_with = read_original(original) if original else None
-    check_learn_installed()
+    check_torch_installed()
     from sfumato.training.attacks import ATTACKED_AT_ONCE, attack_named
     from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device

@@ -47,7 +47,7 @@ Strata, scored apart beside all items together:
 )
 @click.option("--predicted", type=PATH, help="SoftLabels that a network predicts.")
 @click.option(
-    "--runs", type=PATH, help="A folder of runs as sfumato learn, shift or attack writes it, or with a table a target."
+    "--runs", type=PATH, help="A folder of runs as sfumato train, shift or attack writes it, or with a table a target."
 )
 @click.option("--people", type=PATH, required=True, help="SoftLabels: how people judge.")
 @click.option("--original", type=PATH, help="The class every item came with: a table with item and label.")

@@ -6,6 +6,7 @@ Other distributions add commands by entry points of the group `sfumato.commands`
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
@@ -18,13 +19,22 @@ ENTRY_POINTS = "sfumato.commands"
 
 
 class LazyGroup(click.Group):
-    """`members` gives module and help line of each command; `prefix` is what entry points of this group begin with."""
+    """`members` gives module and help line of each command; `prefix` is what entry points of this group begin with.
+
+    `renamed` maps former names of commands to their new names: a former name only prints the new one.
+    """
 
     def __init__(
-        self, *args: Any, members: Mapping[str, tuple[str, str]], heading: str, prefix: str = "", **settings: Any
+        self,
+        *args: Any,
+        members: Mapping[str, tuple[str, str]],
+        heading: str,
+        prefix: str = "",
+        renamed: Mapping[str, str] | None = None,
+        **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self.members, self.heading, self.prefix = members, heading, prefix
+        self.members, self.heading, self.prefix, self.renamed = members, heading, prefix, renamed or {}
 
     @cached_property
     def added(self) -> dict[str, EntryPoint]:
@@ -51,6 +61,10 @@ class LazyGroup(click.Group):
             formatter.write_dl(rows)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] in self.renamed:
+            path = ctx.command_path
+            click.echo(f"{path} {args[0]} is now {path} {self.renamed[args[0]]}", err=True)
+            sys.exit(2)
         if args and args[0] not in self.members and args[0] not in self.added:
             from sfumato.tables.errors import unknown
 

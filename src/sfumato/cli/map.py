@@ -44,7 +44,7 @@ def command(
 ) -> None:  # fmt: skip
     """Map the items that RUNS learnt from: how sure of each, how steadily, how often right.
 
-    RUNS are folders of sfumato learn --dynamics, or tables with item, epoch, gold and correct. All runs of a target are
+    RUNS are folders of sfumato train --dynamics, or tables with item, epoch, gold and correct. All runs of a target are
     pooled. With --people or --doubt: does the network waver where people do?
     """
     from sfumato.evaluation.data_map import data_map

@@ -104,7 +104,7 @@ def check_folder(output: Path) -> None:
         )
 
 
-def check_learn_installed() -> None:
+def check_torch_installed() -> None:
     """Raise unless the packages that networks need are installed."""
     from sfumato.tables.errors import MissingExtra
 
@@ -113,6 +113,6 @@ def check_learn_installed() -> None:
             raise MissingExtra(
                 f"found no {package}",
                 expected=f"{package}, to train networks",
-                fix='pip install "sfumato[learn]"',
+                fix='pip install "sfumato[train]"',
                 code="missing-extra",
             )

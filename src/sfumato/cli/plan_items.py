@@ -21,7 +21,7 @@ SHOWN = 10
 
 @click.command("items")
 @click.option("--answers", type=PATH, help="What was said so far: Annotations, Beliefs, or SoftLabels with counts.")
-@click.option("--runs", type=PATH, multiple=True, help="Or how models learnt the items: folders of sfumato learn.")
+@click.option("--runs", type=PATH, multiple=True, help="Or how models learnt the items: folders of sfumato train.")
 @click.option("--labels", type=PATH, help="With --runs: SoftLabels that say the class each item came with.")
 @click.option(
     "--quota", type=NameList(), metavar="REGION=N", help="With --runs: ambiguous=all,hard=all,easy=20 a class."

@@ -27,7 +27,7 @@ What is looked for in FOLDER, all of it optional:
     "report",
     help="Write everything that is known of a study as one HTML page that opens from disk: what people were asked, how "
     "far they agree, what networks learnt from them, what to ask next, and where every number comes from.\n\nFOLDER "
-    "holds files under their usual names, or is a folder of runs as sfumato learn writes it; single files can be "
+    "holds files under their usual names, or is a folder of runs as sfumato train writes it; single files can be "
     f"named too. What is missing is left out.\n\n{NAMES_LINES}",
 )
 @click.argument("folder", type=PATH, required=False)
@@ -40,7 +40,7 @@ What is looked for in FOLDER, all of it optional:
 @click.option("--beliefs", type=PATH, help="Beliefs: what every annotator believes.")
 @click.option("--original", type=PATH, help="Labels as published: a table with item and label, or SoftLabels.")
 @click.option("--inputs", type=PATH, help="An npz with images or texts of the items.")
-@click.option("--runs", type=PATH, help="A folder of sfumato learn.")
+@click.option("--runs", type=PATH, help="A folder of sfumato train.")
 @click.option("--shifted", type=PATH, help="A folder of sfumato shift.")
 @click.option("--attacked", type=PATH, help="A folder of sfumato attack.")
 @click.option("--scores", type=PATH, help="Scores as sfumato evaluate writes them, where the runs are elsewhere.")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("represent")
 @click.option("--features", "features_path", type=PATH, help="An npz with features (items x dims) and items.")
-@click.option("--run", "run_path", type=PATH, help="A run of sfumato learn whose features to take, with --inputs.")
+@click.option("--run", "run_path", type=PATH, help="A run of sfumato train whose features to take, with --inputs.")
 @click.option("--inputs", "inputs_path", type=PATH, help="What the run sees: an npz with images.")
 @click.option("--save-features", type=PATH, help="Where the features of --run go: .npz.")
 @click.option("--judgments", type=PATH, required=True, help="Annotations of the kinds similarity and triplet.")
@@ -78,7 +78,7 @@ def _features(path: Path | None, run: Path | None, inputs: Path | None, save: Pa
         from sfumato.tables.errors import MissingExtra
 
         raise MissingExtra(
-            "found no torch", expected="torch, to take features out of a run", fix='pip install "sfumato[learn]"',
+            "found no torch", expected="torch, to take features out of a run", fix='pip install "sfumato[train]"',
             code="missing-extra",
         )  # fmt: skip
     from sfumato.training.run_folder import Run

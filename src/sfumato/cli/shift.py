@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sfumato.cli.options import PATH, NameList, check_folder, check_learn_installed
+from sfumato.cli.options import PATH, NameList, check_folder, check_torch_installed
 from sfumato.cli.output import drawing, say_written
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def command(
     _check_asked(inputs, kinds, extra)
     pictures = Inputs.read(inputs) if inputs else None
     others = _extra(extra)
-    check_learn_installed()
+    check_torch_installed()
     from sfumato.training.corruptions import CORRUPTIONS, corruption_named
     from sfumato.training.dealing import run_jobs
     from sfumato.training.grid import check_device

@@ -1,4 +1,4 @@
-"""`sfumato learn`: networks from soft labels, any target against any other."""
+"""`sfumato train`: networks from soft labels, any target against any other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sfumato.cli.options import PATH, check_folder, check_learn_installed, given
+from sfumato.cli.options import PATH, check_folder, check_torch_installed, given
 from sfumato.cli.output import drawing, printable, say_written
 
 if TYPE_CHECKING:
@@ -42,14 +42,14 @@ From beliefs directly, the annotators learnt beside the network:
 
 CHOICE_LINES = """\b
 A choice has its settings behind it: smoothing:share=0.2 sgd:momentum=0.9:weight-decay=1e-4 steps:after=[50,55]:by=0.1
-Networks:   simple-ffn deeper-ffn lenet small vgg-11 resnet-20 wrn-16-2 ... (docs/learn.md lists all)
+Networks:   simple-ffn deeper-ffn lenet small vgg-11 resnet-20 wrn-16-2 ... (docs/train.md lists all)
 Optimisers: adam sgd     Schedules: constant steps one-cycle plateau
 Mixings:    plain mixup mix-max-ent entropy-weighted class-pair
 Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
 
 
 @click.command(
-    "learn",
+    "train",
     help="Train networks on the labels of items, one for every target, network, seed and fold, and keep what each "
     "predicts for the items it did not learn from.\n\nAll targets of a seed begin with the same weights and see the "
     "same batches. A command that was stopped goes on when it is given again; what is done is never done twice.\n\n"
@@ -64,7 +64,9 @@ Splits:     share:test=0.3  k-fold:k=10  given:train=a.npy:test=b.npy  none"""
     "--teacher", "teachers", type=PATH, multiple=True, help="SoftLabels a model predicts; several: their mean."
 )
 @click.option("--targets", metavar="NAMES", help="Targets, with commas between them.  [default: hard,soft]")
-@click.option("--network", "networks", metavar="NAMES", help="Networks, with commas between them.  [default: lenet]")
+@click.option(
+    "--model", "--network", "networks", metavar="NAMES", help="Models, separated by commas.  [default: lenet]"
+)
 @click.option("--seeds", type=int, help="How many seeds.  [default: 1]")
 @click.option("--folds", type=int, help="Predict every item once, by networks that learnt from the other folds.")
 @click.option("--split", metavar="NAME", help="Which items are predicted.  [default: share:test=0.3]")
@@ -101,7 +103,7 @@ def command(
     file = ExperimentFile.read(grid_path) if grid_path else ExperimentFile.of(_document(asked))
     check_folder(output)
     loaded = file.load()
-    check_learn_installed()
+    check_torch_installed()
     from sfumato.training.ranks import together
     from sfumato.training.worker_pool import run_experiment
 

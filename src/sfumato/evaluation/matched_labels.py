@@ -306,7 +306,7 @@ def check_some(runs: Sequence[RunPredictions]) -> None:
     """An error where there are no runs."""
     if not runs:
         raise BadTable(
-            "found no runs", expected="at least one", fix="train some with sfumato learn first", code="no-runs"
+            "found no runs", expected="at least one", fix="train some with sfumato train first", code="no-runs"
         )
 
 

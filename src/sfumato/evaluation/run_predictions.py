@@ -3,7 +3,7 @@
 Run folders: what trained networks predict, found under a folder and brought together by target, network, seed and
 condition.
 
-Only files are read here: `run.json` and `predictions.parquet` as `sfumato learn`, `shift` and `attack` write
+Only files are read here: `run.json` and `predictions.parquet` as `sfumato train`, `shift` and `attack` write
 them, or one table of predictions a file.
 """
 
@@ -137,7 +137,7 @@ def _read(path: Path) -> _Run:
         raise _bad(
             path,
             f"no {', '.join(wrong)}",
-            "a run.json as sfumato learn writes it",
+            "a run.json as sfumato train writes it",
             "take the run's folder away, or run the grid again",
             "bad-run",
         )
@@ -234,8 +234,8 @@ def _tables(folder: Path) -> list[RunPredictions]:
         raise _bad(
             folder,
             "neither runs nor predictions",
-            "folders as sfumato learn writes them, or a table of predictions a target (soft.parquet)",
-            "train with sfumato learn, or name the folder the predictions stand in",
+            "folders as sfumato train writes them, or a table of predictions a target (soft.parquet)",
+            "train with sfumato train, or name the folder the predictions stand in",
             "no-runs",
         )
     trained = []

@@ -120,7 +120,7 @@ def find_runs(paths: Sequence[str | Path]) -> list[RunFound]:
             raise BadFile(
                 "found no run.json in or under it",
                 expected="the folder of a run, or of several",
-                fix="name the folder sfumato learn wrote to",
+                fix="name the folder sfumato train wrote to",
                 code="no-runs",
                 where=ErrorLocation(str(path)),
             )
@@ -156,7 +156,7 @@ def _dynamics_of(folder: Path) -> Path:
     raise BadFile(
         f"found no {DYNAMICS}",
         expected="a run that noted how its training items were predicted",
-        fix="train with sfumato learn --dynamics end",
+        fix="train with sfumato train --dynamics end",
         code="no-dynamics",
         where=ErrorLocation(str(folder)),
     )
@@ -179,7 +179,7 @@ def _moment(rows: Rows, moments: CodedText, when: str | None) -> tuple[str, np.n
         return when or WHEN[0], np.array([True])
     chosen = when or next((each for each in WHEN if each in names), names[0])
     if chosen not in names:
-        fix = f"take {listing(names)}, or train with sfumato learn --dynamics {chosen}"
+        fix = f"take {listing(names)}, or train with sfumato train --dynamics {chosen}"
         raise _bad(rows, f"predictions {listing(names)}", f"predictions {chosen}", fix, "no-dynamics")
     return chosen, np.asarray(moments.codes == names.index(chosen))
 
@@ -240,7 +240,7 @@ def _shifts_of(path: Path) -> dict[int, Float[np.ndarray, "items"]]:
         raise BadFile(
             f"found no {path.name}",
             expected="a run that kept its predictions of every epoch",
-            fix="train with sfumato learn --predictions-each-epoch",
+            fix="train with sfumato train --predictions-each-epoch",
             code="no-predictions-by-epoch",
             where=ErrorLocation(str(path.parent)),
         )

@@ -54,7 +54,7 @@ class ReportInputs:
     by the name of their split; `inputs` are those of the labelled items. `scores` are tables of `sfumato evaluate` by
     name, `columns` other tables as they stand in their files (`map`, `shifts`, `quality`,
     `intervals`, `duplicates`). `runs`,
-    `shifted` and `attacked` are folders of `sfumato learn`, `shift` and `attack`. `titles` are names to show instead
+    `shifted` and `attacked` are folders of `sfumato train`, `shift` and `attack`. `titles` are names to show instead
     of a part's own (of labels, targets); `origins` say where each part comes from, by its name here.
     """
 

@@ -90,7 +90,7 @@ def settings_for(
     taken = {}
     for name, value in settings.items():
         if name not in known:
-            raise unknown("setting", name, list(known), where=where, fix="see docs/learn.md for the settings there are")
+            raise unknown("setting", name, list(known), where=where, fix="see docs/train.md for the settings there are")
         taken[name] = _as(known[name], name, value, where)
     return taken
 

@@ -97,7 +97,7 @@ class Run:
         if not isinstance(said, dict) or missing:
             raise BadFile(
                 f"found no {', '.join(missing)}",
-                expected="a run.json as sfumato learn writes it",
+                expected="a run.json as sfumato train writes it",
                 fix="take the folder away and run the grid again",
                 code="bad-run",
                 where=ErrorLocation(str(folder / RUN)),

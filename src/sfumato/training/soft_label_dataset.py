@@ -26,7 +26,7 @@ class SoftLabelDataset(Dataset[tuple[Any, Tensor]]):
 
     A picture comes as float32 from 0 to 1, colours first (1 or 3 x height x width); a text as it is. The distribution
     is float32, one number a class, which `torch.nn.functional.cross_entropy` takes for a target as it stands.
-    Augmentation is left to a wrapper or to the loader. To compare targets prefer `sfumato learn`.
+    Augmentation is left to a wrapper or to the loader. To compare targets prefer `sfumato train`.
     """
 
     def __init__(self, inputs: Inputs, labels: SoftLabels) -> None:

@@ -57,7 +57,7 @@ class TrainedRuns:
             raise BadFile(
                 "found no finished run" if place.is_dir() else "found no such folder",
                 expected="the folder of a run, or one that holds such folders",
-                fix="train networks first: sfumato learn ... -o runs/",
+                fix="train networks first: sfumato train ... -o runs/",
                 code="no-such-run",
                 where=ErrorLocation(str(place)),
             )
@@ -83,7 +83,7 @@ def _unready(found: str, place: Path) -> BadFile:
     return BadFile(
         found,
         expected="a run that came to its end, with its weights",
-        fix="give a folder that sfumato learn wrote; train what diverged again, with a smaller --rate",
+        fix="give a folder that sfumato train wrote; train what diverged again, with a smaller --rate",
         code="no-weights",
         where=ErrorLocation(str(place)),
     )

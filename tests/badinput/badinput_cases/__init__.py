@@ -9,7 +9,6 @@ from badinput_cases import (
     csv_shape,
     csv_text,
     documents,
-    learn,
     parquet,
     payloads,
     places,
@@ -17,6 +16,7 @@ from badinput_cases import (
     published,
     settings,
     studies,
+    train,
 )
 from badinput_cases.case import Case
 
@@ -33,6 +33,6 @@ CASES: tuple[Case, ...] = (
     *settings.CASES,
     *places.CASES,
     *aggregate.CASES,
-    *learn.CASES,
+    *train.CASES,
     *studies.CASES,
 )

@@ -86,7 +86,7 @@ def test_bad_folders_and_missing_inputs(bare, labels, tmp_path):
 
 def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch, bare):
     monkeypatch.setattr(share, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"found no torch.*sfumato\[learn\]"):
+    with pytest.raises(MissingExtra, match=r"found no torch.*sfumato\[train\]"):
         share.SoftLabelDataset  # noqa: B018
     monkeypatch.setattr("sfumato.reporting.share.pytorch_release.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="found no safetensors"):

@@ -63,7 +63,7 @@ def _pixels(path: Path) -> UInt8[np.ndarray, "height width 3"]:
         raise MissingExtra(
             "found no Pillow",
             expected="the package that reads pictures, for the sheets of CINIC-10",
-            fix='pip install "sfumato[learn]"',
+            fix='pip install "sfumato[train]"',
             code="missing-extra",
         ) from error
     with Image.open(path) as image:

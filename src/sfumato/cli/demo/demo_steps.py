@@ -215,10 +215,10 @@ def _pooled() -> tuple[Step, ...]:
 def _taught(size: Size) -> tuple[Step, ...]:
     return (
         Step(
-            "learn",
-            "sfumato learn --inputs {folder}/inputs.npz --labels {folder}/labels.parquet"
+            "train",
+            "sfumato train --inputs {folder}/inputs.npz --labels {folder}/labels.parquet"
             " --beliefs {folder}/beliefs.parquet --original {folder}/original.csv"
-            f" --targets {TARGETS} --network simple-ffn --seeds {size.seeds} --epochs {size.epochs}"
+            f" --targets {TARGETS} --model simple-ffn --seeds {size.seeds} --epochs {size.epochs}"
             " --split share:test=0.5 --processes 1 -o {folder}/runs",
             (*PARTS, "labels.parquet", "beliefs.parquet"),
             ("runs",),

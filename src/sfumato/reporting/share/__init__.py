@@ -44,14 +44,14 @@ def format_named(name: str) -> Format:
 
 
 def __getattr__(name: str) -> Any:
-    # Only `learn` knows torch, and most who share need none of it: the dataset loads when it is asked for.
+    # Only `training` imports torch, and most who share need none of it: the dataset loads when it is asked for.
     if name != "SoftLabelDataset":
         raise AttributeError(f"module 'sfumato.reporting.share' has no attribute {name!r}")
     if find_spec("torch") is None:
         raise MissingExtra(
             "found no torch",
             expected="torch, for SoftLabelDataset",
-            fix='pip install "sfumato[learn]"',
+            fix='pip install "sfumato[train]"',
             code="missing-extra",
         )
     return import_module("sfumato.training.soft_label_dataset").SoftLabelDataset

@@ -30,7 +30,7 @@ class PyTorch:
             raise MissingExtra(
                 "found no safetensors",
                 expected="safetensors, to share as pytorch",
-                fix='pip install "sfumato[learn]"',
+                fix='pip install "sfumato[train]"',
                 code="missing-extra",
             )
         check_vacant(place)

@@ -82,7 +82,7 @@ def _pillow() -> Any:
         raise MissingExtra(
             "found no Pillow",
             expected="the package that writes JPEG and resizes pictures",
-            fix='pip install "sfumato[learn]", or leave out jpeg and pixelate',
+            fix='pip install "sfumato[train]", or leave out jpeg and pixelate',
             code="missing-extra",
         ) from error
     return Image

@@ -1,6 +1,6 @@
 """What checkpoints cost: LeNets trained with and without them, an epoch of each in turns.
 
-    python bench/learn_checkpoints.py [SECONDS]
+    python bench/train_checkpoints.py [SECONDS]
 
 Prints the ratio of the CPU seconds of one thread, and the share that copying and saving alone took: 8 LeNets side by
 side on 2,131 images of 28 px, batches of 64, dynamics noted. Both come to the same weights (checked).

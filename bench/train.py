@@ -1,6 +1,6 @@
 """Training side by side: how much faster than apart, and what human doubt is worth.
 
-    SFUMATO_DATA=/path/to/data python bench/learn.py [stacked] [protocol] [cifar] [fashion] [--write docs/learn.md]
+    SFUMATO_DATA=/path/to/data python bench/train.py [stacked] [protocol] [cifar] [fashion] [--write docs/train.md]
 
 stacked   8 networks on 2,131 pictures of 28 px, batches of 64, five epochs with all that comes before them: as one
           stack, against a loop with TensorDataset and DataLoader for each. CPU seconds of one thread, the two in
@@ -278,7 +278,7 @@ def main() -> None:
         table = markdown(HEADS[name], PARTS[name]())
         print(f"{table}\n", flush=True)
         if options.write:
-            write(options.write, f"learn-{name}", table)
+            write(options.write, f"train-{name}", table)
 
 
 if __name__ == "__main__":
