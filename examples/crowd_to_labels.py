@@ -19,7 +19,7 @@ beliefs = Beliefs.from_votes(item=items, annotator=people, label=labels, classes
 for aggregator in AGGREGATORS:
     result = aggregator().aggregate(beliefs)
     right = (result.labels.probs.argmax(axis=1) == truth).mean()
-    print(f"{aggregator.name:17} {right:.2f} right, estimates {result.target}")
+    print(f"{aggregator.name:17} {right:.2f} right, estimates {result.estimand}")
 
 first_day = beliefs.take(np.arange(len(beliefs)) < 300)
 second_day = beliefs.take(np.arange(len(beliefs)) >= 300)

@@ -42,9 +42,9 @@ def votes(rows: list[tuple[str, str, int]], classes: tuple[str, ...] = CLASSES) 
     return Beliefs.from_numpy(items, people, np.array(chosen), classes)
 
 
-def checked(aggregator: Aggregator, beliefs: Beliefs, beside: AggregationInputs | None = None) -> dict[str, np.ndarray]:
+def checked(aggregator: Aggregator, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> dict[str, np.ndarray]:
     """Each item's distribution, every number of the result looked at; intervals hold the label of how people judge."""
-    result = aggregator.aggregate(beliefs, beside)
+    result = aggregator.aggregate(beliefs, inputs)
     probs = result.labels.probs
     assert np.isfinite(probs).all()
     assert (probs >= 0).all()
@@ -214,14 +214,14 @@ CAN = [each for each in AGGREGATORS if each.name not in ("dawid-skene", "mixture
 @pytest.mark.slow
 def test_ten_thousand_classes(aggregator: Any) -> None:
     beliefs = many_classes(50)
-    beside = (
+    inputs = (
         AggregationInputs(gold=SoftLabels.one_hot(["i1"], ["c20"], ("c20", "c0")))
         if aggregator.name == "one-coin"
         else None
     )
     tracemalloc.start()
     started = time.process_time()
-    labels = made(aggregator).aggregate(beliefs, beside).labels
+    labels = made(aggregator).aggregate(beliefs, inputs).labels
     taken = time.process_time() - started
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

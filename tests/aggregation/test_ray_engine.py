@@ -77,7 +77,7 @@ def assert_same(found: Aggregation, expected: Aggregation) -> None:
 
 @needs_ray
 @pytest.mark.parametrize(
-    ("aggregator", "beliefs", "beside"),
+    ("aggregator", "beliefs", "inputs"),
     [
         pytest.param(
             DawidSkene(),
@@ -96,9 +96,9 @@ def assert_same(found: Aggregation, expected: Aggregation) -> None:
         pytest.param(Mace(), simulated(), AggregationInputs(gold=some_gold()), id="mace", marks=pytest.mark.slow),
     ],
 )
-def test_same_as_local(cluster: Any, aggregator: Any, beliefs: Beliefs, beside: AggregationInputs) -> None:
-    on_ray = AggregationInputs(gold=beside.gold, weights=beside.weights, engine=RayEngine(2))
-    assert_same(aggregator.aggregate(beliefs, on_ray), aggregator.aggregate(beliefs, beside))
+def test_same_as_local(cluster: Any, aggregator: Any, beliefs: Beliefs, inputs: AggregationInputs) -> None:
+    on_ray = AggregationInputs(gold=inputs.gold, weights=inputs.weights, engine=RayEngine(2))
+    assert_same(aggregator.aggregate(beliefs, on_ray), aggregator.aggregate(beliefs, inputs))
 
 
 @needs_ray
@@ -127,7 +127,7 @@ def test_fewer_items_than_workers(cluster: Any) -> None:
 
 
 class WatchedEngine:
-    """A `RayEngine` whose parts can be reached while EM climbs."""
+    """A `RayEngine` whose parts can be reached while EM runs."""
 
     def __init__(self) -> None:
         self.parts: RayParts | None = None

@@ -118,8 +118,8 @@ def gives_one_distribution_an_item(aggregator: Aggregator) -> None:
         people = {name: set(data.annotator[data.item == name].tolist()) for name in labels.items.to_pylist()}
         assert labels.n_annotators is not None
         assert labels.n_annotators.tolist() == [len(people[name]) for name in labels.items.to_pylist()]
-        assert labels.target is aggregator.target
-        assert result.target is aggregator.target
+        assert labels.estimand is aggregator.estimand
+        assert result.estimand is aggregator.estimand
         # By chance a quarter would be right, were items mixed up.
         assert data.hit(labels) > 0.8
 
@@ -222,11 +222,11 @@ def runs_alike_compiled(aggregator: Aggregator) -> None:
     known = [f"i{i}" for i in range(0, 600, 20)]
     for data in (hard, soft):
         gold = SoftLabels.one_hot(known, [CLASSES[data.truth[int(name[1:])]] for name in known], CLASSES)
-        besides = [AggregationInputs(), AggregationInputs(weights=weights)]
-        if aggregator.target is Estimand.TRUTH:
-            besides += [AggregationInputs(gold=gold), AggregationInputs(gold=gold, weights=weights)]
-        for beside in besides:
-            slow, fast = (_run(aggregator, data.beliefs(), beside, worth) for worth in (10**9, 0))
+        inputs_tried = [AggregationInputs(), AggregationInputs(weights=weights)]
+        if aggregator.estimand is Estimand.TRUTH:
+            inputs_tried += [AggregationInputs(gold=gold), AggregationInputs(gold=gold, weights=weights)]
+        for inputs in inputs_tried:
+            slow, fast = (_run(aggregator, data.beliefs(), inputs, worth) for worth in (10**9, 0))
             assert not slow.answers.compiled
             assert fast.answers.compiled
             # A mixture's weight is searched for, and the last bits of its score turn the search.
@@ -236,12 +236,12 @@ def runs_alike_compiled(aggregator: Aggregator) -> None:
                 np.testing.assert_allclose(values, fast.annotators.measures[name], rtol=1e-7, atol=1e-9)
 
 
-def _run(aggregator: Aggregator, beliefs: Beliefs, beside: AggregationInputs, worth: int) -> Aggregation:
+def _run(aggregator: Aggregator, beliefs: Beliefs, inputs: AggregationInputs, worth: int) -> Aggregation:
     """Compiled from `worth` answers on."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answers_module, "WORTH_COMPILED", worth)
         patch.setattr(answers_module, "WORTH_COMPILING", worth)
-        result = aggregator.aggregate(beliefs, beside)
+        result = aggregator.aggregate(beliefs, inputs)
         _ = result.answers.compiled
     return result
 
@@ -272,7 +272,7 @@ def test_a_big_item_does_not_speak_for_the_others(aggregator: Any) -> None:
     assert [int(rows[f"i{i}"].argmax()) for i in range(12)] == [i % 4 for i in range(12)]
 
 
-# Contracts of some: those that pool, those that climb, and updates.
+# Contracts of some: those that pool, iterative ones, and updates.
 
 
 def counts_only_relative_weights(aggregator: Aggregator) -> None:
@@ -288,7 +288,7 @@ def test_weight_2_for_everybody_changes_nothing(name: str) -> None:
     counts_only_relative_weights(aggregator_named(name, {}))
 
 
-def climbs(aggregator: Aggregator) -> None:
+def objective_never_falls(aggregator: Aggregator) -> None:
     for data in (HARD, SOFT):
         objective = np.array(aggregator.aggregate(data.beliefs()).objective)
         assert len(objective) == 40
@@ -312,7 +312,7 @@ def climbs(aggregator: Aggregator) -> None:
     ids=str,
 )
 def test_the_objective_never_falls(aggregator: Aggregator) -> None:
-    climbs(aggregator)
+    objective_never_falls(aggregator)
 
 
 def says_how_it_was_found(aggregator: Any) -> None:
@@ -343,8 +343,8 @@ def test_what_does_not_iterate_has_converged(aggregator: Any) -> None:
 )
 def test_progress_is_told_after_every_iteration(aggregator: Any) -> None:
     seen: list[tuple[int, int, float]] = []
-    beside = AggregationInputs(progress=lambda iteration, most, objective: seen.append((iteration, most, objective)))
-    result = made(aggregator, iterations=5, tolerance=0.0).aggregate(HARD.beliefs(), beside)
+    inputs = AggregationInputs(progress=lambda iteration, most, objective: seen.append((iteration, most, objective)))
+    result = made(aggregator, iterations=5, tolerance=0.0).aggregate(HARD.beliefs(), inputs)
     assert seen == [(i + 1, 5, objective) for i, objective in enumerate(result.objective)]
 
 
@@ -392,7 +392,7 @@ def test_an_update_is_exact(name: str) -> None:
 
 
 @pytest.mark.parametrize("aggregator", [each for each in AGGREGATORS if each.name not in EXACT], ids=lambda e: e.name)
-def test_an_update_climbs_to_the_same_place(aggregator: Any) -> None:
+def test_an_update_reaches_the_same_optimum(aggregator: Any) -> None:
     if aggregator is Bayes:
         # A mixture of Dirichlets has many optima, and Minka's steps are small: near is as good as it gets.
         updates_as_if_from_the_start(Bayes(components=8, tolerance=1e-7, iterations=5000), 0.02)
@@ -457,93 +457,93 @@ class _Wrong:
     tolerance: float = 0.0
 
     name: ClassVar[str] = "wrong"
-    target: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.PEOPLE
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        return self.told(answers, mean_of(answers))
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        return self.result(answers, mean_of(answers))
 
-    def told(self, answers: AnswerMatrix, probs: np.ndarray, **changed: Any) -> Aggregation:
+    def result(self, answers: AnswerMatrix, probs: np.ndarray, **changed: Any) -> Aggregation:
         quality = AnnotatorQuality.of(answers, share=np.ones(answers.n_annotators))
-        right = Aggregation(self, labels_of(answers, probs, self.target), quality, answers, objective=(0.0, 1.0))
+        right = Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers, objective=(0.0, 1.0))
         return replace(right, **changed)
 
 
 class CountsAnswersForPeople(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        labels = labels_of(answers, mean_of(answers), self.target)
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        labels = labels_of(answers, mean_of(answers), self.estimand)
         counted = replace(labels, n_annotators=np.diff(answers.starts).astype(np.int32))
-        return self.told(answers, mean_of(answers), labels=counted)
+        return self.result(answers, mean_of(answers), labels=counted)
 
 
 class MixesUpItems(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        return self.told(answers, np.roll(mean_of(answers), 1, axis=0))
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        return self.result(answers, np.roll(mean_of(answers), 1, axis=0))
 
 
-class ClaimsAnotherTarget(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        return self.told(answers, mean_of(answers), labels=labels_of(answers, mean_of(answers), Estimand.TRUTH))
+class ClaimsAnotherEstimand(_Wrong):
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        return self.result(answers, mean_of(answers), labels=labels_of(answers, mean_of(answers), Estimand.TRUTH))
 
 
-class HearsWhoSpokeFirst(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        return self.told(answers, answers.probs(0, answers.n_items)[answers.starts[:-1]])
+class UsesFirstAnswerOnly(_Wrong):
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        return self.result(answers, answers.probs(0, answers.n_items)[answers.starts[:-1]])
 
 
 class GoesByName(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         liked = np.array([1.0 if name[0] < "m" else 2.0 + int(name[1:]) for name in answers.annotators.to_pylist()])
-        return self.told(answers, mean_of(answers.weighted(liked)))
+        return self.result(answers, mean_of(answers.weighted(liked)))
 
 
 class LikesTheFirstClass(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        return self.told(answers, 0.999 * mean_of(answers) + 0.001 * np.eye(answers.n_classes)[0])
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        return self.result(answers, 0.999 * mean_of(answers) + 0.001 * np.eye(answers.n_classes)[0])
 
 
 class TakesVotesForAnotherThing(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         p = mean_of(answers)
-        return self.told(answers, p if answers.soft is None else 0.99 * p + 0.01 / answers.n_classes)
+        return self.result(answers, p if answers.soft is None else 0.99 * p + 0.01 / answers.n_classes)
 
 
 class IgnoresWeights(_Wrong):
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        if beside is not None and beside.weights is not None and 0.0 in beside.weights.values():
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        if inputs is not None and inputs.weights is not None and 0.0 in inputs.weights.values():
             warnings.warn("left out 1 annotators of weight 0", SfumatoWarning, stacklevel=1)
         return self.fit(AnswerMatrix.of(beliefs))
 
 
 class Contradicts(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         p = 1 - mean_of(answers)
-        return self.told(answers, p / p.sum(axis=1, keepdims=True))
+        return self.result(answers, p / p.sum(axis=1, keepdims=True))
 
 
 class ForgetsAnAnnotator(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         quality = AnnotatorQuality(
             answers.annotators[1:], answers.answers_of[1:], {"share": answers.answers_of[1:] * 1.0}
         )
-        return self.told(answers, mean_of(answers), annotators=quality)
+        return self.result(answers, mean_of(answers), annotators=quality)
 
 
 class Multiplies(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         p = np.ones((answers.n_items, answers.n_classes))
         np.multiply.at(p, answers.item, 0.6 * answers.probs(0, answers.n_items) + 0.1)
         lost = p.sum(axis=1) == 0
         p[lost] = [1.0, 0.0, 0.0, 0.0]
-        return self.told(answers, p / p.sum(axis=1, keepdims=True))
+        return self.result(answers, p / p.sum(axis=1, keepdims=True))
 
 
 class CompiledOtherwise(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         p = mean_of(answers)
-        return self.told(answers, 0.9999 * p + 0.0001 / answers.n_classes if answers.compiled else p)
+        return self.result(answers, 0.9999 * p + 0.0001 / answers.n_classes if answers.compiled else p)
 
 
 @pytest.mark.parametrize(
@@ -551,8 +551,8 @@ class CompiledOtherwise(_Wrong):
     [
         (gives_one_distribution_an_item, CountsAnswersForPeople()),
         (gives_one_distribution_an_item, MixesUpItems()),
-        (gives_one_distribution_an_item, ClaimsAnotherTarget()),
-        (depends_on_no_order_and_no_name, HearsWhoSpokeFirst()),
+        (gives_one_distribution_an_item, ClaimsAnotherEstimand()),
+        (depends_on_no_order_and_no_name, UsesFirstAnswerOnly()),
         (depends_on_no_order_and_no_name, GoesByName()),
         (treats_classes_alike, LikesTheFirstClass()),
         (takes_a_sure_belief_for_a_vote, TakesVotesForAnotherThing()),
@@ -577,27 +577,27 @@ def test_every_contract_holds_for_the_sound_part_of_the_wrong_ones() -> None:
 
 
 class SmoothsByAConstant(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         total = np.bincount(answers.item, answers.weights(0, answers.n_items))[:, None]
-        return self.told(answers, (mean_of(answers) * total + 0.25) / (total + 1))
+        return self.result(answers, (mean_of(answers) * total + 0.25) / (total + 1))
 
 
 class FallsAtTheEnd(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        return self.told(answers, mean_of(answers), objective=(*np.linspace(-9, -1, 39).tolist(), -1.001))
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        return self.result(answers, mean_of(answers), objective=(*np.linspace(-9, -1, 39).tolist(), -1.001))
 
 
 class NeverSaysThatItStopped(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        return self.told(answers, mean_of(answers), objective=(0.0,) * self.iterations, converged=self.tolerance > 0)
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        return self.result(answers, mean_of(answers), objective=(0.0,) * self.iterations, converged=self.tolerance > 0)
 
 
 class ForgetsWhatIsNew(_Wrong):
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         p = mean_of(answers)
-        if earlier is not None:
-            p[: len(earlier.probs)] = earlier.probs
-        return self.told(answers, p)
+        if previous is not None:
+            p[: len(previous.probs)] = previous.probs
+        return self.result(answers, p)
 
 
 def test_a_pool_that_minds_the_unit_of_weights_is_rejected() -> None:
@@ -607,7 +607,7 @@ def test_a_pool_that_minds_the_unit_of_weights_is_rejected() -> None:
 
 def test_an_objective_that_falls_is_rejected() -> None:
     with pytest.raises(AssertionError):
-        climbs(FallsAtTheEnd())
+        objective_never_falls(FallsAtTheEnd())
 
 
 def test_silence_about_iterations_that_ran_out_is_rejected() -> None:

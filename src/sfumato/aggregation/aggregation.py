@@ -39,14 +39,14 @@ class Aggregator(Protocol):
     def name(self) -> str: ...
 
     @property
-    def target(self) -> Estimand:
+    def estimand(self) -> Estimand:
         """Which distribution it estimates."""
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
         """The labels that `beliefs` amount to."""
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        """The same from answers already in order; `earlier` is what is known from having aggregated some of them."""
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        """The same from answers already in order; `previous` is what is known from having aggregated some of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class PreviousAggregation:
     """An earlier aggregation of the first items of the answers now at hand, and which of all items have new answers."""
 
     model: Any
-    probs: Float[np.ndarray, "earlier classes"]
+    probs: Float[np.ndarray, "previous classes"]
     touched: Bool[np.ndarray, "items"]
 
     def refreshed(
@@ -87,8 +87,8 @@ class Aggregation:
     temperature: float = 1.0
 
     @property
-    def target(self) -> Estimand:
-        return self.by.target
+    def estimand(self) -> Estimand:
+        return self.by.estimand
 
     @property
     def iterations(self) -> int:
@@ -160,9 +160,9 @@ def _column(values: np.ndarray) -> pa.Array:
     return pa.array(values, mask=np.isnan(values))
 
 
-def labels_of(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], target: Estimand) -> SoftLabels:
+def labels_of(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"], estimand: Estimand) -> SoftLabels:
     """The items' distributions as a table that says what they are."""
-    return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, target=target)
+    return SoftLabels(answers.items, answers.classes, probs, answers.n_annotators_of, estimand=estimand)
 
 
 def refuse_gold(answers: AnswerMatrix, name: str) -> None:
@@ -189,18 +189,18 @@ def distances(answers: AnswerMatrix, probs: Float[np.ndarray, "items classes"]) 
     return np.asarray(total / answers.answers_of)
 
 
-def update(aggregation: Aggregation, more: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
+def update(aggregation: Aggregation, more: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
     """The aggregation of what it held and `more` together, without beginning again.
 
     `mean`, `log-pool` and `majority` look only at the items with new answers, and are exactly what they would have
     been from the start; `reliability-pool`, `wawa`, `zero-based-skill` and `spectral` are exact too, but weigh
     everybody anew. Methods that climb go on from where they were, and arrive within their tolerance of the same place
     in fewer iterations; `bayes`, whose prior has many optima, perhaps at a neighbouring one. New items and annotators
-    come after those known. `beside` holds weights, gold labels and how to take repeats for the new answers; the engine
+    come after those known. `inputs` holds weights, gold labels and how to take repeats for the new answers; the engine
     stays as it was. A calibration is not carried over: calibrate again.
     """
     old = aggregation.answers
-    new = AnswerMatrix.of(more, beside or AggregationInputs(engine=old.engine, progress=old.progress))
+    new = AnswerMatrix.of(more, inputs or AggregationInputs(engine=old.engine, progress=old.progress))
     answers = old.joined(new)
     if answers.n_repeats > old.n_repeats + new.n_repeats:
         warn_of_repeats(answers.n_repeats - old.n_repeats - new.n_repeats)

@@ -68,9 +68,9 @@ class AnswerMatrix:
         freeze(self, "starts", "key", "soft", "weight", "gold", "n_annotators_of")
 
     @classmethod
-    def of(cls, beliefs: Beliefs, beside: AggregationInputs | None = None) -> AnswerMatrix:
+    def of(cls, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> AnswerMatrix:
         """The answers in `beliefs`, ordered and checked."""
-        beside = beside or AggregationInputs()
+        inputs = inputs or AggregationInputs()
         if not len(beliefs):
             raise BadTable(
                 "found no answers",
@@ -78,8 +78,8 @@ class AnswerMatrix:
                 fix="check how the beliefs were made",
                 code="no-rows",
             )
-        if beside.weights is not None:
-            beliefs = _without_weightless(beliefs, beside.weights)
+        if inputs.weights is not None:
+            beliefs = _without_weightless(beliefs, inputs.weights)
         n_classes = len(beliefs.classes)
         _check_countable(len(beliefs.annotator.names), n_classes)
         coded = beliefs.coded()
@@ -103,10 +103,10 @@ class AnswerMatrix:
             key = ordered
         persons = _persons(starts, key, n_classes, coded.n_annotators)
         weight = None
-        if beside.weights is not None:
-            of_annotator = np.array([beside.weights.get(name, 1.0) for name in beliefs.annotator.names.to_pylist()])
+        if inputs.weights is not None:
+            of_annotator = np.array([inputs.weights.get(name, 1.0) for name in beliefs.annotator.names.to_pylist()])
             weight = of_annotator[key // n_classes] if (of_annotator != 1).any() else None
-        if persons.n_repeats and beside.average_repeats:
+        if persons.n_repeats and inputs.average_repeats:
             weight = (1.0 if weight is None else weight) / _times_answered(starts, key // n_classes)
         elif persons.n_repeats:
             warn_of_repeats(persons.n_repeats)
@@ -118,11 +118,11 @@ class AnswerMatrix:
             key,
             soft,
             weight,
-            _gold_of(beside.gold, beliefs),
+            _gold_of(inputs.gold, beliefs),
             persons.of_item,
             persons.n_repeats,
-            beside.engine,
-            beside.progress,
+            inputs.engine,
+            inputs.progress,
         )
 
     @property

@@ -18,7 +18,7 @@ from sfumato.aggregation.aggregation import (
 )
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture, first_guess, fit_mixture
-from sfumato.aggregation.em import check_climb, warn_unless_converged
+from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.settings import at_least
 from sfumato.tables.soft_labels import Estimand
@@ -48,16 +48,16 @@ class Bayes:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "bayes"
-    target: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         at_least("components", self.components, 1)
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
         sample = np.zeros(answers.n_items, dtype=bool)
         n_fitted = min(MOST_FITTED if answers.soft is None else MOST_FITTED_SOFT, answers.n_items)
@@ -65,8 +65,8 @@ class Bayes:
         counts = _coarse(vote_counts(answers.only(sample)))
         start = first_guess(counts, self.components)
         # A prior fitted on a few items, or on one vote each, has fewer components, and EM makes no new ones.
-        if earlier is not None and len(earlier.model.weights) >= len(start.weights):
-            start = earlier.model
+        if previous is not None and len(previous.model.weights) >= len(start.weights):
+            start = previous.model
         fitted = fit_mixture(
             counts, start, iterations=self.iterations, tolerance=self.tolerance, progress=answers.progress
         )
@@ -78,7 +78,7 @@ class Bayes:
         probs /= probs.sum(axis=1, keepdims=True)
         return Aggregation(
             self,
-            labels_of(answers, probs, self.target),
+            labels_of(answers, probs, self.estimand),
             AnnotatorQuality.of(answers, distance=distances(answers, probs)),
             answers,
             fitted.prior,

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix, check_memory
-from sfumato.aggregation.em import check_climb, run_em
+from sfumato.aggregation.em import check_iterations, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import BeliefPass, ConfusionPass, VirtualEvidencePass, VotePass
 from sfumato.tables.beliefs import Beliefs
@@ -67,11 +67,11 @@ class DawidSkene:
     evidence: str = "virtual"
 
     name: ClassVar[str] = "dawid-skene"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
         if self.evidence not in EVIDENCE:
             raise BadSetting(
                 f"found evidence = {self.evidence!r}",
@@ -80,73 +80,73 @@ class DawidSkene:
                 code="bad-setting",
             )
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         check_memory(
             f"the confusions of {answers.n_annotators:,} annotators over {answers.n_classes:,} classes",
             4 * answers.n_keys * answers.n_classes,
             "use one-coin or mace, which keep one number an annotator, or mean",
         )
         seen = answers if self.evidence == "virtual" else answers.as_votes()
-        climbed = run_em(
+        result = run_em(
             seen,
-            ConfusionSteps(self.prior, seen),
-            None if earlier is None else earlier.model,
+            ConfusionEm(self.prior, seen),
+            None if previous is None else previous.model,
             name=self.name,
             iterations=self.iterations,
             tolerance=self.tolerance,
         )
-        confusion = climbed.model.of_annotators()
+        confusion = result.model.of_annotators()
         quality = AnnotatorQuality.of(
             answers,
             confusion,
-            accuracy=np.einsum("wcc,c->w", confusion, climbed.model.shares),
-            information=_information(confusion, climbed.model.shares),
+            accuracy=np.einsum("wcc,c->w", confusion, result.model.shares),
+            information=_information(confusion, result.model.shares),
         )
         return Aggregation(
             self,
-            labels_of(answers, climbed.posterior, self.target),
+            labels_of(answers, result.posterior, self.estimand),
             quality,
             answers,
-            climbed.model,
-            climbed.converged,
-            climbed.objective,
+            result.model,
+            result.converged,
+            result.objective,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class ConfusionSteps:
-    """The steps of EM with a confusion an annotator."""
+class ConfusionEm:
+    """The em_model of EM with a confusion an annotator."""
 
     prior: float
     answers: AnswerMatrix
 
-    def begin(self) -> VotePass | BeliefPass:
+    def first_pass(self) -> VotePass | BeliefPass:
         return VotePass(by_class=True) if self.answers.soft is None else BeliefPass()
 
-    def first(self, sums: Sums) -> Confusions:
+    def initial_model(self, sums: Sums) -> Confusions:
         assert sums.pooled is not None
         together = sums.pooled.T + 0.01
-        return self._learnt(sums, together / together.sum(axis=1, keepdims=True))
+        return self._estimate(sums, together / together.sum(axis=1, keepdims=True))
 
-    def resumed(self, first: Confusions, earlier: Confusions) -> Confusions:
+    def continue_from(self, first: Confusions, previous: Confusions) -> Confusions:
         n_classes = len(first.shares)
-        place = pc.index_in(first.annotators, value_set=earlier.annotators)
+        place = pc.index_in(first.annotators, value_set=previous.annotators)
         known = place.is_valid().to_numpy(zero_copy_only=False)
         rows = first.rows.reshape(-1, n_classes, n_classes).copy()
-        rows[known] = earlier.rows.reshape(-1, n_classes, n_classes)[place.drop_null().to_numpy()]
-        return Confusions(first.annotators, rows.reshape(-1, n_classes), earlier.shares, first.pooled)
+        rows[known] = previous.rows.reshape(-1, n_classes, n_classes)[place.drop_null().to_numpy()]
+        return Confusions(first.annotators, rows.reshape(-1, n_classes), previous.shares, first.pooled)
 
-    def over(self, model: Confusions) -> ConfusionPass | VirtualEvidencePass:
+    def e_step(self, model: Confusions) -> ConfusionPass | VirtualEvidencePass:
         log_share = np.log(np.maximum(model.shares, FLOOR))
         if self.answers.soft is not None:
             return VirtualEvidencePass(model.rows, log_share)
         return ConfusionPass(np.log(model.rows), log_share)
 
-    def learn(self, sums: Sums, model: Confusions) -> Confusions:
-        return self._learnt(sums, model.pooled)
+    def m_step(self, sums: Sums, model: Confusions) -> Confusions:
+        return self._estimate(sums, model.pooled)
 
     def objective(self, model: Confusions, sums: Sums) -> float:
         if self.prior == 0:
@@ -155,7 +155,7 @@ class ConfusionSteps:
         total = np.log(model.rows).reshape(-1, n_classes, n_classes).sum(axis=0)
         return sums.log_likelihood + self.prior * float((total * model.pooled.T).sum())
 
-    def _learnt(self, sums: Sums, pooled: np.ndarray) -> Confusions:
+    def _estimate(self, sums: Sums, pooled: np.ndarray) -> Confusions:
         """The M-step; the counts of `sums` become the confusions."""
         n_classes = self.answers.n_classes
         rows = sums.counts

@@ -90,7 +90,7 @@ class _Votes:
         with np.errstate(divide="ignore"):
             return np.asarray(self.has @ of_pair + of_total[self.total_of] + np.log(prior.weights))
 
-    def climbed(self, prior: DirichletMixture, times: Float[np.ndarray, "items"]) -> tuple[DirichletMixture, float]:
+    def em_step(self, prior: DirichletMixture, times: Float[np.ndarray, "items"]) -> tuple[DirichletMixture, float]:
         """One step of EM, and the log-likelihood before it; each row stands for `times` items."""
         log_evidence = self.log_evidence(prior)
         log_total = logsumexp(log_evidence, axis=1)
@@ -139,16 +139,16 @@ def fit_mixture(
     if rows.sum(axis=1).max() <= 1 + 1e-9:
         alone = _one_component(counts)
         return FittedMixture(alone, (float(times @ logsumexp(votes.log_evidence(alone), axis=1)),), True)
-    prior, reached = start, list[float]()
+    prior, objective = start, list[float]()
     converged = False
     for iteration in range(1, iterations + 1):
-        prior, log_likelihood = votes.climbed(prior, times.astype(np.float64))
-        reached.append(log_likelihood)
+        prior, log_likelihood = votes.em_step(prior, times.astype(np.float64))
+        objective.append(log_likelihood)
         progress(iteration, iterations, log_likelihood)
-        if tolerance > 0 and len(reached) > 1 and reached[-1] - reached[-2] < tolerance * counts.sum():
+        if tolerance > 0 and len(objective) > 1 and objective[-1] - objective[-2] < tolerance * counts.sum():
             converged = True
             break
-    return FittedMixture(prior, tuple(reached), converged)
+    return FittedMixture(prior, tuple(objective), converged)
 
 
 def _one_component(counts: Float[np.ndarray, "items classes"]) -> DirichletMixture:

@@ -21,19 +21,19 @@ Model = TypeVar("Model")
 class EmModel(Protocol[Model]):
     """What differs from one EM method to the next."""
 
-    def begin(self) -> Pass:
+    def first_pass(self) -> Pass:
         """The pass that EM begins with, before anything is known of the annotators."""
 
-    def first(self, sums: Sums) -> Model:
+    def initial_model(self, sums: Sums) -> Model:
         """What `begin` teaches."""
 
-    def resumed(self, first: Model, earlier: Model) -> Model:
+    def continue_from(self, first: Model, previous: Model) -> Model:
         """`first`, with what an earlier aggregation knew; where an update begins."""
 
-    def over(self, model: Model) -> Pass:
+    def e_step(self, model: Model) -> Pass:
         """The E-step."""
 
-    def learn(self, sums: Sums, model: Model) -> Model:
+    def m_step(self, sums: Sums, model: Model) -> Model:
         """The M-step, from what the E-step under `model` added up; may use up its counts."""
 
     def objective(self, model: Model, sums: Sums) -> float:
@@ -51,33 +51,39 @@ class EmResult(Generic[Model]):
 
 
 def run_em(
-    answers: AnswerMatrix, steps: EmModel[Model], earlier: Model | None, *, name: str, iterations: int, tolerance: float
+    answers: AnswerMatrix,
+    em_model: EmModel[Model],
+    previous: Model | None,
+    *,
+    name: str,
+    iterations: int,
+    tolerance: float,
 ) -> EmResult[Model]:
     """EM over `answers` until an iteration gains less than `tolerance` an answer; with 0 it never stops early."""
     parts = answers.engine.open(answers)
     try:
-        model = steps.first(parts.run(steps.begin()))
-        if earlier is not None:
-            model = steps.resumed(model, earlier)
-        reached: list[float] = []
+        model = em_model.initial_model(parts.run(em_model.first_pass()))
+        if previous is not None:
+            model = em_model.continue_from(model, previous)
+        objective: list[float] = []
         converged = False
         posterior = None
         for iteration in range(1, iterations + 1):
-            sums = parts.run(steps.over(model), kept=iteration == iterations)
+            sums = parts.run(em_model.e_step(model), kept=iteration == iterations)
             posterior = sums.posterior
-            reached.append(steps.objective(model, sums))
-            before, model = model, steps.learn(sums, model)
-            answers.progress(iteration, iterations, reached[-1])
-            if tolerance > 0 and iteration > 1 and reached[-1] - reached[-2] < tolerance * answers.n_answers:
+            objective.append(em_model.objective(model, sums))
+            before, model = model, em_model.m_step(sums, model)
+            answers.progress(iteration, iterations, objective[-1])
+            if tolerance > 0 and iteration > 1 and objective[-1] - objective[-2] < tolerance * answers.n_answers:
                 converged = True
                 break
         if posterior is None:
-            posterior = parts.run(steps.over(before), kept=True, counted=False).posterior
+            posterior = parts.run(em_model.e_step(before), kept=True, counted=False).posterior
     finally:
         parts.close()
     assert posterior is not None
-    warn_unless_converged(name, converged, len(reached), tolerance)
-    return EmResult(posterior, model, tuple(reached), converged)
+    warn_unless_converged(name, converged, len(objective), tolerance)
+    return EmResult(posterior, model, tuple(objective), converged)
 
 
 def warn_unless_converged(name: str, converged: bool, iterations: int, tolerance: float) -> None:
@@ -91,7 +97,7 @@ def warn_unless_converged(name: str, converged: bool, iterations: int, tolerance
         )
 
 
-def check_climb(iterations: int, tolerance: float) -> None:
+def check_iterations(iterations: int, tolerance: float) -> None:
     """Raise unless there is at least one iteration and the tolerance is not negative."""
     at_least("iterations", iterations, 1)
     not_negative("tolerance", tolerance)

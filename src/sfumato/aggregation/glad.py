@@ -12,7 +12,7 @@ from scipy.special import expit
 
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_climb, warn_unless_converged
+from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.aggregation.passes import normalise
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import Estimand
@@ -45,47 +45,51 @@ class Glad:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "glad"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
-        work = _Work(votes)
+        em = _GladEm(votes)
         ability, log_ease = np.ones(votes.n_annotators), np.ones(votes.n_items)
-        if earlier is not None:
-            ability = _resumed(ability, votes.annotators, earlier.model.annotators, earlier.model.ability)
-            log_ease = _resumed(log_ease, votes.items, earlier.model.items, earlier.model.log_ease)
-        reached: list[float] = []
+        if previous is not None:
+            ability = _continued(ability, votes.annotators, previous.model.annotators, previous.model.ability)
+            log_ease = _continued(log_ease, votes.items, previous.model.items, previous.model.log_ease)
+        objective: list[float] = []
         converged = False
         for iteration in range(1, self.iterations + 1):
-            posterior, log_likelihood = work.posterior(ability, log_ease)
-            reached.append(log_likelihood - float(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2)
-            votes.progress(iteration, self.iterations, reached[-1])
-            right = posterior[work.item, work.said]
+            posterior, log_likelihood = em.posterior(ability, log_ease)
+            objective.append(log_likelihood - float(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2)
+            votes.progress(iteration, self.iterations, objective[-1])
+            right = posterior[em.item, em.said]
             for _ in range(SWEEPS):
-                ability = work.better_ability(ability, log_ease, right)
-                log_ease = work.better_ease(ability, log_ease, right)
-            if self.tolerance > 0 and iteration > 1 and reached[-1] - reached[-2] < self.tolerance * votes.n_answers:
+                ability = em.better_ability(ability, log_ease, right)
+                log_ease = em.better_ease(ability, log_ease, right)
+            if (
+                self.tolerance > 0
+                and iteration > 1
+                and objective[-1] - objective[-2] < self.tolerance * votes.n_answers
+            ):
                 converged = True
                 break
-        warn_unless_converged(self.name, converged, len(reached), self.tolerance)
+        warn_unless_converged(self.name, converged, len(objective), self.tolerance)
         return Aggregation(
             self,
-            labels_of(answers, posterior, self.target),
+            labels_of(answers, posterior, self.estimand),
             AnnotatorQuality.of(answers, ability=ability),
             answers,
             Abilities(votes.annotators, votes.items, ability, log_ease),
             converged,
-            tuple(reached),
+            tuple(objective),
         )
 
 
-class _Work:
+class _GladEm:
     """The steps of EM; the M-step improves one number at a time, each by a step that is kept only if it helps."""
 
     def __init__(self, votes: AnswerMatrix) -> None:
@@ -136,8 +140,8 @@ class _Work:
         return np.where(expected(predicted(moved)[0], moved) >= expected(x, value), moved, value)
 
 
-def _resumed(fresh: np.ndarray, names: Any, earlier_names: Any, earlier: np.ndarray) -> np.ndarray:
-    place = pc.index_in(names, value_set=earlier_names)
+def _continued(fresh: np.ndarray, names: Any, previous_names: Any, previous: np.ndarray) -> np.ndarray:
+    place = pc.index_in(names, value_set=previous_names)
     known = place.is_valid().to_numpy(zero_copy_only=False)
-    fresh[known] = earlier[place.drop_null().to_numpy()]
+    fresh[known] = previous[place.drop_null().to_numpy()]
     return fresh

@@ -72,7 +72,7 @@ def intervals(aggregation: Aggregation, level: float = 0.9) -> Intervals:
     err together make them too small, `calibrate` makes them honest.
     """
     between_0_and_1("level", level)
-    if aggregation.target is Estimand.TRUTH:
+    if aggregation.estimand is Estimand.TRUTH:
         return _smallest_sets(aggregation, level)
     if isinstance(aggregation.by, Bayes):
         return _credible(aggregation, level)

@@ -37,7 +37,7 @@ class LogPool:
     floor: float = 0.03
 
     name: ClassVar[str] = "log-pool"
-    target: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         not_negative("extremise", self.extremise)
@@ -49,14 +49,14 @@ class LogPool:
                 code="bad-setting",
             )
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
-        probs = self._pooled(answers) if earlier is None else earlier.refreshed(answers, self._pooled)
+        probs = self._pooled(answers) if previous is None else previous.refreshed(answers, self._pooled)
         quality = AnnotatorQuality.of(answers, distance=distances(answers, probs))
-        return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
+        return Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers)
 
     def _pooled(self, answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:
         pooled = np.empty((answers.n_items, answers.n_classes))

@@ -12,7 +12,7 @@ from scipy.special import betaln, digamma, expit, gammaln
 
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_climb, run_em
+from sfumato.aggregation.em import check_iterations, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
@@ -46,7 +46,7 @@ class Mace:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "mace"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         for name, value in (("known_prior", self.known_prior), ("habit_prior", self.habit_prior)):
@@ -57,62 +57,62 @@ class Mace:
                     fix=f"choose another {name}",
                     code="bad-setting",
                 )
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
-        climbed = run_em(
+        result = run_em(
             votes,
-            _Steps(self, votes),
-            None if earlier is None else earlier.model,
+            _MaceEm(self, votes),
+            None if previous is None else previous.model,
             name=self.name,
             iterations=self.iterations,
             tolerance=self.tolerance,
         )
-        knowing = climbed.model.knowing
+        knowing = result.model.knowing
         return Aggregation(
             self,
-            labels_of(answers, climbed.posterior, self.target),
+            labels_of(answers, result.posterior, self.estimand),
             AnnotatorQuality.of(answers, knows=knowing[:, 0] / knowing.sum(axis=1)),
             answers,
-            climbed.model,
-            climbed.converged,
-            climbed.objective,
+            result.model,
+            result.converged,
+            result.objective,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Steps:
+class _MaceEm:
     settings: Mace
     answers: AnswerMatrix
 
-    def begin(self) -> VotePass:
+    def first_pass(self) -> VotePass:
         return VotePass(by_class=False)
 
-    def first(self, sums: Sums) -> Habits:
-        return self._learnt(sums.counts)
+    def initial_model(self, sums: Sums) -> Habits:
+        return self._estimate(sums.counts)
 
-    def resumed(self, first: Habits, earlier: Habits) -> Habits:
-        place = pc.index_in(first.annotators, value_set=earlier.annotators)
+    def continue_from(self, first: Habits, previous: Habits) -> Habits:
+        place = pc.index_in(first.annotators, value_set=previous.annotators)
         known = place.is_valid().to_numpy(zero_copy_only=False)
         at = place.drop_null().to_numpy()
         knowing, habit = first.knowing.copy(), first.habit.copy()
-        knowing[known], habit[known] = earlier.knowing[at], earlier.habit[at]
+        knowing[known], habit[known] = previous.knowing[at], previous.habit[at]
         return Habits(first.annotators, knowing, habit)
 
-    def over(self, model: Habits) -> OwnClassPass:
+    def e_step(self, model: Habits) -> OwnClassPass:
         knew, guessed = _log_evidence(model)
         n_classes = self.answers.n_classes
         return OwnClassPass(
             (np.logaddexp(knew, guessed) - guessed).ravel(), guessed.ravel(), np.full(n_classes, -np.log(n_classes))
         )
 
-    def learn(self, sums: Sums, model: Habits) -> Habits:
+    def m_step(self, sums: Sums, model: Habits) -> Habits:
         knew, guessed = _log_evidence(model)
-        return self._learnt(sums.counts * expit(knew - guessed).ravel())
+        return self._estimate(sums.counts * expit(knew - guessed).ravel())
 
     def objective(self, model: Habits, sums: Sums) -> float:
         """The evidence lower bound: the likelihood under expected evidence, less what the parameters cost."""
@@ -125,7 +125,7 @@ class _Steps:
         cost += len(model.habit) * (n_classes * gammaln(h) - gammaln(n_classes * h)) - gammaln(model.habit).sum()
         return sums.log_likelihood - float(cost)
 
-    def _learnt(self, known: Float[np.ndarray, "keys"]) -> Habits:
+    def _estimate(self, known: Float[np.ndarray, "keys"]) -> Habits:
         """From how many answers of each pair were known: the rest were habit."""
         shape = (self.answers.n_annotators, self.answers.n_classes)
         guessed = np.maximum(self.answers.votes_per_key - known, 0.0).reshape(shape)

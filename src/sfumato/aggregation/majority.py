@@ -25,15 +25,15 @@ class Majority:
     """
 
     name: ClassVar[str] = "majority"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
-        probs = _winners(answers) if earlier is None else earlier.refreshed(answers, _winners)
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
+        probs = _winners(answers) if previous is None else previous.refreshed(answers, _winners)
         quality = AnnotatorQuality.of(answers, agreement=1 - distances(answers, probs))
-        return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
+        return Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers)
 
 
 def winners(shares: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:

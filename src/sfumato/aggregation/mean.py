@@ -32,16 +32,16 @@ class Mean:
     """
 
     name: ClassVar[str] = "mean"
-    target: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.PEOPLE
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
-        probs = mean_of(answers) if earlier is None else earlier.refreshed(answers, mean_of)
+        probs = mean_of(answers) if previous is None else previous.refreshed(answers, mean_of)
         quality = AnnotatorQuality.of(answers, distance=distances(answers, probs))
-        return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
+        return Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers)
 
 
 def mean_of(answers: AnswerMatrix) -> Float[np.ndarray, "items classes"]:

@@ -13,7 +13,7 @@ from scipy.special import expit
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of, refuse_gold
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.dawid_skene import Confusions, DawidSkene
-from sfumato.aggregation.em import check_climb
+from sfumato.aggregation.em import check_iterations
 from sfumato.aggregation.mean import mean_of
 from sfumato.aggregation.reliability_pool import ReliabilityPool, others_of
 from sfumato.tables.beliefs import Beliefs
@@ -56,24 +56,26 @@ class MixturePool:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "mixture-pool"
-    target: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         if self.weight is not None:
             share("weight", self.weight)
         not_negative("prior", self.prior)
         not_negative("shrink", self.shrink)
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         refuse_gold(answers, self.name)
         pool = ReliabilityPool(shrink=self.shrink)
         model = DawidSkene(self.prior, self.iterations, self.tolerance, "fractional")
         known = (
-            None if earlier is None else PreviousAggregation(earlier.model.confusions, earlier.probs, earlier.touched)
+            None
+            if previous is None
+            else PreviousAggregation(previous.model.confusions, previous.probs, previous.touched)
         )
         truth = model.fit(answers, known)
         reliability = pool.weights(answers)
@@ -85,7 +87,7 @@ class MixturePool:
         probs = weight * posterior + (1 - weight) * mean_of(weighed)
         return Aggregation(
             self,
-            labels_of(answers, probs, self.target),
+            labels_of(answers, probs, self.estimand),
             AnnotatorQuality.of(answers, weight=reliability, accuracy=truth.annotators.measures["accuracy"]),
             answers,
             PoolMixture(truth.model, weight, temperature),

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_climb, run_em
+from sfumato.aggregation.em import check_iterations, run_em
 from sfumato.aggregation.engine import Sums
 from sfumato.aggregation.passes import OwnClassPass, VotePass
 from sfumato.tables.beliefs import Beliefs
@@ -47,67 +47,67 @@ class OneCoin:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "one-coin"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:
         votes = answers.as_votes()
-        climbed = run_em(
+        result = run_em(
             votes,
-            _Steps(self.prior, votes),
-            None if earlier is None else earlier.model,
+            _OneCoinEm(self.prior, votes),
+            None if previous is None else previous.model,
             name=self.name,
             iterations=self.iterations,
             tolerance=self.tolerance,
         )
         return Aggregation(
             self,
-            labels_of(answers, climbed.posterior, self.target),
-            AnnotatorQuality.of(answers, accuracy=climbed.model.accuracy),
+            labels_of(answers, result.posterior, self.estimand),
+            AnnotatorQuality.of(answers, accuracy=result.model.accuracy),
             answers,
-            climbed.model,
-            climbed.converged,
-            climbed.objective,
+            result.model,
+            result.converged,
+            result.objective,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Steps:
+class _OneCoinEm:
     prior: float
     answers: AnswerMatrix
 
-    def begin(self) -> VotePass:
+    def first_pass(self) -> VotePass:
         return VotePass(by_class=False)
 
-    def first(self, sums: Sums) -> Accuracies:
-        return self._learnt(sums, float(sums.counts.sum() / self._answers_of.sum()))
+    def initial_model(self, sums: Sums) -> Accuracies:
+        return self._estimate(sums, float(sums.counts.sum() / self._answers_of.sum()))
 
-    def resumed(self, first: Accuracies, earlier: Accuracies) -> Accuracies:
-        place = pc.index_in(first.annotators, value_set=earlier.annotators)
+    def continue_from(self, first: Accuracies, previous: Accuracies) -> Accuracies:
+        place = pc.index_in(first.annotators, value_set=previous.annotators)
         known = place.is_valid().to_numpy(zero_copy_only=False)
         accuracy = first.accuracy.copy()
-        accuracy[known] = earlier.accuracy[place.drop_null().to_numpy()]
-        return Accuracies(first.annotators, accuracy, earlier.shares, first.pooled)
+        accuracy[known] = previous.accuracy[place.drop_null().to_numpy()]
+        return Accuracies(first.annotators, accuracy, previous.shares, first.pooled)
 
-    def over(self, model: Accuracies) -> OwnClassPass:
+    def e_step(self, model: Accuracies) -> OwnClassPass:
         gain, base = coin_evidence(model.accuracy, self.answers.n_classes)
         return OwnClassPass(gain, base, np.log(np.maximum(model.shares, FLOOR)))
 
-    def learn(self, sums: Sums, model: Accuracies) -> Accuracies:
-        return self._learnt(sums, model.pooled)
+    def m_step(self, sums: Sums, model: Accuracies) -> Accuracies:
+        return self._estimate(sums, model.pooled)
 
     def objective(self, model: Accuracies, sums: Sums) -> float:
         s = np.clip(model.accuracy, FLOOR, 1 - FLOOR)
         lean = model.pooled * np.log(s) + (1 - model.pooled) * np.log(1 - s)
         return sums.log_likelihood + self.prior * float(lean.sum())
 
-    def _learnt(self, sums: Sums, pooled: float) -> Accuracies:
+    def _estimate(self, sums: Sums, pooled: float) -> Accuracies:
         right = sums.counts.reshape(self.answers.n_annotators, -1).sum(axis=1)
         accuracy = (right + self.prior * pooled) / (self._answers_of + self.prior)
         return Accuracies(self.answers.annotators, accuracy, sums.shares / sums.shares.sum(), pooled)

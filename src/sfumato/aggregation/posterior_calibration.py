@@ -28,9 +28,9 @@ def calibrate(aggregation: Aggregation, gold: SoftLabels | None = None) -> Aggre
     answers. Gold is the better judge: people held out can share the others' errors, and predicting what they say is not
     being right; that is why they are never a reason to be surer.
     """
-    if aggregation.target is not Estimand.TRUTH:
+    if aggregation.estimand is not Estimand.TRUTH:
         raise BadSetting(
-            f"found an aggregation by {aggregation.by.name}, which estimates {aggregation.target.value}",
+            f"found an aggregation by {aggregation.by.name}, which estimates {aggregation.estimand.value}",
             expected=f"one that estimates {Estimand.TRUTH.value}",
             fix="calibrate dawid-skene or one of its kind; doubt that people have is not to be tempered away",
             code="mixed-targets",

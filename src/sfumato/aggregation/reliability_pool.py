@@ -37,7 +37,7 @@ class ReliabilityPool:
     rounds: int = 3
 
     name: ClassVar[str] = "reliability-pool"
-    target: ClassVar[Estimand] = Estimand.PEOPLE
+    estimand: ClassVar[Estimand] = Estimand.PEOPLE
 
     def __post_init__(self) -> None:
         not_negative("shrink", self.shrink)
@@ -51,15 +51,15 @@ class ReliabilityPool:
             )
         at_least("rounds", self.rounds, 1)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         refuse_gold(answers, self.name)
         weight = self.weights(answers)
         probs = mean_of(answers.weighted(weight))
         quality = AnnotatorQuality.of(answers, weight=weight)
-        return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
+        return Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers)
 
     def weights(self, answers: AnswerMatrix) -> Float[np.ndarray, "annotators"]:
         """How much each annotator counts, 1 on average over the answers."""

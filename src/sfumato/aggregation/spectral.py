@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_climb, warn_unless_converged
+from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.aggregation.one_coin import coin_evidence
 from sfumato.aggregation.passes import OwnClassPass
 from sfumato.tables.beliefs import Beliefs
@@ -35,16 +35,16 @@ class Spectral:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "spectral"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         not_negative("prior", self.prior)
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         votes = answers.as_votes()
         pairs = _Pairs(votes)
         ordinary = pairs.ordinary_skill()
@@ -73,7 +73,7 @@ class Spectral:
         assert posterior is not None
         return Aggregation(
             self,
-            labels_of(answers, posterior, self.target),
+            labels_of(answers, posterior, self.estimand),
             AnnotatorQuality.of(answers, accuracy=accuracy),
             answers,
             None,

@@ -26,17 +26,17 @@ class Wawa:
     """
 
     name: ClassVar[str] = "wawa"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         votes = answers.as_votes()
         skill = agreement_with(votes, winners(mean_of(votes)))
         probs = mean_of(votes.weighted(skill))
         quality = AnnotatorQuality.of(answers, agreement=skill)
-        return Aggregation(self, labels_of(answers, probs, self.target), quality, answers)
+        return Aggregation(self, labels_of(answers, probs, self.estimand), quality, answers)
 
 
 def agreement_with(votes: AnswerMatrix, chosen: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "annotators"]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.aggregation.aggregation import Aggregation, AnnotatorQuality, PreviousAggregation, labels_of
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
-from sfumato.aggregation.em import check_climb, warn_unless_converged
+from sfumato.aggregation.em import check_iterations, warn_unless_converged
 from sfumato.aggregation.majority import winners
 from sfumato.aggregation.mean import mean_of
 from sfumato.aggregation.wawa import agreement_with
@@ -34,16 +34,16 @@ class ZeroBasedSkill:
     tolerance: float = 1e-6
 
     name: ClassVar[str] = "zero-based-skill"
-    target: ClassVar[Estimand] = Estimand.TRUTH
+    estimand: ClassVar[Estimand] = Estimand.TRUTH
 
     def __post_init__(self) -> None:
         share("rate", self.rate)
-        check_climb(self.iterations, self.tolerance)
+        check_iterations(self.iterations, self.tolerance)
 
-    def aggregate(self, beliefs: Beliefs, beside: AggregationInputs | None = None) -> Aggregation:
-        return self.fit(AnswerMatrix.of(beliefs, beside))
+    def aggregate(self, beliefs: Beliefs, inputs: AggregationInputs | None = None) -> Aggregation:
+        return self.fit(AnswerMatrix.of(beliefs, inputs))
 
-    def fit(self, answers: AnswerMatrix, earlier: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
+    def fit(self, answers: AnswerMatrix, previous: PreviousAggregation | None = None) -> Aggregation:  # noqa: ARG002
         votes = answers.as_votes()
         skill = np.full(votes.n_annotators, 1 / votes.n_classes + 1e-5)
         rate, converged, moved = self.rate, False, []
@@ -61,5 +61,5 @@ class ZeroBasedSkill:
         probs = mean_of(votes.weighted(skill))
         quality = AnnotatorQuality.of(answers, skill=skill)
         return Aggregation(
-            self, labels_of(answers, probs, self.target), quality, answers, None, converged, tuple(moved)
+            self, labels_of(answers, probs, self.estimand), quality, answers, None, converged, tuple(moved)
         )

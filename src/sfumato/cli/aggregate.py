@@ -120,7 +120,7 @@ def command(
     if calibrate or calibrate_on:
         result = calibrated(result, SoftLabels.read(calibrate_on) if calibrate_on else None)
     result.labels.write(output)
-    say_written(output, f"SoftLabels of {len(result.labels):,} items: {result.target}", _notes(result))
+    say_written(output, f"SoftLabels of {len(result.labels):,} items: {result.estimand}", _notes(result))
     if annotators:
         quality = result.annotators
         if annotations:

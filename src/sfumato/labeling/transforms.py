@@ -29,7 +29,7 @@ from jaxtyping import Float
 from sfumato.tables.beliefs import Beliefs, HardVotes
 from sfumato.tables.errors import BadSetting, listing
 from sfumato.tables.settings import share
-from sfumato.tables.soft_labels import SoftLabels, check_same_target
+from sfumato.tables.soft_labels import SoftLabels, check_same_estimand
 from sfumato.tables.strategies import strategy_from_name
 
 Distributions = TypeVar("Distributions", Beliefs, SoftLabels)
@@ -49,7 +49,7 @@ class Transform(Protocol):
 def with_probs(table: Distributions, probs: Float[np.ndarray, "rows classes"]) -> Distributions:
     """`table` with its distributions replaced."""
     if isinstance(table, SoftLabels):
-        return SoftLabels(table.items, table.classes, probs, table.n_annotators, target=table.target)
+        return SoftLabels(table.items, table.classes, probs, table.n_annotators, estimand=table.estimand)
     votes = HardVotes(len(table.classes))
     votes.append(probs)
     return votes.beliefs(table.item, table.annotator, table.classes)
@@ -119,14 +119,14 @@ class Infill:
                 else self.filling.n_annotators[missing]
             )
             counts = np.concatenate([table.n_annotators, filled]).astype(np.int32)
-        check_same_target(table, self.filling, "filling in")
+        check_same_estimand(table, self.filling, "filling in")
         items = pa.concat_arrays([table.items, self.filling.items.filter(pa.array(missing))])
         return SoftLabels(
             items,
             table.classes,
             np.concatenate([table.probs, self.filling.probs[missing]]),
             counts,
-            target=table.target,
+            estimand=table.estimand,
         )
 
 

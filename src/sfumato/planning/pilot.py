@@ -110,9 +110,9 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
             fix="give the beliefs the labels were made from, or a column n_annotators",
             code="no-counts",
         )
-    if labels.target is Estimand.TRUTH:
+    if labels.estimand is Estimand.TRUTH:
         raise BadTable(
-            f"found labels that say {labels.target.value}",
+            f"found labels that say {labels.estimand.value}",
             expected=f"labels that say {Estimand.PEOPLE.value}",
             fix="give the beliefs themselves, or labels by `mean`",
             code="mixed-targets",

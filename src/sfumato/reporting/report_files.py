@@ -128,7 +128,9 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
     parts |= {part: _run_folder(places[part]) for part in RUN_FOLDERS if part in places}
     labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
     # How people judge goes before what is true, for most of a report is about it; the plainest way goes first.
-    ordered = sorted(labels, key=lambda name: (name != "labels", labels[name].target is Estimand.TRUTH, name != "mean"))
+    ordered = sorted(
+        labels, key=lambda name: (name != "labels", labels[name].estimand is Estimand.TRUTH, name != "mean")
+    )
     parts["labels"] = {name: labels[name] for name in ordered}
     parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
     parts["columns"] = {name: columns_in(places[name]) for name in AS_THEY_STAND if name in places}

@@ -28,7 +28,7 @@ from sfumato.tables.probabilities import (
 from sfumato.tables.table import Table
 from sfumato.tables.text_columns import TextReader
 
-TARGET_KEY = b"sfumato.target"
+ESTIMAND_KEY = b"sfumato.target"
 
 
 class Estimand(StrEnum):
@@ -45,7 +45,7 @@ class SoftLabels(Table):
     """One distribution per item: finite, >= 0, rows sum to one, each item once.
 
     `n_annotators` is how many people stand behind a row: 0 for a prediction, None where it was not published.
-    `target` says what the distributions are where an aggregation made them, None where nobody said.
+    `estimand` says what the distributions are where an aggregation made them, None where nobody said.
     """
 
     items: pa.StringArray
@@ -53,7 +53,7 @@ class SoftLabels(Table):
     probs: Float[np.ndarray, "items classes"]
     n_annotators: Int[np.ndarray, "items"] | None
     path: Path | None = None
-    target: Estimand | None = None
+    estimand: Estimand | None = None
 
     def __post_init__(self) -> None:
         check_classes(self.classes)
@@ -138,10 +138,10 @@ class SoftLabels(Table):
         named = pa.concat_arrays([pa.array([], pa.string()), *items])
         _check_distinct(rows, named, hashes.finish())
         counted = _whole_counts(rows, counts.finish())
-        return cls(named, classes, probs.finish(), counted, rows.path, _target_of(rows))
+        return cls(named, classes, probs.finish(), counted, rows.path, _estimand_of(rows))
 
     def metadata(self) -> dict[bytes, bytes]:
-        said = {} if self.target is None else {TARGET_KEY: self.target.encode()}
+        said = {} if self.estimand is None else {ESTIMAND_KEY: self.estimand.encode()}
         return super().metadata() | said
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
@@ -174,26 +174,26 @@ class SoftLabels(Table):
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
-def check_same_target(one: SoftLabels, other: SoftLabels, doing: str) -> None:
+def check_same_estimand(one: SoftLabels, other: SoftLabels, doing: str) -> None:
     """Raise where one table says how people judge and the other what is true."""
-    if one.target is not None and other.target is not None and one.target is not other.target:
+    if one.estimand is not None and other.estimand is not None and one.estimand is not other.estimand:
         raise BadTable(
-            f"found labels that say {one.target!r} and others that say {other.target!r}",
+            f"found labels that say {one.estimand!r} and others that say {other.estimand!r}",
             expected=f"labels of one sort for {doing}",
             fix="aggregate both alike: docs/aggregate.md says which methods estimate which",
             code="mixed-targets",
         )
 
 
-def _target_of(rows: Rows) -> Estimand | None:
-    said = (rows.schema.metadata or {}).get(TARGET_KEY)
+def _estimand_of(rows: Rows) -> Estimand | None:
+    said = (rows.schema.metadata or {}).get(ESTIMAND_KEY)
     if said is None:
         return None
-    known = next((target for target in Estimand if target.encode() == said), None)
+    known = next((estimand for estimand in Estimand if estimand.encode() == said), None)
     if known is None:
         raise BadTable(
             f"found {show(said)} under the metadata key sfumato.target",
-            expected=" or ".join(repr(target.value) for target in Estimand),
+            expected=" or ".join(repr(estimand.value) for estimand in Estimand),
             fix="write the file again with sfumato aggregate",
             code="bad-target",
             where=rows.where(),

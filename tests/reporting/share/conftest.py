@@ -27,7 +27,7 @@ def odd_labels() -> SoftLabels:
     probs[3, :3] = 1 / 3  # three classes that tie
     probs[4, :3] = [0, 1, 0]
     labels = SoftLabels.from_numpy(ITEMS, probs, CLASSES, np.arange(len(ITEMS)) % 4)
-    return replace(labels, target=Estimand.PEOPLE)
+    return replace(labels, estimand=Estimand.PEOPLE)
 
 
 def odd_beliefs() -> Beliefs:

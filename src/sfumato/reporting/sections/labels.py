@@ -56,7 +56,7 @@ def _facts(labels: SoftLabels, values: np.ndarray) -> tuple[Fact, ...]:
 
 
 def _words(evidence: ReportInputs, labels: SoftLabels) -> list[str]:
-    what = f"They say {labels.target}." if labels.target is not None else ""
+    what = f"They say {labels.estimand}." if labels.estimand is not None else ""
     name = evidence.title_of(evidence.main_name)
     others = [evidence.title_of(each) for each in list(evidence.labels)[1:]]
     said = [

@@ -44,7 +44,7 @@ class PyTorch:
         words: dict[str, Any] = {
             "title": release.title,
             "licence": release.licence,
-            "target": labels.target,
+            "target": labels.estimand,
             "classes": labels.classes,
             "items": labels.items.to_pylist(),
         }

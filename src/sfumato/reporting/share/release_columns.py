@@ -75,9 +75,9 @@ def summary(release: Release) -> list[str]:
     labels = release.labels
     said = [
         f"{len(labels):,} items, {len(labels.classes):,} classes.",
-        UNSAID if labels.target is None else f"The labels say {labels.target.value}.",
+        UNSAID if labels.estimand is None else f"The labels say {labels.estimand.value}.",
     ]
-    if labels.target is Estimand.PEOPLE:
+    if labels.estimand is Estimand.PEOPLE:
         said.append("They keep people's doubt: asking more people does not make them surer.")
     if labels.n_annotators is not None:
         counts = labels.n_annotators

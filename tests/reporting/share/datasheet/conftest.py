@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Folder:
     )
     beliefs.write(files.beliefs)
     labels = SoftLabels.from_numpy(["1", "2"], [[2 / 3, 1 / 3, 0], [1, 0, 0]], CLASSES, [3, 2])
-    replace(labels, target=Estimand.PEOPLE).write(files.labels)
+    replace(labels, estimand=Estimand.PEOPLE).write(files.labels)
     asked = [*votes, ("2", "zed", "dog|wolf")]
     day = 86_400_000
     answers = pa.table(

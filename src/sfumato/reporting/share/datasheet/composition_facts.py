@@ -58,11 +58,11 @@ def classes(sources: DatasheetSources) -> KnownFacts:
 
 def meaning(sources: DatasheetSources) -> KnownFacts:
     """Which of the two targets the labels are, and whether they are the mean of the beliefs given."""
-    target = sources.labels.target
-    points = [UNSAID if target is None else f"Labels say {target.value}."]
-    if target is Estimand.PEOPLE:
+    estimand = sources.labels.estimand
+    points = [UNSAID if estimand is None else f"Labels say {estimand.value}."]
+    if estimand is Estimand.PEOPLE:
         points.append("They keep doubt: with more people a label gets more exact, not more certain.")
-    if target is Estimand.TRUTH:
+    if estimand is Estimand.TRUTH:
         points.append(
             "They collapse onto one class as answers come in: what doubt is left is about the class, not in people."
         )

@@ -65,13 +65,13 @@ def used(sources: DatasheetSources) -> KnownFacts:
 
 
 def unsuited(sources: DatasheetSources) -> KnownFacts:
-    """What the target alone forbids."""
+    """What the estimand alone forbids."""
     sentence = {
         Estimand.PEOPLE: "A label is how people judge, not what is true: where they err together, it errs with them.",
         Estimand.TRUTH: "A label estimates what is true: its doubt is not the share of people who judge otherwise.",
     }
-    target = sources.labels.target
-    return KnownFacts() if target is None else KnownFacts((sentence[target],), files=("labels",))
+    estimand = sources.labels.estimand
+    return KnownFacts() if estimand is None else KnownFacts((sentence[estimand],), files=("labels",))
 
 
 FACTS: Mapping[str, Callable[[DatasheetSources], KnownFacts]] = {

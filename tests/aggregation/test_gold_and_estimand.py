@@ -26,8 +26,8 @@ from sfumato.labeling.transforms import Infill
 from sfumato.tables.errors import BadSetting, BadTable
 
 CLASSES = ("cat", "dog", "fox")
-OF_TRUTH = [each for each in AGGREGATORS if each.target is Estimand.TRUTH]
-OF_PEOPLE = [each for each in AGGREGATORS if each.target is Estimand.PEOPLE]
+OF_TRUTH = [each for each in AGGREGATORS if each.estimand is Estimand.TRUTH]
+OF_PEOPLE = [each for each in AGGREGATORS if each.estimand is Estimand.PEOPLE]
 by_name = {"ids": lambda each: each.name}
 
 
@@ -123,14 +123,14 @@ def test_labels_of_two_sorts_do_not_fill_each_other_in() -> None:
             Infill(filling=filling).apply(table)
         assert caught.value.code == "mixed-targets"
     filled = Infill(filling=Mean().aggregate(beliefs).labels).apply(people)
-    assert (len(filled), filled.target) == (200, Estimand.PEOPLE)
+    assert (len(filled), filled.estimand) == (200, Estimand.PEOPLE)
 
 
 @pytest.mark.parametrize("aggregator", [Mean, DawidSkene], **by_name)
 def test_a_file_says_what_its_labels_are(aggregator: Any, tmp_path: Path) -> None:
     labels = aggregator().aggregate(misled()[1]).labels
     labels.write(tmp_path / "l.parquet")
-    assert SoftLabels.read(tmp_path / "l.parquet").target is aggregator.target
+    assert SoftLabels.read(tmp_path / "l.parquet").estimand is aggregator.estimand
     table = pq.read_table(tmp_path / "l.parquet")
     table = table.replace_schema_metadata({**table.schema.metadata, b"sfumato.target": b"what the boss thinks"})
     pq.write_table(table, tmp_path / "m.parquet")
@@ -141,4 +141,4 @@ def test_a_file_says_what_its_labels_are(aggregator: Any, tmp_path: Path) -> Non
 
 def test_labels_nobody_spoke_about_have_no_target(tmp_path: Path) -> None:
     SoftLabels.one_hot(["a"], ["cat"], CLASSES).write(tmp_path / "l.parquet")
-    assert SoftLabels.read(tmp_path / "l.parquet").target is None
+    assert SoftLabels.read(tmp_path / "l.parquet").estimand is None
