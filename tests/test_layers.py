@@ -24,7 +24,7 @@ LAYERS = (
     {"planning"},
     {"recruitment"},
     {"reporting"},
-    {"server", "cli"},
+    {"server", "cli", "api"},
 )  # fmt: skip
 HOME = {
     "torch": {"training"},

@@ -1,7 +1,8 @@
-"""sfumato: labels that keep people's doubt.
+"""sfumato collects and uses soft labels: labels that keep how sure people were and how much they disagreed.
 
-The tables (`Annotations`, `Beliefs`, `SoftLabels`, `Doubt`, `Scores`) and the steps between them. Names load when first
-used, so that `import sfumato` costs nothing.
+`import sfumato as sf` gives the tables (`Annotations`, `Beliefs`, `SoftLabels`, `Doubt`, `Scores`, `Plan`) and one
+function per step (`read`, `doubt`, `agreement`, `aggregate`, `evaluate`, `compare`, `plan`, `report`). Names load when
+first used, so that `import sfumato` costs nothing.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sfumato.evaluation import score
-    from sfumato.planning.decision import decide
+    from sfumato.api import aggregate, agreement, compare, doubt, evaluate, plan, read, report
     from sfumato.planning.plan_file import Plan
     from sfumato.reporting.report import Report
     from sfumato.reporting.report_inputs import ReportInputs
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.doubt import Doubt
     from sfumato.tables.errors import SfumatoError, SfumatoWarning
+    from sfumato.tables.inputs import Inputs
     from sfumato.tables.scores import Scores
     from sfumato.tables.soft_labels import SoftLabels
 
@@ -28,21 +29,29 @@ _HOME = {
     "Annotations": "sfumato.tables.annotations",
     "Beliefs": "sfumato.tables.beliefs",
     "Doubt": "sfumato.tables.doubt",
-    "ReportInputs": "sfumato.reporting.report_inputs",
+    "Inputs": "sfumato.tables.inputs",
     "Plan": "sfumato.planning.plan_file",
     "Report": "sfumato.reporting.report",
+    "ReportInputs": "sfumato.reporting.report_inputs",
     "Scores": "sfumato.tables.scores",
     "SfumatoError": "sfumato.tables.errors",
     "SfumatoWarning": "sfumato.tables.errors",
     "SoftLabels": "sfumato.tables.soft_labels",
-    "decide": "sfumato.planning.decision",
-    "score": "sfumato.evaluation",
+    "aggregate": "sfumato.api",
+    "agreement": "sfumato.api",
+    "compare": "sfumato.api",
+    "doubt": "sfumato.api",
+    "evaluate": "sfumato.api",
+    "plan": "sfumato.api",
+    "read": "sfumato.api",
+    "report": "sfumato.api",
 }
 
 __all__ = [
     "Annotations",
     "Beliefs",
     "Doubt",
+    "Inputs",
     "Plan",
     "Report",
     "ReportInputs",
@@ -51,8 +60,14 @@ __all__ = [
     "SfumatoWarning",
     "SoftLabels",
     "__version__",
-    "decide",
-    "score",
+    "aggregate",
+    "agreement",
+    "compare",
+    "doubt",
+    "evaluate",
+    "plan",
+    "read",
+    "report",
 ]
 
 

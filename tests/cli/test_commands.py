@@ -135,4 +135,4 @@ def test_bad_percents_can_be_left_out(tmp_path: Path) -> None:
 
 
 def test_without_a_command_there_is_help(tmp_path: Path) -> None:
-    assert "Steps:" in sfumato(cwd=tmp_path).stdout
+    assert "Commands:" in sfumato(cwd=tmp_path).stdout

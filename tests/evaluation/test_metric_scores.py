@@ -141,10 +141,9 @@ def test_a_metric_of_ones_own_needs_no_listing() -> None:
     assert measured.figures[0].drawn.mean() == pytest.approx(scores.value_of("cats"), abs=0.02)
 
 
-def test_scoring_from_the_front_door() -> None:
-    assert sfumato.score is score
+def test_scores_are_a_public_name() -> None:
     assert sfumato.Scores is Scores
-    assert {"score", "Scores"} <= set(dir(sfumato))
+    assert {"evaluate", "Scores"} <= set(dir(sfumato))
 
 
 def test_an_interval_ends_where_the_metric_does() -> None:

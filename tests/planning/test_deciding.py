@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato import Plan, SoftLabels, decide
+from sfumato import Plan, SoftLabels
 from sfumato.planning.adaptive_value import AdaptiveCurve
 from sfumato.planning.answers_per_item import ErrorThreshold
 from sfumato.planning.candidates import PlanTerms, best_for, cheapest_for
 from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
-from sfumato.planning.decision import DeeperItems
+from sfumato.planning.decision import DeeperItems, decide
 from sfumato.planning.exchange_estimates import worth_of, worths_of
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, dirichlet

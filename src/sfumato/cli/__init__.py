@@ -22,33 +22,33 @@ if TYPE_CHECKING:
     from sfumato.tables.errors import SfumatoError
 
 COMMANDS = {
-    "study": ("sfumato.cli.study", "Begin a study of your own, and check it before people see it."),
-    "import": ("sfumato.cli.import_", "Bring published and foreign data in as our tables."),
-    "label": ("sfumato.cli.label", "Turn people's answers into beliefs."),
-    "screen": ("sfumato.cli.screen", "List who should be set aside, and why."),
-    "doubt": ("sfumato.cli.doubt", "Show what the doubt about each item is made of."),
-    "agreement": ("sfumato.cli.agreement", "Show how far people agree, with intervals."),
-    "transform": ("sfumato.cli.transform", "Smooth, sharpen, sparsify, average or fill in labels."),
-    "aggregate": ("sfumato.cli.aggregate", "Say what people together say: beliefs into soft labels."),
+    "study": ("sfumato.cli.study", "Create, check and manage a study."),
+    "import": ("sfumato.cli.import_", "Import votes, counts, predictions or published data sets."),
+    "label": ("sfumato.cli.label", "Convert answers into per-annotator distributions (beliefs)."),
+    "screen": ("sfumato.cli.screen", "List annotators to exclude, with reasons."),
+    "doubt": ("sfumato.cli.doubt", "Measure uncertainty per item, within and between annotators."),
+    "agreement": ("sfumato.cli.agreement", "Measure inter-annotator agreement with confidence intervals."),
+    "transform": ("sfumato.cli.transform", "Smooth, sharpen, sparsify or complete labels."),
+    "aggregate": ("sfumato.cli.aggregate", "Aggregate votes or beliefs into soft labels."),
     "train": ("sfumato.cli.train", "Train and compare models on soft and hard labels."),
     "shift": ("sfumato.cli.shift", "Test trained models on corrupted or different images."),
     "attack": ("sfumato.cli.attack", "Test trained models with FGSM and PGD attacks."),
-    "evaluate": ("sfumato.cli.evaluate", "Score what networks predict against what people say."),
-    "map": ("sfumato.cli.map", "Map items by how they were learnt: easy, ambiguous, hard."),
-    "represent": ("sfumato.cli.represent", "Compare a network's features with how alike people find items."),
-    "duplicates": ("sfumato.cli.duplicates", "Find items that occur twice, and what leaks between splits."),
-    "plan": ("sfumato.cli.plan", "Say what to ask, of how many, about which items."),
-    "report": ("sfumato.cli.report", "Write everything as one page, from answers to models and plan."),
-    "share": ("sfumato.cli.share", "Write labels in the forms that others read."),
-    "datasheet": ("sfumato.cli.datasheet", "Write the datasheet of a labelled set, as far as tables know it."),
-    "soften": ("sfumato.cli.soften", "Simulate soft answers from hard labels."),
-    "serve": ("sfumato.cli.serve", "Open a study to people, in their browser."),
-    "verify": ("sfumato.cli.verify", "Name answers that are not as they were stored."),
-    "backup": ("sfumato.cli.backup", "Copy a store into one file, also while it is being served."),
-    "restore": ("sfumato.cli.restore", "Make a store from a backup."),
-    "export": ("sfumato.cli.export", "Write a study's answers as a table."),
+    "evaluate": ("sfumato.cli.evaluate", "Score predictions against people's labels."),
+    "map": ("sfumato.cli.map", "Draw data maps: easy, ambiguous and hard items."),
+    "represent": ("sfumato.cli.represent", "Compare a model's features with human similarity judgments."),
+    "duplicates": ("sfumato.cli.duplicates", "Find duplicate items and leakage between splits."),
+    "plan": ("sfumato.cli.plan", "Plan which labels to collect, how many, and for which items."),
+    "report": ("sfumato.cli.report", "Write a report as one HTML page."),
+    "share": ("sfumato.cli.share", "Export labels for others: Hugging Face, CSV, NumPy, PyTorch."),
+    "datasheet": ("sfumato.cli.datasheet", "Write a datasheet for a labeled data set."),
+    "soften": ("sfumato.cli.soften", "Simulate soft labels from hard labels."),
+    "serve": ("sfumato.cli.serve", "Serve a study to participants in the browser."),
+    "verify": ("sfumato.cli.verify", "Check that stored answers have not been changed."),
+    "backup": ("sfumato.cli.backup", "Copy a store into one file, also while it is served."),
+    "restore": ("sfumato.cli.restore", "Restore a store from a backup."),
+    "export": ("sfumato.cli.export", "Export a study's answers as a table."),
     "simulate": ("sfumato.cli.simulate", "Send simulated annotators through a study."),
-    "demo": ("sfumato.cli.demo.command", "Walk the path on a small example."),
+    "demo": ("sfumato.cli.demo.command", "Run the whole workflow on a small example."),
 }
 
 
@@ -56,7 +56,7 @@ COMMANDS = {
     cls=LazyGroup,
     members=COMMANDS,
     renamed={"learn": "train"},
-    heading="Steps",
+    heading="Commands",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -64,7 +64,7 @@ COMMANDS = {
 @click.option("--json", "as_json", is_flag=True, help="Print errors as JSON.")
 @click.pass_context
 def group(context: click.Context, as_json: bool) -> None:  # noqa: ARG001
-    """Labels that keep people's doubt: from answers to beliefs, soft labels, models and a report."""
+    """Collect and use soft labels: run studies, aggregate votes, train and evaluate models, plan, report."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 

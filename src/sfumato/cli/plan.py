@@ -10,22 +10,22 @@ from sfumato.cli.lazy_group import LazyGroup
 from sfumato.cli.options import PATH, NameList
 
 QUESTIONS = {
-    "compare": ("sfumato.cli.plan_compare", "Which kind of label is worth its price."),
-    "annotators": ("sfumato.cli.plan_annotators", "How many answers an item needs."),
-    "items": ("sfumato.cli.plan_items", "Which items deserve the richer form, or more answers."),
-    "rehearse": ("sfumato.cli.plan_rehearse", "Try a plan on simulated people before anybody is paid."),
-    "replay": ("sfumato.cli.plan_replay", "Which item next: policies replayed on recorded answers."),
-    "simulate": ("sfumato.cli.plan_simulate", "What labels of each kind recover of a made-up world."),
+    "compare": ("sfumato.cli.plan_compare", "Compare question types by information per cost."),
+    "annotators": ("sfumato.cli.plan_annotators", "Compute how many answers per item are needed."),
+    "items": ("sfumato.cli.plan_items", "Select items that need more answers or a richer form."),
+    "rehearse": ("sfumato.cli.plan_rehearse", "Try a plan with simulated annotators."),
+    "replay": ("sfumato.cli.plan_replay", "Replay assignment policies on recorded answers."),
+    "simulate": ("sfumato.cli.plan_simulate", "Simulate what labels of each type reveal about item similarity."),
 }
 
 
 @click.command(
     cls=LazyGroup,
     members=QUESTIONS,
-    heading="Questions",
+    heading="Commands",
     prefix="plan ",
     invoke_without_command=True,
-    subcommand_metavar="[QUESTION ...]",
+    subcommand_metavar="[COMMAND ...]",
 )
 @click.option("--pilot", type=PATH, help="What was said already: Annotations, Beliefs, or SoftLabels with counts.")
 @click.option("--study", type=PATH, help="A study: its items, classes, kind and pay; answers in its store are a pilot.")

@@ -1,0 +1,178 @@
+"""The functions of `import sfumato as sf`: one per step, each a short call into the package behind it.
+
+Strategies are given by name, with settings (`"dawid-skene:prior=20"`), or as objects. A package is imported when a
+function first needs it, so that reading a file loads neither PyTorch nor Altair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sfumato.tables.annotations import Annotations
+from sfumato.tables.beliefs import Beliefs
+from sfumato.tables.doubt import Doubt
+from sfumato.tables.errors import BadTable, listing
+from sfumato.tables.files.table_file import read_rows
+from sfumato.tables.scores import Scores
+from sfumato.tables.soft_labels import SoftLabels
+from sfumato.tables.strategies import StrategyText, settings_for, strategy_from_name
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from sfumato.aggregation import Aggregator
+    from sfumato.evaluation import Metric
+    from sfumato.evaluation.comparison import Differences
+    from sfumato.labeling.agreement import AgreementMeasure, AgreementTable
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.plan_file import Plan
+    from sfumato.reporting.report import Report
+
+Votes = Annotations | Beliefs
+
+
+def read(path: str | Path, classes: Sequence[str] = ()) -> Annotations | Beliefs | SoftLabels:
+    """Read a Parquet or CSV file as the table that its columns describe.
+
+    `kind` and `payload` make Annotations; `item`, `annotator` and a label column make Beliefs (single votes), and so do
+    `item`, `annotator` and probabilities; `item` and probabilities alone make SoftLabels.
+    """
+    from sfumato.importers.crowd import KNOWN_NAMES, CrowdImporter
+
+    rows = read_rows(path, guarded=False)
+    names = set(rows.schema.names)
+    has_probs = "probs" in names or any(name.startswith("p:") for name in names)
+    if {"kind", "payload"} <= names:
+        return Annotations.read(path, classes)
+    if has_probs:
+        return Beliefs.read(path) if "annotator" in names else SoftLabels.read(path)
+    if all(names & set(known) for known in KNOWN_NAMES.values()):
+        table = CrowdImporter(classes=tuple(classes)).read(path).table
+        assert isinstance(table, Annotations)
+        return beliefs_of(table)
+    raise BadTable(
+        f"found columns {listing(rows.schema.names)}",
+        expected="item, annotator and label; or item, (annotator) and p:CLASS for each class; or kind and payload",
+        fix="rename the columns, or import the file with sfumato import",
+        code="unknown-table",
+        where=rows.where(),
+    )
+
+
+def beliefs_of(votes: Votes) -> Beliefs:
+    """One distribution per item and annotator; answers are converted by the usual labeler of their question type."""
+    from sfumato.labeling.default_labeler import label_by_default
+
+    return votes if isinstance(votes, Beliefs) else label_by_default(votes)
+
+
+def doubt(votes: Votes) -> Doubt:
+    """Uncertainty per item, within and between annotators."""
+    return beliefs_of(votes).doubt()
+
+
+def agreement(
+    votes: Votes, measures: Sequence[str | AgreementMeasure] = (), *, rng: np.random.Generator | None = None
+) -> AgreementTable:
+    """Inter-annotator agreement with confidence intervals; without `measures`, those that apply."""
+    import numpy as np
+
+    from sfumato.labeling.agreement import MEASURES, agreement
+
+    chosen = [_strategy("measure", MEASURES, each) for each in measures]
+    return agreement(beliefs_of(votes), measures=chosen, rng=rng or np.random.default_rng(0))
+
+
+def aggregate(votes: Votes, by: str | Aggregator = "mean") -> SoftLabels:
+    """One distribution per item from all annotators; the labels record their estimand."""
+    from sfumato.aggregation import AGGREGATORS
+
+    aggregator: Aggregator = _strategy("aggregator", AGGREGATORS, by)
+    return aggregator.aggregate(beliefs_of(votes)).labels
+
+
+def evaluate(
+    *,
+    predicted: SoftLabels,
+    people: SoftLabels,
+    original: SoftLabels | None = None,
+    metrics: Sequence[str | Metric] = (),
+    rng: np.random.Generator | None = None,
+) -> Scores:
+    """Score predictions against people's labels; without `metrics`, all that apply."""
+    from sfumato.evaluation import score
+
+    return score(predicted=predicted, people=people, original=original, metrics=_metrics(metrics), rng=rng)
+
+
+def compare(
+    predicted: Mapping[str, SoftLabels],
+    *,
+    people: SoftLabels,
+    original: SoftLabels | None = None,
+    metrics: Sequence[str | Metric] = (),
+    baseline: str | None = None,
+    rng: np.random.Generator | None = None,
+) -> Differences:
+    """Paired differences between models on the same items: each against `baseline`, by default the first."""
+    from sfumato.evaluation import RunPredictions, compare_runs, measure_runs
+
+    runs = [RunPredictions(name, "model", 0, table) for name, table in predicted.items()]
+    measured = measure_runs(runs, people=people, original=original, metrics=_metrics(metrics), rng=rng)
+    return compare_runs(measured, baseline=baseline or next(iter(predicted)), rng=rng)
+
+
+def plan(
+    *,
+    pilot: Votes | SoftLabels,
+    budget: float,
+    goal: str = "distribution",
+    items: int | None = None,
+    costs: CostModel | None = None,
+    rng: np.random.Generator | None = None,
+) -> Plan:
+    """Which labels to collect for a budget in money, from what a pilot shows; `items` items like those of the pilot."""
+    import numpy as np
+
+    from sfumato.planning.costs import CostModel
+    from sfumato.planning.decision import decide
+    from sfumato.planning.goals import goal_named
+    from sfumato.planning.pilot import Pilot
+    from sfumato.planning.plan_file import Budget
+
+    source, terms = Pilot.of(pilot), costs or CostModel()
+    return decide(
+        source,
+        goal=goal_named(goal),
+        costs=terms,
+        classes=pilot.classes,
+        n_items=items or source.n_items,
+        budget=Budget(amount=budget, unit=terms.currency),
+        rng=rng or np.random.default_rng(0),
+    )
+
+
+def report(folder: str | Path, title: str = "") -> Report:
+    """A report on everything that a folder holds: labels, runs, scores, plan; `.write("report.html")` saves it."""
+    from sfumato.reporting.report import Report
+    from sfumato.reporting.report_inputs import ReportInputs
+
+    return Report(ReportInputs.read(folder), title=title)
+
+
+def _metrics(metrics: Sequence[str | Metric]) -> list[Metric]:
+    from sfumato.evaluation import METRICS
+
+    return [_strategy("metric", METRICS, each) for each in metrics]
+
+
+def _strategy(family: str, members: tuple[Any, ...], given: Any) -> Any:
+    """The strategy that a text (`name:setting=value`) describes; an object is returned as it is."""
+    if not isinstance(given, str):
+        return given
+    text = StrategyText.of(given)
+    member = next((each for each in members if each.name == text.name), None)
+    settings = text.settings if member is None else settings_for(member, text.settings)
+    return strategy_from_name(family, members, text.name, settings)

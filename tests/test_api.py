@@ -1,0 +1,99 @@
+"""The functions of `import sfumato as sf`, each against a calculation by hand or the package behind it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sfumato as sf
+from sfumato.aggregation import DawidSkene
+from sfumato.evaluation.metrics import Brier
+from sfumato.tables.errors import BadTable
+
+VOTES = "item,annotator,label\na,1,cat\na,2,cat\na,3,dog\nb,1,dog\nb,2,dog\nb,3,dog\n"
+
+
+@pytest.fixture
+def votes(tmp_path: Path) -> sf.Beliefs:
+    (tmp_path / "votes.csv").write_text(VOTES)
+    table = sf.read(tmp_path / "votes.csv")
+    assert isinstance(table, sf.Beliefs)
+    return table
+
+
+def probs(labels: sf.SoftLabels) -> dict[str, list[float]]:
+    return dict(zip(labels.items.to_pylist(), labels.probs.tolist(), strict=True))
+
+
+def test_votes_become_labels(votes: sf.Beliefs) -> None:
+    labels = sf.aggregate(votes)
+    assert labels.classes == ("cat", "dog")
+    assert probs(labels) == {"a": pytest.approx([2 / 3, 1 / 3]), "b": [0.0, 1.0]}
+
+
+def test_an_aggregator_by_name_and_as_an_object_is_the_same(votes: sf.Beliefs) -> None:
+    assert probs(sf.aggregate(votes, by="dawid-skene:prior=20")) == probs(
+        sf.aggregate(votes, by=DawidSkene(prior=20.0))
+    )
+
+
+def test_doubt_of_single_votes_is_all_between_annotators(votes: sf.Beliefs) -> None:
+    doubt = sf.doubt(votes)
+    assert doubt.total[0] == pytest.approx(-(2 / 3 * math.log(2 / 3) + 1 / 3 * math.log(1 / 3)))
+    assert doubt.within.tolist() == [0.0, 0.0]
+
+
+def test_agreement_by_name(votes: sf.Beliefs) -> None:
+    table = sf.agreement(votes, ["alpha-nominal"])
+    # By hand: observed disagreement 2/6, expected disagreement 2 * 2 * 4 / (6 * 5).
+    assert table.to_polars()["value"][0] == pytest.approx(1 - (2 / 6) / (16 / 30))
+
+
+@pytest.mark.parametrize("name", ["beliefs.parquet", "beliefs.csv", "labels.parquet", "labels.csv"])
+def test_what_is_written_is_read_as_what_it_is(votes: sf.Beliefs, tmp_path: Path, name: str) -> None:
+    table = votes if name.startswith("beliefs") else sf.aggregate(votes)
+    table.write(tmp_path / name)
+    assert type(sf.read(tmp_path / name)) is type(table)
+
+
+def test_an_unknown_table_names_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("picture,opinion\n1,cat\n")
+    with pytest.raises(BadTable, match="found columns picture, opinion"):
+        sf.read(tmp_path / "t.csv")
+
+
+def test_evaluate_and_compare(votes: sf.Beliefs) -> None:
+    people = sf.aggregate(votes)
+    rng = np.random.default_rng(0)
+    items = [f"i{k}" for k in range(200)]
+    truth = rng.dirichlet([1, 1], 200)
+    people = sf.SoftLabels.from_numpy(items, truth, ("cat", "dog"), 50)
+    good = sf.SoftLabels.from_numpy(items, 0.9 * truth + 0.05, ("cat", "dog"))
+    bad = sf.SoftLabels.from_numpy(items, np.full((200, 2), 0.5), ("cat", "dog"))
+    by_name = sf.evaluate(predicted=good, people=people, metrics=["brier"])
+    assert by_name.to_polars().equals(sf.evaluate(predicted=good, people=people, metrics=[Brier()]).to_polars())
+    difference = sf.compare({"bad": bad, "good": good}, people=people, metrics=["total_variation"]).to_polars()
+    assert difference["target"].to_list() == ["good"]
+    expected = np.abs(0.05 - 0.1 * truth[:, 0]).mean() - np.abs(0.5 - truth[:, 0]).mean()
+    assert difference["difference"][0] == pytest.approx(expected)
+
+
+def test_a_plan_fits_its_budget(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    rows = [f"i{i},a{a},{rng.choice(['x', 'y'], p=[0.7, 0.3])}" for i in range(60) for a in range(5)]
+    (tmp_path / "v.csv").write_text("item,annotator,label\n" + "\n".join(rows) + "\n")
+    votes = sf.read(tmp_path / "v.csv")
+    small, large = (sf.plan(pilot=votes, budget=money, items=100) for money in (20, 200))
+    assert small.cost.money <= 20
+    assert large.cost.money <= 200
+    assert large.expected.value < small.expected.value
+
+
+def test_a_report_of_a_folder(votes: sf.Beliefs, tmp_path: Path) -> None:
+    votes.write(tmp_path / "beliefs.parquet")
+    sf.aggregate(votes).write(tmp_path / "labels.parquet")
+    sf.report(tmp_path).write(tmp_path / "report.html")
+    assert "<html" in (tmp_path / "report.html").read_text()
