@@ -1,23 +1,23 @@
-"""What can go wrong, as one tree.
+"""All errors that sfumato raises on purpose, and constructors for those that recur.
 
-    SfumatoError                 everything we raise on purpose
-    ├── BadFile                  a file that cannot be read as what it claims to be
-    │   └── UnsafeFile           a file we refuse to open: bombs, pickles
-    ├── BadTable                 columns, types, ids or keys of a table
-    │   └── BadProbabilities     rows that are no distribution
-    ├── InvalidAnswer            a payload that is no answer of its kind
-    ├── UnknownName              a class, strategy or format we do not know, with the nearest one we do
-    ├── BadSetting               an option out of its range, or that does not belong here
-    ├── BadStudy                 a study file with its mistakes, each an error of its own
-    ├── NotThere                 a link or trial that does not exist, or is somebody else's
-    ├── NotNow                   a step that cannot be taken now, and why
-    ├── NoReply                  a server that did not answer in time
-    ├── Refused                  a request that a server will not take, however often it is sent
-    ├── StoreDown                the store cannot write at the moment; nothing was acknowledged
-    ├── CannotWrite              disk full, folder missing, no permission; the old file is intact
+    SfumatoError                 base class
+    ├── BadFile                  a file that cannot be read
+    │   └── UnsafeFile           a file that is not opened: decompression bombs, pickles
+    ├── BadTable                 wrong columns, types, ids or keys
+    │   └── BadProbabilities     rows that are not distributions
+    ├── InvalidAnswer            a payload that its question type does not allow
+    ├── UnknownName              an unknown class, strategy or format; suggests the nearest known name
+    ├── BadSetting               an option out of range, or not allowed here
+    ├── BadStudy                 a study file with mistakes, each an error of its own
+    ├── NotThere                 a link or trial that does not exist or belongs to another participant
+    ├── NotNow                   an action that is not possible in the current state
+    ├── NoReply                  no reply from a server before the deadline
+    ├── Refused                  a request that a server rejects permanently
+    ├── StoreDown                the store cannot write now; nothing was acknowledged
+    ├── CannotWrite              disk full, folder missing, no permission; existing files are unchanged
     └── MissingExtra             a feature whose optional packages are not installed
 
-Each one says what was found, what must hold, where, and what to do. As text:
+Every error has four parts: what was found, what was expected, where, and how to fix it. As text:
 ``error[code] file:line:column found; expected what; fix: remedy``.
 """
 
@@ -27,12 +27,13 @@ import difflib
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 
 @dataclass(frozen=True)
 class ErrorLocation:
-    """The place an error speaks of; `line` counts from 1 in text files, `row` from 0 in tables."""
+    """Where an error is; `line` counts from 1 in text files, `row` from 0 in tables."""
 
     file: str | None = None
     line: int | None = None
@@ -48,18 +49,26 @@ class ErrorLocation:
 
 
 class SfumatoError(Exception):
-    """Base of every error raised on purpose; `code` is stable and made for programs."""
+    """Base class. The parts are given in the order they are printed: `found` (the word "found" is
+    added), `expected`, `fix`; then the stable `code` for programs, and a location or path.
+    """
 
-    def __init__(self, found: str, *, expected: str, fix: str, code: str, where: ErrorLocation | None = None) -> None:
-        self.found = one_line(found)
+    default_code: ClassVar[str] = "error"
+    first_word: ClassVar[str] = "found "
+
+    def __init__(
+        self, found: str, expected: str, fix: str, code: str = "", where: ErrorLocation | Path | str | None = None
+    ) -> None:
+        prefix = "" if not found or found.startswith("found ") else self.first_word
+        self.found = one_line(prefix + found)
         self.expected = one_line(expected)
         self.fix = one_line(fix)
-        self.code = code
-        self.where = where or ErrorLocation()
+        self.code = code or self.default_code
+        self.where = ErrorLocation(str(where)) if isinstance(where, (Path, str)) else where or ErrorLocation()
         super().__init__(str(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Keyword-only arguments need help to survive a process pool.
+        # Subclasses may have another __init__: rebuild from the parts, for process pools.
         return _rebuilt, (type(self), self.found, self.expected, self.fix, self.code, self.where)
 
     def __str__(self) -> str:
@@ -67,7 +76,7 @@ class SfumatoError(Exception):
         return f"error[{self.code}] {place}{self.found}; expected {self.expected}; fix: {self.fix}"
 
     def as_dict(self) -> dict[str, object]:
-        """The same fields for `--json` and for HTTP 422 bodies."""
+        """The parts as fields, for `--json` and HTTP 422 bodies."""
         return {
             "code": self.code,
             **asdict(self.where),
@@ -80,48 +89,58 @@ class SfumatoError(Exception):
 def _rebuilt(
     kind: type[SfumatoError], found: str, expected: str, fix: str, code: str, where: ErrorLocation
 ) -> SfumatoError:
-    return kind(found, expected=expected, fix=fix, code=code, where=where)
+    return kind(found, expected, fix, code, where)
 
 
 class BadFile(SfumatoError):
-    """A file that cannot be read as what it claims to be."""
+    """A file that cannot be read."""
+
+    default_code = "bad-file"
 
 
 class UnsafeFile(BadFile):
-    """A file we refuse to open: decompression bombs, pickles."""
+    """A file that is not opened: decompression bombs, pickles."""
 
 
 class BadTable(SfumatoError):
-    """Columns, types, ids or keys of a table."""
+    """Wrong columns, types, ids or keys of a table."""
+
+    default_code = "bad-table"
 
 
 class BadProbabilities(BadTable):
-    """Rows that are no distribution: not finite, negative, or not summing to one."""
+    """Rows that are not distributions: not finite, negative, or not summing to 1."""
 
 
 class InvalidAnswer(SfumatoError):
-    """A payload that is no answer of its kind."""
+    """A payload that its question type does not allow."""
+
+    default_code = "invalid-answer"
 
 
 class UnknownName(SfumatoError):
-    """A class, strategy or format we do not know."""
+    """An unknown class, strategy or format."""
+
+    default_code = "unknown-name"
 
 
 class BadSetting(SfumatoError):
-    """An option out of its range, or one that does not belong here."""
+    """An option out of range, or one that is not allowed here."""
+
+    default_code = "bad-setting"
 
 
 class BadStudy(SfumatoError):
-    """A study file with mistakes; `mistakes` holds them all, each with its line. As text: one a line."""
+    """A study file with mistakes: `mistakes` holds all of them with their lines. As text: one per line."""
 
     def __init__(self, mistakes: Sequence[SfumatoError], *, file: str | None = None) -> None:
         self.mistakes = tuple(mistakes)
         super().__init__(
-            f"found {len(self.mistakes)} mistake{'s' * (len(self.mistakes) != 1)}",
-            expected="a study file without mistakes",
-            fix="mend each of them; sfumato study check lists them again",
+            f"{len(self.mistakes)} mistake{'s' * (len(self.mistakes) != 1)}",
+            "a study file without mistakes",
+            "correct each of them; sfumato study check lists them again",
             code="bad-study",
-            where=ErrorLocation(file),
+            where=file,
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -131,7 +150,7 @@ class BadStudy(SfumatoError):
         return "\n".join(str(mistake) for mistake in self.mistakes)
 
     def as_dict(self) -> dict[str, object]:
-        """The same fields as every error, and the mistakes."""
+        """The fields of every error, and the mistakes."""
         return {**super().as_dict(), "mistakes": [mistake.as_dict() for mistake in self.mistakes]}
 
 
@@ -140,48 +159,63 @@ def _rebuilt_study(mistakes: tuple[SfumatoError, ...], file: str | None) -> BadS
 
 
 class NotThere(SfumatoError):
-    """A link or trial that does not exist, or belongs to somebody else: nobody can tell which."""
+    """A link or trial that does not exist or belongs to another participant: the message is the same."""
+
+    default_code = "not-there"
 
 
 class NotNow(SfumatoError):
-    """A step that cannot be taken now: out of order, or taken already."""
+    """An action that is not possible in the current state: out of order, or already done."""
+
+    default_code = "not-now"
 
 
 class NoReply(SfumatoError):
-    """A server that did not answer before the deadline."""
+    """No reply from a server before the deadline."""
+
+    default_code = "no-reply"
 
 
 class Refused(SfumatoError):
-    """A request that a server will not take, however often it is sent."""
+    """A request that a server rejects permanently: repeating it does not help."""
+
+    default_code = "refused"
 
 
 class StoreDown(SfumatoError):
-    """The store cannot write at the moment; nothing was acknowledged, and trying again is safe."""
+    """The store cannot write now; nothing was acknowledged, and retrying is safe."""
+
+    default_code = "store-down"
 
 
 class Busy(StoreDown):
-    """More comes than can be stored; whoever hears this comes back in `seconds`."""
+    """The write queue is full; the client retries after `seconds`."""
 
     def __init__(self, most: int, seconds: int) -> None:
         self.seconds = seconds
         super().__init__(
-            f"found {most:,} requests waiting to be stored",
-            expected="a moment with fewer",
-            fix=f"try again in {seconds} seconds; nothing was acknowledged, so nothing is lost",
+            f"{most:,} requests waiting to be stored",
+            "a moment with fewer",
+            f"try again in {seconds} seconds; nothing was acknowledged, so nothing is lost",
             code="busy",
         )
 
 
 class CannotWrite(SfumatoError):
-    """Disk full, folder missing, no permission; whatever stood there before is intact."""
+    """Disk full, folder missing, no permission; existing files are unchanged."""
+
+    default_code = "cannot-write"
+    first_word = ""
 
 
 class MissingExtra(SfumatoError):
     """A feature whose optional packages are not installed."""
 
+    default_code = "missing-extra"
+
 
 class SfumatoWarning(UserWarning):
-    """Something accepted that a careful reader would want to know."""
+    """Something accepted that the user should know about."""
 
 
 def one_line(text: str) -> str:
@@ -224,14 +258,79 @@ def _folded(name: str) -> str:
 
 
 def unknown(
-    what: str, name: str, known: Sequence[str], *, where: ErrorLocation | None = None, fix: str = ""
+    what: str, name: str, known: Sequence[str], where: ErrorLocation | None = None, fix: str = ""
 ) -> UnknownName:
-    """The error for a name that is not among the known ones."""
+    """A name that is not among the known ones; suggests the nearest."""
     remedy = f"{nearest(name, known)}{fix}".strip() or f"use one of the {what} names listed"
-    return UnknownName(
-        f"found {what} {show(name)}",
-        expected=f"one of {listing(list(known))}",
-        fix=remedy,
-        code=f"unknown-{what.replace(' ', '-')}",
-        where=where,
-    )
+    code = f"unknown-{what.replace(' ', '-')}"
+    return UnknownName(f"{what} {show(name)}", f"one of {listing(list(known))}", remedy, code, where)
+
+
+def missing_extra(package: str, purpose: str, extra: str, otherwise: str = "") -> MissingExtra:
+    """A package that is not installed: `purpose` continues its name ("torch, to train networks")."""
+    return MissingExtra(f"no {package}", f"{package}, {purpose}", f'pip install "sfumato[{extra}]"{otherwise}')
+
+
+def no_rows(
+    expected: str = "at least one row",
+    fix: str = "check how the file was made",
+    where: ErrorLocation | Path | None = None,
+    found: str = "no rows",
+) -> BadTable:
+    """An empty table."""
+    return BadTable(found, expected, fix, "no-rows", where)
+
+
+def doubled_item(
+    item: object, where: ErrorLocation | None, expected: str = "each item once", fix: str = "keep one row per item"
+) -> BadTable:
+    """An item with a second row in a table of one row per item."""
+    return BadTable(f"item {show(item)} a second time", expected, fix, "doubled-item", where)
+
+
+def missing_column(
+    columns: Iterable[str], expected: str, fix: str, where: ErrorLocation | Path | None = None
+) -> BadTable:
+    """A table without a column it needs."""
+    return BadTable(f"columns {listing(list(columns))}", expected, fix, "missing-column", where)
+
+
+def wrong_shape(
+    found: str,
+    expected: str,
+    fix: str = "give one row per item and one column per class",
+    where: ErrorLocation | Path | None = None,
+) -> BadTable:
+    """Arrays or columns of the wrong size."""
+    return BadTable(found, expected, fix, "wrong-shape", where)
+
+
+def bad_classes(
+    found: str,
+    classes: Sequence[str],
+    fix: str = "use the same class names in the same order",
+    where: ErrorLocation | Path | None = None,
+) -> BadTable:
+    """A table over other classes than `classes`."""
+    return BadTable(found, f"the classes {listing(classes)}", fix, "bad-classes", where)
+
+
+def bad_number(value: object, expected: str, fix: str, where: ErrorLocation | Path | None = None) -> BadTable:
+    """A cell that does not hold the expected number."""
+    return BadTable(show(value), expected, fix, "bad-number", where)
+
+
+def missing_items(what: str, items: Sequence[str], fix: str, where: ErrorLocation | Path | None = None) -> BadTable:
+    """Items without a label, an input or another thing that every item needs."""
+    more = f" ({len(items):,} items have none)" if len(items) > 1 else ""
+    return BadTable(f"no {what} for item {show(items[0])}{more}", f"{what} for every item", fix, "missing-item", where)
+
+
+def damaged_file(what: str, reason: object, path: Path, fix: str = "copy or save the file again") -> BadFile:
+    """A file whose content is broken; `reason` is the reader's error."""
+    return BadFile(f"a damaged {what} ({str(reason)[:120]})", f"a complete {what}", fix, "damaged", path)
+
+
+def wrong_ending(path: Path, endings: Iterable[str], fix: str = "choose another name") -> BadFile:
+    """A file name whose ending is not supported."""
+    return BadFile(f"a file named {path.name!r}", f"a name ending in {', '.join(endings)}", fix, "file-kind", path)

@@ -1,11 +1,11 @@
-"""Checks of settings: each returns the value, or raises an error that says what may stand there."""
+"""Checks of settings: each returns the value, or raises an error with the allowed range."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral
 
-from sfumato.tables.errors import BadSetting, listing, show
+from sfumato.tables.errors import BadSetting, ErrorLocation, listing, show
 
 
 def share(name: str, value: float) -> float:
@@ -54,7 +54,9 @@ def one_of(name: str, value: object, known: Sequence[object]) -> None:
         raise bad_setting(name, value, f"one of {listing([str(each) for each in known])}")
 
 
-def bad_setting(name: str, value: object, expected: str) -> BadSetting:
-    """The error for a setting that is not as `expected`."""
-    found = show(value) if isinstance(value, str) else value
-    return BadSetting(f"found {name} = {found}", expected=expected, fix=f"choose another {name}", code="bad-setting")
+def bad_setting(
+    name: str, value: object, expected: str, fix: str = "", where: ErrorLocation | None = None
+) -> BadSetting:
+    """A setting whose value is not allowed: `found name = value`."""
+    text = show(value) if isinstance(value, str) else value
+    return BadSetting(f"{name} = {text}", expected, fix or f"choose another {name}", where=where)
