@@ -18,7 +18,7 @@ def test_who_is_not_sure_says_more(served: Callable[..., StudyServer], visitor: 
     server = served("choice", classes=CLASSES, deeper={"kind": "tokens", "share": 0})
     person = Person.joins(visitor(), server)
     person.goes_to("instructions")
-    assert "not sure: say more about this one" in person.page.locator("main dl.keys dd").all_text_contents()
+    assert "not sure: tell us more about this one" in person.page.locator("main dl.keys dd").all_text_contents()
     person.begins()
     usual, deeper = (each["prompt"] for each in person.config["questions"])
     door, prompt = person.named("unsure"), person.page.locator("#prompt")
@@ -84,7 +84,7 @@ def test_practice_says_whether_the_answer_is_as_expected(
     served: Callable[..., StudyServer], visitor: Callable[..., Page]
 ) -> None:
     server = served("choice", classes=CLASSES, practice=True, practice_region={"classes": ["cat"], "at_least": 0.9})
-    said = {"dog": "Your answer is not what we would expect here.", "cat": "Your answer is what we would expect here."}
+    said = {"dog": "Your answer is not what we expect here.", "cat": "Your answer is what we expect here."}
     for name, verdict in said.items():
         person = Person.joins(visitor(), server)
         person.goes_to("trial")

@@ -254,5 +254,5 @@ def test_a_link_nobody_has(sits: Sits) -> None:
     reply = page.goto(f"{sitting.server.url}/s/{'x' * 32}", wait_until="networkidle")
     assert reply is not None
     assert reply.status == 404
-    assert page.get_by_role("heading").inner_text() == "This link is not known here."
+    assert page.get_by_role("heading").inner_text() == "This link is not valid."
     assert not any("/api/" in url for url in calls)

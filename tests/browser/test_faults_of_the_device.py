@@ -63,7 +63,7 @@ def test_storage_that_does_not_work(sits: Sits, broken: str) -> None:
     sitting.fills_a_random_one()
     sitting.page.context.set_offline(True)
     sitting.person.submits_by_key()
-    sitting.page.get_by_text("waiting to be sent").wait_for()
+    sitting.page.get_by_text("not sent yet").wait_for()
     sitting.page.context.set_offline(False)
     sitting.finishes()
 
@@ -137,7 +137,7 @@ def test_the_clock_is_set_while_an_answer_waits(sits: Sits) -> None:
     sitting.fills_a_random_one()
     context.route(ANSWERS, lambda route: route.abort())
     sitting.person.submits_by_key()
-    sitting.page.get_by_text("waiting to be sent").wait_for()
+    sitting.page.get_by_text("not sent yet").wait_for()
     sitting.page.close()
     context.unroute(ANSWERS)
     page = context.new_page()
@@ -157,7 +157,7 @@ def test_a_laptop_asleep_for_two_hours(sits: Sits) -> None:
     sitting.page.context.set_offline(True)
     sitting.person.submits_by_key()
     sitting.page.clock.fast_forward("02:00:00")
-    sitting.page.get_by_text("waiting to be sent").wait_for()
+    sitting.page.get_by_text("not sent yet").wait_for()
     sitting.page.context.set_offline(False)
     sitting.finishes()
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, Route
 from sitting import ANSWERS, SEEDS, Sits, Sitting, maker_of_sittings
 from study_server import StudyServer
 
-WAITING = "waiting to be sent"
+WAITING = "not sent yet"
 pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
 
 
@@ -62,7 +62,7 @@ def test_a_link_that_is_no_longer_known_says_so_and_keeps_the_answers(sits: Sits
     sitting.person.submits_by_key()
     sitting.until(lambda: calls)
     sitting.page.reload()
-    sitting.page.get_by_role("heading", name="This link is not known here").wait_for()
+    sitting.page.get_by_role("heading", name="This link is not valid").wait_for()
     sitting.page.get_by_text(WAITING).wait_for()
     sitting.page.unroute("**/api/*")
     sitting.page.reload()
@@ -75,7 +75,7 @@ def test_a_link_that_goes_in_the_middle_is_noticed_without_a_reload(sits: Sits) 
     gone = {"status": 404, "json": {"code": "unknown-link", "found": "found", "expected": "", "fix": ""}}
     sitting.page.route("**/api/*", lambda route: route.fulfill(**gone))
     sitting.answers(1)
-    sitting.page.get_by_role("heading", name="This link is not known here").wait_for()
+    sitting.page.get_by_role("heading", name="This link is not valid").wait_for()
     sitting.page.unroute("**/api/*")
     # Known again: the page goes on by itself.
     sitting.person.trial()

@@ -18,7 +18,7 @@ from study_server import StudyServer
 pytestmark = [pytest.mark.parametrize("seed", SEEDS)]
 of_each_kind = pytest.mark.parametrize("kind", KINDS)
 QUEUE_THAT_STOPS = Path(__file__).parent / "queue_that_stops.js"
-WAITING = "waiting to be sent"
+WAITING = "not sent yet"
 SLOW_3G = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
 """Milliseconds, bytes a second."""
 

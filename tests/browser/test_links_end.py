@@ -33,22 +33,22 @@ def test_answers_that_wait_are_handed_in_though_the_link_has_ended(
     sitting.is_saved()
     page.context.route(ANSWERS, lambda route: route.abort())
     sitting.answers(2)
-    page.get_by_text("2 answers waiting to be sent").wait_for()
+    page.get_by_text("2 answers not sent yet").wait_for()
     end_all_links(server)
     page.reload()
-    page.get_by_role("heading", name="This link has ended").wait_for()
-    page.get_by_text("Answers that still wait in this browser are being sent").wait_for()
+    page.get_by_role("heading", name="This link has expired").wait_for()
+    page.get_by_text("Answers that were not sent yet are being sent now").wait_for()
     assert len(sitting.stored()) == 1
     page.context.unroute(ANSWERS)
     page.reload()
-    page.get_by_text("have arrived and are stored").wait_for()
+    page.get_by_text("have arrived and are saved").wait_for()
     assert "being sent" not in page.inner_text("body")
     look_closely(page, "link-ended", TWO_WAYS)
     assert len(sitting.stored()) == 3
     assert {row["trial"] for row in sitting.stored()} == sitting.submitted()
     assert not page.locator("img, canvas, .trial, #config").count()
     page.reload()
-    page.get_by_role("heading", name="This link has ended").wait_for()
+    page.get_by_role("heading", name="This link has expired").wait_for()
     assert "have arrived" not in page.inner_text("body")
 
 
@@ -62,7 +62,7 @@ def test_a_page_that_is_open_when_its_link_ends_hands_in_what_waits(
     sitting.fills()
     end_all_links(server)
     sitting.person.submits_by_key()
-    sitting.page.get_by_role("heading", name="This link has ended").wait_for()
+    sitting.page.get_by_role("heading", name="This link has expired").wait_for()
     sitting.is_saved()
     assert {row["trial"] for row in sitting.stored()} == sitting.submitted()
     assert len(sitting.stored()) == 1

@@ -21,7 +21,7 @@ from browser import CLASSES, rows, write_study
 
 PATIENT_MS = 120_000
 PASSWORD = "nine grey geese by the lake"
-LIVE = "Live: the figures follow by themselves."
+LIVE = "Live: the figures update automatically."
 DECODED = """images => Promise.all(images.map(async (image) => {
   image.loading = 'eager';
   await image.decode();
@@ -84,7 +84,7 @@ def test_figures_follow_without_reloading(served: Callable[..., StudyServer], vi
     come_in(page, server)
     page.evaluate("window.untouched = true")
     expect(page.locator("#answers")).to_have_text("0")
-    expect(page.locator("#agreement")).to_contain_text("once two people")
+    expect(page.locator("#agreement")).to_contain_text("when two people")
     for n_people, n_answers in ((1, "6"), (5, "36")):
         for person in passers_by(server, n_people, seed=n_people):
             person.answers()
@@ -92,7 +92,7 @@ def test_figures_follow_without_reloading(served: Callable[..., StudyServer], vi
     expect(page.locator("#agreement strong").first).to_be_visible(timeout=PATIENT_MS)
     expect(page.locator("#steady strong").first).to_be_visible()
     expect(page.locator("#people tbody tr")).to_have_count(6)
-    expect(page.locator("#figures")).to_contain_text("15.00 EUR")
+    expect(page.locator("#figures")).to_contain_text("EUR 15.00")
     pictures = page.locator("#disputed img")
     expect(pictures.first).to_be_visible()
     assert min(pictures.evaluate_all(DECODED)) > 0
@@ -171,7 +171,7 @@ def test_it_goes_on_after_the_server_was_killed(
     come_in(page, server)
     page.evaluate("window.untouched = true")
     server.kill()
-    expect(page.locator("#live")).to_have_text("No word from the server. What you see may be old.")
+    expect(page.locator("#live")).to_have_text("No connection to the server. The figures may be out of date.")
     server.start()
     expect(page.locator("#live")).to_have_text(LIVE)
     passers_by(answering(server), 1)[0].answers(4)
@@ -249,7 +249,7 @@ def test_by_password(visitor: Callable[..., Page], tmp_path: Path) -> None:
         expect(page.locator("#password")).to_be_focused()
         page.keyboard.type("not it")
         page.keyboard.press("Enter")
-        expect(page.locator("#wrong")).to_have_text("That did not work. Try again.")
+        expect(page.locator("#wrong")).to_have_text("Wrong password. Try again.")
         page.keyboard.type(PASSWORD)
         page.keyboard.press("Enter")
         expect(page.locator("#live")).to_have_text(LIVE)

@@ -179,18 +179,18 @@ def test_the_number_of_things_chooses_the_form() -> None:
         name: [texts_in(name).say("kinds.plausible.no_to_n", n=n) for n in (0, 1, 2)] for name in ("en", "fr", "de")
     }
     assert said == {
-        "en": ["No to 0 classes", "No to 1 class", "No to 2 classes"],
-        "fr": ["Non à 0 classe", "Non à 1 classe", "Non à 2 classes"],
-        "de": ["Nein zu 0 Klassen", "Nein zu 1 Klasse", "Nein zu 2 Klassen"],
+        "en": ["No to 0 options", "No to 1 option", "No to 2 options"],
+        "fr": ["Non à 0 option", "Non à 1 option", "Non à 2 options"],
+        "de": ["Nein zu 0 Optionen", "Nein zu 1 Option", "Nein zu 2 Optionen"],
     }
-    assert texts_in("fr").say("kinds.tokens.n_on", name="chat", n=0, all=10) == f"chat{NBSP}: aucun jeton sur 10"
+    assert texts_in("fr").say("kinds.tokens.n_on", name="chat", n=0, all=10) == f"chat{NBSP}: aucun point sur 10"
 
 
 @pytest.mark.parametrize(
     ("name", "minutes", "said"),
     [
-        ("en", 1, "2.50 EUR for about 1 minute"),
-        ("en", 1.5, "2.50 EUR for about 1.5 minutes"),
+        ("en", 1, "EUR 2.50 for about 1 minute"),
+        ("en", 1.5, "EUR 2.50 for about 1.5 minutes"),
         ("fr", 1.5, "2,50 EUR pour environ 1,5 minute"),
         ("fr", 2, "2,50 EUR pour environ 2 minutes"),
         ("de", 1, "2,50 EUR für etwa 1 Minute"),
@@ -210,7 +210,7 @@ def test_by_which_rule_there_is_more(rule: Any, tmp_path: Path) -> None:
     assert len(set(said.values())) == len(LANGUAGES)
     assert rule.said in said["en"]
     for name, text in said.items():
-        assert ("1.00 EUR" if name == "en" else "1,00 EUR") in text
+        assert ("EUR 1.00" if name == "en" else "1,00 EUR") in text
     floored = replace(study, pay=Pay(2.5, "EUR", bonus=Bonus(rule.name, 1.0, floor=0.745)))
     assert "74,5" in (texts_in("de").bonus(floored) or "")
     assert texts_in("en").bonus(study) is None
@@ -438,14 +438,14 @@ from pathlib import Path
 read = []
 loads = tomllib.loads
 tomllib.loads = lambda text: read.append(text[:60]) or loads(text)
-from sfumato.elicitation.participant_state import Welcome
+from sfumato.elicitation.participant_state import SessionStart
 from sfumato.study import read_study
 from sfumato.server.server import opened
 study = read_study(Path({str(tmp_path)!r}))
 read.clear()
 with opened(study, {str(tmp_path / "answers.sqlite")!r}) as site:
     for seed in range(5):
-        site.study_page("x", Welcome(seed, "en"))
+        site.study_page("x", SessionStart(seed, "en"))
 print(len(read))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -67,7 +67,7 @@ def sources() -> list[Source]:
         Source(path.name, path.read_text("utf-8"), "")
         for folder, ending in (("templates", "html"), ("static", "js"))
         for path in sorted((PACKAGE / "server" / folder).glob(f"*.{ending}"))
-        if not path.name.startswith("studio") and path.name != "texts.js"
+        if not path.name.startswith("dashboard") and path.name != "texts.js"
     ]
     for kind in KINDS:
         for name in ("form.html", "form.js"):

@@ -115,7 +115,7 @@ class AgreementBonus:
     """
 
     name: ClassVar[str] = "agreement"
-    said: ClassVar[str] = "The bonus is the higher, the more your answers are like those of the other people."
+    said: ClassVar[str] = "You get a higher bonus when your answers are closer to other people’s answers."
 
     def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
         shared = np.zeros(len(answers.item))
@@ -144,8 +144,8 @@ class BrierBonus:
 
     name: ClassVar[str] = "brier"
     said: ClassVar[str] = (
-        "The bonus is the higher, the nearer your answers are to what all the other people say on average; it is "
-        "highest when you say just how sure you are."
+        "You get a higher bonus when your answers are closer to the average of other people’s answers. "
+        "The bonus is highest when you report exactly how sure you are."
     )
 
     def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:
@@ -175,8 +175,8 @@ class CorrelatedAgreementBonus:
 
     name: ClassVar[str] = "correlated-agreement"
     said: ClassVar[str] = (
-        "The bonus is the higher, the more your answer to each item fits what others say of that very item; "
-        "giving the same answer everywhere earns nothing."
+        "You get a higher bonus when your answer to each question matches what other people answer to the same "
+        "question. Giving the same answer every time earns no bonus."
     )
 
     def scores(self, answers: PeerAnswers) -> Float[np.ndarray, "annotators"]:

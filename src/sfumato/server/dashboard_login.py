@@ -38,7 +38,7 @@ async def enter(request: Request) -> Response:
     desk, key = site.desk, request.path_params["key"]
     came_by = request.headers.get("sec-fetch-site", "none")
     if request.method == "HEAD" or came_by not in ("none", "same-origin") or "sec-purpose" in request.headers:
-        return _html(site.page("studio_enter.html", "en", path=f"/studio/enter/{key}"))
+        return _html(site.page("dashboard_enter.html", "en", path=f"/studio/enter/{key}"))
     try:
         desk.tries_of_address.count(_address(request))
     except TooMany as error:
@@ -95,7 +95,7 @@ async def door(site: Site) -> Response:
         with site.reader.connect() as connection:
             return researcher_queries.password_of(connection, site.number) is not None
 
-    return _html(site.page("studio_login.html", "en", has_password=await run_in_threadpool(has_password)), 401)
+    return _html(site.page("dashboard_login.html", "en", has_password=await run_in_threadpool(has_password)), 401)
 
 
 async def _come_in(request: Request, reply: Response, by: str) -> None:

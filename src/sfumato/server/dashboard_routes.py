@@ -56,7 +56,7 @@ async def page(request: Request) -> Response:
     config = msgspec.json.encode({"study": _study(site), "sections": sections}).decode()
     # Within a script nothing else could end it, or begin another.
     safe = config.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return HTMLResponse(site.page("studio.html", "en", config=safe), headers={"Cache-Control": "no-store"})
+    return HTMLResponse(site.page("dashboard.html", "en", config=safe), headers={"Cache-Control": "no-store"})
 
 
 async def state(request: Request) -> Response:

@@ -57,7 +57,7 @@ async def study(request: Request) -> Response:
     try:
         welcome = await site.writer.ask(partial(RunningStudy.welcome, token=token, language=language))
     except LinkEnded as error:
-        return _html(site.error_page(error, 410, language, "ended.html"), 410)
+        return _html(site.error_page(error, 410, language, "link_ended.html"), 410)
     except NotThere as error:
         return _html(site.error_page(error, 404, language), 404)
     return _html(site.study_page(token, welcome))

@@ -1,6 +1,6 @@
-/** Api: the server as this person's page sees it. Every call is a POST of JSON below the person's link. */
+/** HTTP requests of the study page. Every call is a POST of JSON to a path below the participant's link. */
 
-import { Alarm, backoff } from './waiting.js';
+import { RetryTimer, backoff } from './retry.js';
 
 /**
  * @typedef {object} Trial
@@ -10,14 +10,14 @@ import { Alarm, backoff } from './waiting.js';
  * @property {number} question which of the study's questions it asks
  * @property {boolean} deeper whether the deeper form opens after it
  * @property {string} feedback HTML made by the server
- * @property {boolean} judged whether the server says of the answer if it is as expected
+ * @property {boolean} judged whether the server reports if the answer is as expected
  * @property {string[]} pictures
  * @property {string[]} texts
  * @property {Record<string, any>} told
  */
 
 /**
- * @typedef {object} Back the way back to a platform; with fields, a form to be posted there
+ * @typedef {object} Back the redirect to a platform; with fields, a form to post there
  * @property {string} platform
  * @property {string} code
  * @property {string} url
@@ -25,7 +25,7 @@ import { Alarm, backoff } from './waiting.js';
  */
 
 /**
- * @typedef {object} State where this person stands
+ * @typedef {object} State the participant's state
  * @property {string} stage
  * @property {number} answered
  * @property {number} wanted
@@ -34,14 +34,14 @@ import { Alarm, backoff } from './waiting.js';
  * @property {number} [attempts_left]
  * @property {Trial[]} [trials]
  * @property {string} [code]
- * @property {Back} [back] the way back to the platform they came from
+ * @property {Back} [back] the redirect to the participant's platform
  */
 
 /**
  * @typedef {object} Reply
  * @property {number} status
- * @property {any} data the JSON of the answer, null where there was none
- * @property {number} retryAfterMs 0 where the server did not say
+ * @property {any} data the JSON of the reply, null if there was none
+ * @property {number} retryAfterMs 0 if the server did not send one
  */
 
 const TIMEOUT_MS = 30_000;
@@ -49,12 +49,12 @@ const LONGEST_RETRY_AFTER_MS = 300_000;
 // Browsers refuse keepalive bodies beyond 64 KiB in flight together.
 const KEEPALIVE_CHARACTERS = 30_000;
 
-/** Thrown when the server does not know this link, or no longer; its message is the server's code. */
+/** Thrown when the link is unknown or has expired; the message is the server's error code. */
 export class Gone extends Error {}
 
 export class Api {
   #base;
-  #alarm = new Alarm();
+  #timer = new RetryTimer();
   #calls = 0;
 
   /** Called with true when calls begin to fail, with false when they work again.
@@ -64,16 +64,16 @@ export class Api {
   /** @param {string} base the path of the person's link */
   constructor(base) {
     this.#base = base;
-    addEventListener('online', () => this.#alarm.wake());
+    addEventListener('online', () => this.#timer.wake());
   }
 
-  /** A number that grows with every call: of two states the one asked for later is the newer. */
+  /** A number that increases with every call; of two states, the one with the larger number is newer. */
   stamp() {
     this.#calls += 1;
     return this.#calls;
   }
 
-  /** One call, whatever its outcome; throws where no answer came.
+  /** One call, whatever its outcome; throws if no reply arrived.
    * @param {string} path
    * @param {string} body exact text to send
    * @param {Record<string, string>} [headers]
@@ -88,11 +88,11 @@ export class Api {
         headers: { 'Content-Type': 'application/json', ...headers },
         cache: 'no-store',
         redirect: 'error',
-        // An answer on its way still arrives when the tab is closed.
+        // The request continues when the tab is closed.
         keepalive: body.length < KEEPALIVE_CHARACTERS,
         signal: giveUp.signal,
       });
-      // A proxy's error page is no answer of ours: data stays null.
+      // The error page of a proxy is not JSON: data stays null.
       const data = await response.json().catch(() => null);
       return { status: response.status, data, retryAfterMs: retryAfter(response.headers.get('Retry-After')) };
     } finally {
@@ -100,7 +100,7 @@ export class Api {
     }
   }
 
-  /** The state after a call, tried until the server answers; throws `Gone` for a link it does not know.
+  /** The state after a call, retried until the server replies; throws `Gone` for an unknown or expired link.
    * @param {string} path
    * @param {object} [body]
    * @returns {Promise<{state: State, stamp: number}>} */
@@ -114,10 +114,10 @@ export class Api {
         return { state, stamp };
       }
       if (reply?.data?.code && (reply.status === 404 || reply.status === 410)) throw new Gone(reply.data.code);
-      // Refused for being out of step (another tab went ahead): where do we stand?
+      // Refused because another tab has already taken this step: ask for the current state.
       if (reply?.data?.code && reply.status < 500 && reply.status !== 429 && path !== 'state') return this.state('state');
       this.onTrouble(true);
-      await this.#alarm.sleep(Math.max(backoff(failures), reply?.retryAfterMs ?? 0));
+      await this.#timer.sleep(Math.max(backoff(failures), reply?.retryAfterMs ?? 0));
     }
   }
 }

@@ -1,4 +1,4 @@
-/** The few ways pages are built: from the templates of study.html, with text as text. */
+/** Helpers that build pages from the templates of study.html. Text is always inserted as text. */
 
 /** @param {string} id
  * @returns {HTMLElement} */

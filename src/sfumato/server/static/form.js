@@ -1,62 +1,62 @@
 /**
- * Form: what every kind's custom element extends. One element is one trial: the page clones it, sets `shown`,
- * inserts it and calls `begin()` once the stimulus is painted.
+ * Form: the base class of the custom element of every question type. One element is one trial: the page clones it,
+ * sets `shown`, inserts it and calls `begin()` when the stimulus is painted.
  *
- * What the page does, so that a form need not: focus, Enter (submit), `?` (help), Escape, the submit button, the
- * sentence beside it, announcing, recording events, pictures. A form may say where the n-th thing shown (picture or
- * text, the item is 0) goes by an empty `<span data-shown="1"></span>`; whatever it does not claim stands beside it.
- * Colours: `data-colour="{{ study.class_names.index(name) % 10 }}"` on an element gives it and its children `--colour`.
+ * The page takes care of focus, Enter (submit), `?` (help), Escape, the submit button and its hint, announcements,
+ * recording and pictures. A form can place the n-th picture or text (the item is 0) with an empty
+ * `<span data-shown="1"></span>`; everything it does not place appears next to the form.
+ * Colors: `data-colour="{{ study.class_names.index(name) % 10 }}"` on an element gives it and its children `--colour`.
  *
- * Enter submits from anywhere in the form but a button reached with Tab, where it presses the button as it does
- * everywhere else; after Space has pressed it, Enter submits. Repeats of a held character key never reach `press`.
+ * Enter submits from anywhere in the form, except on a button reached with Tab, where it presses the button. After
+ * Space has pressed that button, Enter submits again. Repeats of a held character key never reach `press`.
  */
 
 /**
- * @typedef {object} StudyClass a class as this person sees it
+ * @typedef {object} StudyClass a class as this participant sees it
  * @property {string} name
  * @property {string|null} key its shortcut
- * @property {string|null} example the address of a picture of it
+ * @property {string|null} example the URL of an example picture
  */
 
 /**
  * @typedef {object} Shown what one trial is about
  * @property {string} trial the trial's handle
- * @property {StudyClass[]} classes in this person's order
+ * @property {StudyClass[]} classes in this participant's order
  * @property {Record<string, any>} settings of the kind
  * @property {'own'|'others'} framing
- * @property {Record<string, any>} told what is told with the item
- * @property {string[]} pictures addresses, the item's first
- * @property {string[]} texts the item's first
+ * @property {Record<string, any>} told the context shown with the item
+ * @property {string[]} pictures URLs, the item first
+ * @property {string[]} texts the item first
  * @property {Map<string, string>} keys class name -> key
  */
 
-/** The part of a form that the kinds share. */
+/** The base class of the forms. */
 export class Form extends HTMLElement {
   /** @type {Shown} */
   shown = {
     trial: '', classes: [], settings: {}, framing: 'own', told: {}, pictures: [], texts: [], keys: new Map(),
   };
 
-  /** Class names or sides in the order shown, where that is not the order of `shown.classes`.
+  /** Class names or sides in the order shown, if that is not the order of `shown.classes`.
    * @type {string[]|undefined} */
   order = undefined;
 
-  /** Called once, when the stimulus is painted; set up here what needs `shown`. */
+  /** Called once, when the stimulus is painted; setup that needs `shown` belongs here. */
   begin() {}
 
-  /** The raw answer, or null while it is not whole and coherent.
+  /** The raw answer, or null while it is incomplete or inconsistent.
    * @returns {Record<string, any>|null} */
   answer() {
-    throw new Error('each kind says what its answer is');
+    throw new Error('a form must define answer()');
   }
 
-  /** What is still to do, in one sentence, or '' when the answer is whole.
+  /** What is still missing, in one sentence, or '' when the answer is complete.
    * @returns {string} */
   missing() {
-    throw new Error('each kind says what is missing');
+    throw new Error('a form must define missing()');
   }
 
-  /** The answer as it stands, in one sentence for screen readers.
+  /** The current answer, in one sentence for screen readers.
    * @returns {string} */
   status() {
     return '';
@@ -70,19 +70,19 @@ export class Form extends HTMLElement {
     return false;
   }
 
-  /** The control to go to when the person submits too early: the first thing missing. By default the first control.
+  /** The control to focus when the participant submits an incomplete answer. By default the first control.
    * @returns {HTMLElement|null} */
   firstMissing() {
     return this.one('[aria-invalid="true"], input:not([type="hidden"]), select, button, [tabindex="0"]');
   }
 
-  /** What the keys do, for the instructions and the help: [keys, what they do], in order. Kinds add their own.
+  /** What the keys do, for the instructions and the help: [keys, meaning], in order.
    * @returns {[string[], string][]} */
   legend() {
     return this.shown.classes.filter((each) => each.key).map((each) => [[/** @type {string} */ (each.key)], each.name]);
   }
 
-  /** Tells the page that the answer changed; call it after every change. */
+  /** Notifies the page; call it after every change of the answer. */
   changed() {
     this.dispatchEvent(new Event('change-of-answer', { bubbles: true }));
   }
@@ -101,7 +101,7 @@ export class Form extends HTMLElement {
     return this.querySelector(selector);
   }
 
-  /** The class an element stands for: `data-class` of it or of what is around it.
+  /** The class of an element: its `data-class`, or that of its nearest ancestor that has one.
    * @param {Element|EventTarget|null} element
    * @returns {string|null} */
   classOf(element) {

@@ -1,5 +1,5 @@
-/** Identity: unguessable keys, and a short name for this person's link, wherever the page is served from.
- * `crypto.randomUUID` and `crypto.subtle` exist only on https and localhost; studies also run on plain http in a lab. */
+/** Random keys, and a hash of the participant's link. They work on plain http too: `crypto.randomUUID` and
+ * `crypto.subtle` exist only on https and localhost, but studies also run on plain http in a lab. */
 
 /** A random UUID (version 4).
  * @returns {string} */
@@ -11,8 +11,8 @@ export function uuid() {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** A hash of the link (FNV-1a, 64 bits, as hex), so that what two people on one machine keep here stays apart.
- * @param {string} base the path of the person's link
+/** A hash of the link (FNV-1a, 64 bits, as hex), which separates the data of two participants in one browser.
+ * @param {string} base the path of the participant's link
  * @returns {string} */
 export function scopeOf(base) {
   let hash = 0xcbf29ce484222325n;

@@ -1,10 +1,10 @@
-/** Keys: the keyboard of a whole page. Enter submits once per press, `?` opens the help, the rest goes to the form. */
+/** Keyboard of the study page. Enter submits once per press, `?` opens the help, other keys go to the form. */
 
 const TEXT_FIELDS = 'textarea, select, [contenteditable="true"], input:not([type="radio"], [type="checkbox"], '
   + '[type="range"], [type="button"], [type="submit"])';
 const CONTROLS = 'button, a[href], summary, input, textarea, select, [role="slider"], [role="radio"], [role="button"]';
 const PRESSABLE = 'button, a[href], summary, [role="button"]';
-/** Keys that controls use themselves. */
+/** Keys that controls handle themselves. */
 const NATIVE = new Set([' ', 'arrowup', 'arrowdown', 'arrowleft', 'arrowright', 'home', 'end', 'pageup', 'pagedown']);
 const NEVER = new Set(['enter', 'escape', 'tab', 'shift', 'control', 'alt', 'meta', 'capslock', 'dead', 'process', 'unidentified']);
 
@@ -13,19 +13,19 @@ const NEVER = new Set(['enter', 'escape', 'tab', 'shift', 'control', 'alt', 'met
  * @property {() => boolean} shortcuts whether shortcuts are on
  * @property {(key: string, event: KeyboardEvent) => boolean} press a key for the form; whether it was used
  * @property {() => boolean} answering whether a trial is open
- * @property {() => void} enter submit, or go on
+ * @property {() => void} enter submit or continue
  * @property {() => void} help
  * @property {() => Iterable<string>} classKeys
  */
 
 export class Keys {
   #actions;
-  /** Enter went down and has not come up again. */
+  /** Enter is held down. */
   #enterHeld = false;
-  /** The person moves by Tab: what gets the focus now was walked to. */
-  #walking = false;
+  /** The last key was Tab: the next element with focus was reached by keyboard. */
+  #tabPressed = false;
   /** @type {Element|null} */
-  #walkedTo = null;
+  #focusedByTab = null;
 
   /** @param {KeyActions} actions */
   constructor(actions) {
@@ -35,18 +35,18 @@ export class Keys {
       if (event.key === 'Enter') this.#enterHeld = false;
     });
     addEventListener('blur', () => (this.#enterHeld = false));
-    document.addEventListener('pointerdown', () => (this.#walking = false), true);
+    document.addEventListener('pointerdown', () => (this.#tabPressed = false), true);
     document.addEventListener('focusin', (event) => {
-      this.#walkedTo = this.#walking && event.target instanceof Element ? event.target : null;
+      this.#focusedByTab = this.#tabPressed && event.target instanceof Element ? event.target : null;
     });
   }
 
   /** @param {KeyboardEvent} event */
   #down(event) {
     const target = event.target instanceof Element ? event.target : document.body;
-    this.#walking = event.key === 'Tab';
-    // Once Space has pressed a button that Tab led to, Enter is free to submit.
-    if (event.key === ' ') this.#walkedTo = null;
+    this.#tabPressed = event.key === 'Tab';
+    // After Space has pressed a button reached with Tab, Enter submits again.
+    if (event.key === ' ') this.#focusedByTab = null;
     if (event.defaultPrevented || event.isComposing || event.ctrlKey || event.altKey || event.metaKey) return;
     if (document.querySelector('dialog[open]')) return;
     if (event.key === 'Enter') this.#enter(event, target);
@@ -59,12 +59,12 @@ export class Keys {
     const held = this.#enterHeld || event.repeat;
     this.#enterHeld = true;
     if (held) {
-      // A held Enter would press a focused button again and again.
+      // A held Enter would press a focused button repeatedly.
       event.preventDefault();
       return;
     }
-    // What the pointer pressed keeps the focus; Enter then means the answer, not the button once more.
-    const presses = this.#walkedTo === target || !this.#actions.answering();
+    // A button clicked with the pointer keeps the focus; Enter then submits instead of pressing it again.
+    const presses = this.#focusedByTab === target || !this.#actions.answering();
     if (target.closest(PRESSABLE) && presses && target.id !== 'submit') return;
     event.preventDefault();
     this.#actions.enter();
@@ -85,8 +85,8 @@ export class Keys {
   }
 }
 
-/** The key as forms know it: lower case; digits by their place, so that Shift and layouts do not change them, and
- * Latin letters by their place where the layout has none, unless the study itself uses the character typed.
+/** The key as forms receive it: lower case; digits by their position, so that Shift and layouts do not change them,
+ * and Latin letters by their position if the layout has none, unless the study uses the typed character.
  * @param {KeyboardEvent} event
  * @param {Set<string>} used the classes' keys
  * @returns {string} */

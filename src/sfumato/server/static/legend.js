@@ -1,4 +1,4 @@
-/** Legend: the classes with their example pictures, and what the keys do. */
+/** The list of classes with example pictures, and the list of keys. */
 
 import { element } from './dom.js';
 import { say } from './texts.js';
@@ -20,7 +20,7 @@ export function gallery(classes) {
   return list;
 }
 
-/** What the keys do, as a list of terms: the form's own, then the page's.
+/** The list of keys: those of the form, then those of the page.
  * @param {[string[], string][]} lines
  * @returns {HTMLElement} */
 export function keyList(lines) {
@@ -37,7 +37,7 @@ export function keyList(lines) {
 }
 
 const ARROWS = new Map([['arrowleft', '←'], ['arrowright', '→'], ['arrowup', '↑'], ['arrowdown', '↓']]);
-/** Keys that are called otherwise from language to language. */
+/** Keys whose names depend on the language. */
 const NAMED = new Map([
   ['enter', 'enter'], ['backspace', 'backspace'], ['delete', 'delete'], ['shift', 'shift'], ['tab', 'tab'], [' ', 'space'],
 ]);

@@ -1,85 +1,86 @@
 /**
- * Outbox: answers on their way. They are sent one at a time in the order given, for ever, until the server has said
- * that it stored (200, 201), set aside (409) or refused (422) each. Kept in IndexedDB; in memory where that fails.
+ * Outbox: the queue of answers to send. Answers are sent one at a time in order and retried without limit until the
+ * server replies that each is stored (200, 201), not counted (409) or refused (422). The queue is stored in IndexedDB,
+ * or in memory if that fails.
  *
- * Every tab of a person holds the same queue. A lock lets one of them send at a time; where there are no locks both
- * may, which the answers' keys make harmless.
+ * All tabs of a participant share the queue. A lock lets one tab send at a time; without locks several tabs may send,
+ * which is harmless because every answer has a unique key.
  *
- * Events: `change` (count or trouble), `stored`, `set-aside`, `refused` (detail: entry, data, stamp), `elsewhere`
- * (another tab added or sent some), `unknown` (the server does not know the link; the answers stay).
+ * Events: `change` (count or trouble), `stored`, `not-counted`, `refused` (detail: entry, data, stamp), `other-tab`
+ * (another tab added or sent answers), `unknown` (the server does not know the link; the answers stay in the queue).
  */
 
 import { scopeOf, uuid } from './identity.js';
-import { Vault } from './vault.js';
-import { Alarm, backoff } from './waiting.js';
+import { AnswerStorage } from './answer_storage.js';
+import { RetryTimer, backoff } from './retry.js';
 
 /**
  * @typedef {object} Entry an answer in the outbox
  * @property {string} key
  * @property {string} trial
  * @property {boolean} practice
- * @property {string} body the exact text sent, the same at every try
+ * @property {string} body the exact text sent, the same at every attempt
  * @property {number} order
  * @property {number} at Date.now() at submit
  * @property {number} tick performance.now() at submit
- * @property {string} life the page life it was given in
+ * @property {string} life the id of the page load in which it was given
  */
 
 const LOCK_MS = 40_000;
-const LETS_GO = new Map([[200, 'stored'], [201, 'stored'], [409, 'set-aside'], [422, 'refused']]);
+const FINAL_STATUS = new Map([[200, 'stored'], [201, 'stored'], [409, 'not-counted'], [422, 'refused']]);
 
 export class Outbox extends EventTarget {
-  /** Whether the last try failed. */
+  /** Whether the last attempt failed. */
   failing = false;
 
   #life = uuid();
   /** @type {Map<string, Entry>} */
   #entries = new Map();
-  /** Keys that are in the vault: without it they live in this page only. @type {Set<string>} */
-  #kept = new Set();
-  #alarm = new Alarm();
-  #firm = false;
+  /** Keys that are in the storage; all other answers exist in this page only. @type {Set<string>} */
+  #stored = new Set();
+  #timer = new RetryTimer();
+  #mustWait = false;
   #api;
-  #vault;
+  #storage;
   #lock;
   #channel;
 
   /** @param {import('./api.js').Api} api
-   * @param {Vault|null} vault
+   * @param {AnswerStorage|null} storage
    * @param {string} scope */
-  constructor(api, vault, scope) {
+  constructor(api, storage, scope) {
     super();
     this.#api = api;
-    this.#vault = vault;
+    this.#storage = storage;
     this.#lock = `sfumato-outbox-${scope}`;
     this.#channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel(`sfumato-${scope}`) : null;
-    this.#channel?.addEventListener('message', () => this.#hear());
+    this.#channel?.addEventListener('message', () => this.#readOtherTab());
     for (const type of ['online', 'pageshow', 'focus']) addEventListener(type, () => this.#wake());
   }
 
-  /** The outbox of one person with what an earlier page left in it, already sending.
+  /** The outbox of one participant with the answers left from an earlier page; starts to send.
    * @param {import('./api.js').Api} api
    * @param {string} base
    * @returns {Promise<Outbox>} */
   static async open(api, base) {
     const scope = scopeOf(base);
-    const outbox = new Outbox(api, await Vault.open(scope), scope);
+    const outbox = new Outbox(api, await AnswerStorage.open(scope), scope);
     await outbox.#load();
     outbox.#run();
     return outbox;
   }
 
-  /** What the server does not have yet, oldest first. */
+  /** Answers that the server does not have yet, oldest first. */
   get waiting() {
     return [...this.#entries.values()].sort((a, b) => a.order - b.order);
   }
 
-  /** Whether closing the page now would lose answers for good. */
+  /** Whether closing the page now would lose answers. */
   get fragile() {
-    return this.waiting.some((entry) => !this.#kept.has(entry.key));
+    return this.waiting.some((entry) => !this.#stored.has(entry.key));
   }
 
-  /** Puts an answer in; resolves when it is as safe as this browser can make it.
+  /** Adds an answer; resolves when it is stored, if this browser can store it.
    * @param {string} key
    * @param {string} trial
    * @param {boolean} practice
@@ -90,38 +91,38 @@ export class Outbox extends EventTarget {
     this.#entries.set(key, entry);
     this.#changed();
     try {
-      await this.#vault?.put(entry);
-      if (this.#vault) this.#kept.add(key);
+      await this.#storage?.put(entry);
+      if (this.#storage) this.#stored.add(key);
     } catch {
-      // Quota full or storage gone: the entry goes on from memory, and `fragile` says so.
+      // Quota exceeded or storage lost: the entry stays in memory, and `fragile` is true.
     }
     this.#channel?.postMessage('added');
     this.#wake();
   }
 
   async #load() {
-    const found = await this.#vault?.entries().catch(() => []);
+    const found = await this.#storage?.entries().catch(() => []);
     for (const entry of found ?? []) {
       this.#entries.set(entry.key, entry);
-      this.#kept.add(entry.key);
+      this.#stored.add(entry.key);
     }
   }
 
-  /** Another tab added or let go of something: take over what it has, forget what is gone. */
-  async #hear() {
-    const found = await this.#vault?.entries().catch(() => null);
+  /** Another tab added or removed entries: read the storage again. */
+  async #readOtherTab() {
+    const found = await this.#storage?.entries().catch(() => null);
     if (!found) return;
     const there = new Set(found.map((entry) => entry.key));
-    for (const key of [...this.#kept].filter((each) => !there.has(each))) {
+    for (const key of [...this.#stored].filter((each) => !there.has(each))) {
       this.#entries.delete(key);
-      this.#kept.delete(key);
+      this.#stored.delete(key);
     }
     for (const entry of found) {
       this.#entries.set(entry.key, entry);
-      this.#kept.add(entry.key);
+      this.#stored.add(entry.key);
     }
     this.#changed();
-    this.dispatchEvent(new Event('elsewhere'));
+    this.dispatchEvent(new Event('other-tab'));
     this.#wake();
   }
 
@@ -129,39 +130,39 @@ export class Outbox extends EventTarget {
     for (let failures = 0; ; ) {
       const entry = this.waiting[0];
       if (!entry) {
-        await this.#alarm.sleep();
+        await this.#timer.sleep();
         continue;
       }
-      const outcome = await this.#alone(() => this.#deliver(entry));
+      const outcome = await this.#withLock(() => this.#send(entry));
       failures = outcome.done ? 0 : failures + 1;
       this.failing = !outcome.done;
       this.#changed();
       if (outcome.done) continue;
-      this.#firm = outcome.retryAfterMs > 0;
-      await this.#alarm.sleep(Math.max(backoff(failures), outcome.retryAfterMs));
-      this.#firm = false;
+      this.#mustWait = outcome.retryAfterMs > 0;
+      await this.#timer.sleep(Math.max(backoff(failures), outcome.retryAfterMs));
+      this.#mustWait = false;
     }
   }
 
-  /** One try. @param {Entry} entry
+  /** One attempt. @param {Entry} entry
    * @returns {Promise<{done: boolean, retryAfterMs: number}>} */
-  async #deliver(entry) {
-    if (await this.#sentElsewhere(entry)) {
+  async #send(entry) {
+    if (await this.#sentByOtherTab(entry)) {
       this.#entries.delete(entry.key);
-      this.dispatchEvent(new Event('elsewhere'));
+      this.dispatchEvent(new Event('other-tab'));
       return { done: true, retryAfterMs: 0 };
     }
     const stamp = this.#api.stamp();
     const headers = { 'X-Sfumato-Age': String(this.#ageMs(entry)) };
     const reply = await this.#api.post('answers', entry.body, headers).catch(() => null);
-    const outcome = LETS_GO.get(reply?.status ?? 0);
-    // A hotel's login page may say 200 as well: only our own words count.
-    const said = outcome === 'stored' ? reply?.data?.answer : reply?.data?.code;
-    if (!reply || !outcome || said === undefined) {
+    const outcome = FINAL_STATUS.get(reply?.status ?? 0);
+    // The login page of a hotel network may reply 200 too: require the fields of our API.
+    const confirmed = outcome === 'stored' ? reply?.data?.answer : reply?.data?.code;
+    if (!reply || !outcome || confirmed === undefined) {
       if (reply?.data?.code && (reply.status === 404 || reply.status === 410)) this.dispatchEvent(new Event('unknown'));
       return { done: false, retryAfterMs: reply?.retryAfterMs ?? 0 };
     }
-    await this.#letGo(entry, outcome, reply.data);
+    await this.#remove(entry, outcome, reply.data);
     this.dispatchEvent(new CustomEvent(outcome, { detail: { entry, data: reply.data, stamp } }));
     return { done: true, retryAfterMs: 0 };
   }
@@ -169,23 +170,23 @@ export class Outbox extends EventTarget {
   /** @param {Entry} entry
    * @param {string} outcome
    * @param {any} data */
-  async #letGo(entry, outcome, data) {
+  async #remove(entry, outcome, data) {
     this.#entries.delete(entry.key);
-    // An entry that cannot be removed is sent once more by the next page, and answered with 200.
-    await (outcome === 'refused' ? this.#vault?.refuse(entry, data) : this.#vault?.remove(entry.key))?.catch(() => {});
-    this.#kept.delete(entry.key);
+    // An entry that cannot be removed is sent again by the next page; the server then replies 200.
+    await (outcome === 'refused' ? this.#storage?.refuse(entry, data) : this.#storage?.remove(entry.key))?.catch(() => {});
+    this.#stored.delete(entry.key);
     this.#channel?.postMessage('sent');
   }
 
   /** @param {Entry} entry */
-  async #sentElsewhere(entry) {
+  async #sentByOtherTab(entry) {
     if (!this.#entries.has(entry.key)) return true;
-    if (!this.#kept.has(entry.key)) return false;
-    return !(await this.#vault?.has(entry.key).catch(() => true));
+    if (!this.#stored.has(entry.key)) return false;
+    return !(await this.#storage?.has(entry.key).catch(() => true));
   }
 
-  /** Milliseconds since the person pressed submit. The clock on the wall may be set in between, so it is asked only
-   * about answers of an earlier page. @param {Entry} entry */
+  /** Milliseconds since the answer was submitted. The system clock can be changed, so it is used only for answers of
+   * an earlier page load. @param {Entry} entry */
   #ageMs(entry) {
     const age = entry.life === this.#life ? performance.now() - entry.tick : Date.now() - entry.at;
     return Math.max(0, Math.round(age));
@@ -194,7 +195,7 @@ export class Outbox extends EventTarget {
   /** Runs `send` while no other tab sends. @template T
    * @param {() => Promise<T>} send
    * @returns {Promise<T>} */
-  async #alone(send) {
+  async #withLock(send) {
     if (!navigator.locks) return send();
     const giveUp = new AbortController();
     const timer = setTimeout(() => giveUp.abort(), LOCK_MS);
@@ -207,7 +208,7 @@ export class Outbox extends EventTarget {
       });
     } catch (error) {
       if (begun) throw error;
-      // A tab asleep with the lock must not keep this one from sending.
+      // A suspended tab that holds the lock must not prevent this tab from sending.
       return send();
     } finally {
       clearTimeout(timer);
@@ -215,7 +216,7 @@ export class Outbox extends EventTarget {
   }
 
   #wake() {
-    if (!this.#firm) this.#alarm.wake();
+    if (!this.#mustWait) this.#timer.wake();
   }
 
   #changed() {

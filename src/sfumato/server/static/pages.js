@@ -1,11 +1,11 @@
-/** Pages: everything but the trials, filled in from the templates of study.html. */
+/** All pages except the trials, filled in from the templates of study.html. */
 
 import { copy, element, onPress, part, setServerHtml } from './dom.js';
 import { gallery, keyList } from './legend.js';
 import { say } from './texts.js';
 import { newForm, UNSURE_KEY } from './trial.js';
 
-/** @typedef {import('./flow.js').Config} Config */
+/** @typedef {import('./session_flow.js').Config} Config */
 
 /** @param {Config} config
  * @param {() => unknown} agree
@@ -22,22 +22,22 @@ export function consent(config, agree, decline) {
 }
 
 /** @param {Config} config
- * @param {() => unknown} goOn
+ * @param {() => unknown} proceed
  * @returns {DocumentFragment} */
-export function instructions(config, goOn) {
+export function instructions(config, proceed) {
   const page = copy('page-instructions');
   setServerHtml(part(page, 'text'), config.study.instructions_html);
   pay(page, config);
-  // Whoever was asked for their consent has read of the pay; by what rule there is more is worth reading twice.
+  // The consent page has already shown the pay; the bonus rule is shown on both pages.
   part(page, 'pay').hidden ||= config.study.consent_html !== '';
   bonus(page, config);
   part(page, 'classes').append(gallery(config.classes));
   part(page, 'keys').append(keyLists(config));
-  onPress(part(page, 'continue'), goOn);
+  onPress(part(page, 'continue'), proceed);
   return page;
 }
 
-/** What the keys do, question by question where there are several.
+/** The lists of keys, one per question.
  * @param {Config} config
  * @returns {Node} */
 export function keyLists(config) {
@@ -51,7 +51,7 @@ export function keyLists(config) {
   return all;
 }
 
-/** The questions about the instructions; `check` gets the choices, in order, once all are made.
+/** The questions about the instructions; `check` gets the choices in order when all are made.
  * @param {Config} config
  * @param {(answers: string[]) => unknown} check
  * @param {(sentence: string) => void} announce
@@ -83,7 +83,7 @@ export function comprehension(config, check, announce) {
   return page;
 }
 
-/** What was wrong, before the instructions are read again.
+/** The questions with a wrong answer, shown before the instructions are read again.
  * @param {Config} config
  * @param {import('./api.js').State} state
  * @param {() => unknown} again
@@ -102,12 +102,12 @@ export function wrong(config, state, again) {
 
 /** @param {number} done
  * @param {number} wanted
- * @param {() => unknown} goOn
+ * @param {() => unknown} proceed
  * @returns {DocumentFragment} */
-export function rest(done, wanted, goOn) {
+export function rest(done, wanted, proceed) {
   const page = copy('page-rest');
   part(page, 'sentence').textContent = say('rest.done', { n: done, wanted });
-  onPress(part(page, 'continue'), goOn);
+  onPress(part(page, 'continue'), proceed);
   return page;
 }
 
@@ -118,8 +118,8 @@ export function finished(state, config) {
   const page = copy('page-finished');
   const code = state.code ?? '';
   part(page, 'close').hidden = state.back !== undefined;
-  wayBack(page, state.back);
-  // Large and to be copied it stands here, and not a second time.
+  redirect(page, state.back);
+  // The code is shown once, large and with a copy button.
   part(page, 'back-code').hidden = true;
   if (state.back) part(page, 'code-label').textContent = say('back.code', { platform: state.back.platform });
   part(page, 'with-code').hidden = !code;
@@ -137,23 +137,23 @@ export function finished(state, config) {
  * @returns {DocumentFragment} */
 export function excluded(state) {
   const page = copy('page-excluded');
-  wayBack(page, state.back);
+  redirect(page, state.back);
   return page;
 }
 
 /** @param {Config} config
- * @param {() => unknown} goOn
+ * @param {() => unknown} proceed
  * @returns {DocumentFragment} */
-export function declined(config, goOn) {
-  const page = plain('declined', goOn);
-  wayBack(page, config.declined);
+export function declined(config, proceed) {
+  const page = plain('declined', proceed);
+  redirect(page, config.declined);
   return page;
 }
 
-/** The way back to the platform: a link, or a form where the platform waits for one.
+/** The redirect to the platform: a link, or a form if the platform expects one.
  * @param {DocumentFragment} page
  * @param {import('./api.js').Back} [back] */
-function wayBack(page, back) {
+function redirect(page, back) {
   part(page, 'back').hidden = !back;
   if (!back) return;
   part(page, 'back-code').textContent = `${say('back.code', { platform: back.platform })} ${back.code}`;
@@ -166,13 +166,13 @@ function wayBack(page, back) {
   form.append(...fields.map(([name, value]) => element('input', '', { type: 'hidden', name, value })));
 }
 
-/** A page with one way on or none.
+/** A page with one button or none.
  * @param {string} name
- * @param {() => unknown} [goOn]
+ * @param {() => unknown} [proceed]
  * @returns {DocumentFragment} */
-export function plain(name, goOn) {
+export function plain(name, proceed) {
   const page = copy(`page-${name}`);
-  if (goOn) onPress(part(page, 'continue'), goOn);
+  if (proceed) onPress(part(page, 'continue'), proceed);
   return page;
 }
 
@@ -193,7 +193,7 @@ function bonus(page, config) {
 }
 
 /** @param {string} text
- * @param {HTMLElement} shown where it stands, selected when it cannot be copied
+ * @param {HTMLElement} shown the element with the text, selected if it cannot be copied
  * @returns {Promise<boolean>} */
 async function toClipboard(text, shown) {
   try {

@@ -1,9 +1,9 @@
-/** Pictures: fetched and decoded before they are needed, so that showing one is a matter of one frame. */
+/** Cache of pictures, loaded and decoded before they are needed, so that each is shown within one frame. */
 export class Pictures {
   /** @type {Map<string, Promise<HTMLImageElement>>} */
   #ready = new Map();
 
-  /** The picture at `url`, decoded; asked again, a failed one is tried anew.
+  /** The decoded picture at `url`; a picture that failed is loaded again at the next call.
    * @param {string} url
    * @returns {Promise<HTMLImageElement>} */
   load(url) {
@@ -18,7 +18,7 @@ export class Pictures {
     return ready;
   }
 
-  /** Begins to fetch the pictures of these trials, and lets go of all others.
+  /** Starts to load the pictures of these trials and removes all others from the cache.
    * @param {import('./api.js').Trial[]} trials */
   prepare(trials) {
     const wanted = new Set(trials.flatMap((trial) => trial.pictures ?? []));

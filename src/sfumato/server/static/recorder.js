@@ -1,4 +1,4 @@
-/** Recorder: how one trial was answered, timed in milliseconds from the first painted frame. */
+/** Records how one trial was answered, in milliseconds from the first painted frame. */
 
 const MOST_EVENTS = 500;
 const IDLE_MS = 30_000;
@@ -8,18 +8,18 @@ const ACTIVITY = [...RECORDED, 'pointermove', 'wheel', 'touchmove'];
 /**
  * @typedef {object} AnswerRecord
  * @property {number} elapsed_ms
- * @property {[number, number][]} hidden spans in which the page was not visible
- * @property {[number, number][]} idle stretches beyond 30 s without any input; they may lie over hidden ones
+ * @property {[number, number][]} hidden periods in which the page was not visible
+ * @property {[number, number][]} idle periods of more than 30 s without input; they may overlap hidden ones
  * @property {[number, string, string, string][]} events time, type, nearest data-name, key or value
  * @property {'mouse'|'touch'|'pen'|'none'} pointer the last used
- * @property {[number, number, number]} viewport width, height, device pixels a pixel
+ * @property {[number, number, number]} viewport width, height, device pixels per pixel
  * @property {Record<string, string>} keys class -> key
- * @property {string[]} order what was shown in which order
+ * @property {string[]} order the classes or sides in the order shown
  * @property {boolean} shortcuts whether they were on
  * @property {boolean} resumed whether the trial had been shown before (reload, other device page)
- * @property {number} cut events left out beyond 500
- * @property {''|'asked'|'unsure'} opened how the deeper form opened after the usual one
- * @property {object|null} first the answer in the usual form, before the deeper one opened
+ * @property {number} cut number of events not recorded beyond the first 500
+ * @property {''|'asked'|'unsure'} opened how the deeper form opened after the first form
+ * @property {object|null} first the answer in the first form, before the deeper form opened
  */
 
 export class Recorder {
@@ -38,7 +38,7 @@ export class Recorder {
   #pointer = 'none';
   #listening = new AbortController();
 
-  /** Begins to record. @param {number} start performance time of the first painted frame */
+  /** Starts to record. @param {number} start performance time of the first painted frame */
   constructor(start) {
     this.#start = start;
     this.#last = start;
@@ -48,7 +48,7 @@ export class Recorder {
     if (document.hidden) this.#hiddenFrom = 0;
   }
 
-  /** Stops recording and says how it went.
+  /** Stops and returns the record.
    * @param {Pick<AnswerRecord, 'keys'|'order'|'shortcuts'|'resumed'|'opened'|'first'>} known
    * @returns {AnswerRecord} */
   finish(known) {
@@ -68,7 +68,7 @@ export class Recorder {
     };
   }
 
-  /** Stops without a result: the trial was left. */
+  /** Stops without a result. */
   abandon() {
     this.#listening.abort();
   }
@@ -112,7 +112,7 @@ export class Recorder {
   }
 }
 
-/** Resolves with the time of the frame after the next paint: what is in the page now has then been seen.
+/** Resolves with the time of the frame after the next paint, when the current content is visible.
  * @returns {Promise<number>} */
 export function painted() {
   return new Promise((resolve) => {

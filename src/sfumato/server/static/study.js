@@ -1,26 +1,26 @@
 /**
- * The study page: puts the parts together and starts.
+ * Entry point of the study page: creates the modules and starts.
  *
- * flow (which page comes next) -> standing (where the person is), pages, trial (one trial on the screen) -> recorder,
- * pictures, form; api and outbox (-> vault) talk to the server; frame, keys and legend are what stands around.
+ * session_flow (next page) -> participant_state, pages, trial (one trial on the screen) -> recorder, pictures, form.
+ * api and outbox (-> answer_storage) send requests; page_frame, keys and legend are shared by all pages.
  */
 
 import { Api } from './api.js';
 import { byId, onPress } from './dom.js';
-import { Flow } from './flow.js';
-import { Frame } from './frame.js';
+import { SessionFlow } from './session_flow.js';
+import { PageFrame } from './page_frame.js';
 import { scopeOf } from './identity.js';
 import { Keys } from './keys.js';
-import { Memory } from './memory.js';
+import { LocalStorage } from './local_storage.js';
 import { Outbox } from './outbox.js';
 import * as pages from './pages.js';
-import { pulse } from './pulse.js';
+import { startHeartbeat } from './heartbeat.js';
 import { say } from './texts.js';
 
-/** @type {import('./flow.js').Config} */
+/** @type {import('./session_flow.js').Config} */
 const config = JSON.parse(byId('config').textContent ?? '');
-const frame = new Frame();
-const memory = new Memory(scopeOf(config.base));
+const frame = new PageFrame();
+const storage = new LocalStorage(scopeOf(config.base));
 const shortcuts = /** @type {HTMLInputElement} */ (byId('shortcuts'));
 const helpDialog = /** @type {HTMLDialogElement} */ (byId('help-dialog'));
 const stopDialog = /** @type {HTMLDialogElement} */ (byId('stop-dialog'));
@@ -39,7 +39,7 @@ async function start() {
   }
   const api = new Api(config.base);
   const outbox = await Outbox.open(api, config.base);
-  const flow = new Flow(config, api, outbox, frame, memory, () => shortcuts.checked);
+  const flow = new SessionFlow(config, api, outbox, frame, storage, () => shortcuts.checked);
   api.onTrouble = (failing) => {
     const sentence = say('frame.no_connection');
     if (failing) frame.notice(sentence);
@@ -47,8 +47,8 @@ async function start() {
   };
   keyboard(flow);
   dialogs(flow);
-  pulse(() => flow.beat());
-  // Back from the history with everything still there: the server may know more by now.
+  startHeartbeat(() => flow.sendHeartbeat());
+  // The page was restored from the browser's cache: its state may be out of date.
   addEventListener('pageshow', (event) => event.persisted && flow.refresh());
   document.addEventListener('visibilitychange', () => document.hidden || flow.refresh());
   addEventListener('beforeunload', (event) => {
@@ -57,10 +57,10 @@ async function start() {
   await flow.refresh();
 }
 
-/** @param {Flow} flow */
+/** @param {SessionFlow} flow */
 function keyboard(flow) {
-  shortcuts.checked = memory.recall('shortcuts') !== 'off';
-  shortcuts.addEventListener('change', () => memory.keep('shortcuts', shortcuts.checked ? 'on' : 'off'));
+  shortcuts.checked = storage.get('shortcuts') !== 'off';
+  shortcuts.addEventListener('change', () => storage.set('shortcuts', shortcuts.checked ? 'on' : 'off'));
   new Keys({
     shortcuts: () => shortcuts.checked,
     press: (key, event) => (flow.view?.open && (flow.view.form?.press(key, event) || flow.view.press(key))) || false,
@@ -75,7 +75,7 @@ function keyboard(flow) {
   });
 }
 
-/** @param {Flow} flow */
+/** @param {SessionFlow} flow */
 function dialogs(flow) {
   for (const dialog of [helpDialog, stopDialog]) {
     dialog.addEventListener('close', () => flow.view?.form?.focus({ preventScroll: true }));

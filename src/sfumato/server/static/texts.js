@@ -1,24 +1,24 @@
-/** Texts: the sentences of the page in the person's language, as the server wrote them into it (web/texts). */
+/** The sentences of the page in the participant's language, as the server wrote them into it (server/locale). */
 
 const found = document.getElementById('texts')?.textContent;
 /** @type {Record<string, any>} */
-const catalogue = found ? JSON.parse(found) : {};
+const catalog = found ? JSON.parse(found) : {};
 const rules = new Intl.PluralRules(document.documentElement.lang || 'en');
 
-/** The sentence at `key` with values filled in by name; one that depends on a number goes by `n`.
+/** The sentence at `key` with values filled in by name; `n` selects the plural form.
  * @param {string} key
  * @param {Record<string, string|number>} [values]
  * @returns {string} */
 export function say(key, values = {}) {
   /** @type {any} */
-  let sentence = catalogue;
+  let sentence = catalog;
   for (const part of key.split('.')) sentence = sentence?.[part];
   if (sentence && typeof sentence === 'object') sentence = sentence[formOf(sentence, Number(values.n))];
   if (typeof sentence !== 'string') throw new Error(`no sentence ${key}`);
   return sentence.replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ''));
 }
 
-/** `say` for the keys of one table, as a kind's form needs it.
+/** `say` for the keys of one table.
  * @param {string} table
  * @returns {(key: string, values?: Record<string, string|number>) => string} */
 export function sayer(table) {

@@ -1,4 +1,4 @@
-/** TrialView: one trial on the screen, from loading its pictures to its answer. */
+/** One trial on the screen, from loading its pictures to its answer. */
 
 import { copy, element, onPress, part, setServerHtml } from './dom.js';
 import { painted, Recorder } from './recorder.js';
@@ -6,18 +6,18 @@ import { say } from './texts.js';
 
 const SHOW_LOADING_MS = 400;
 const OFFER_HELP_MS = 8000;
-/** The key for who is not sure, unless the study gave it to a class. */
+/** The key of the button "I am not sure", unless it is the key of a class. */
 export const UNSURE_KEY = '.';
 
 /**
  * @typedef {object} TrialActions
  * @property {(answer: object, record: import('./recorder.js').AnswerRecord) => void} submit
- * @property {() => void} skip the picture cannot be shown: go on with another trial
+ * @property {() => void} skip the picture cannot be shown: continue with another trial
  * @property {() => {shortcuts: boolean, resumed: boolean}} circumstances
  */
 
 export class TrialView {
-  /** The element of the kind. @type {import('./form.js').Form|null} */
+  /** The form element. @type {import('./form.js').Form|null} */
   form = null;
   /** Whether the trial is painted and not yet answered. */
   open = false;
@@ -29,23 +29,23 @@ export class TrialView {
   #actions;
   #root = document.createElement('article');
   #left = false;
-  /** How often showing it was begun: only the latest try paints. */
-  #tries = 0;
+  /** Number of attempts to show it; only the latest attempt paints. */
+  #attempts = 0;
   /** @type {Recorder|null} */
   #recorder = null;
-  /** How the deeper form opened, and what was answered before it did. @type {''|'asked'|'unsure'} */
+  /** How the deeper form opened. @type {''|'asked'|'unsure'} */
   #opened = '';
-  /** @type {object|null} */
+  /** The answer before the deeper form opened. @type {object|null} */
   #first = null;
   /** @type {HTMLImageElement[]} */
   #images = [];
-  /** Whether the answer to a practice trial was as expected, once that is known. @type {boolean|null} */
+  /** Whether the answer to a practice trial was as expected; null until known. @type {boolean|null} */
   #passed = null;
 
-  /** @param {import('./flow.js').Config} config
+  /** @param {import('./session_flow.js').Config} config
    * @param {import('./api.js').Trial} trial
    * @param {import('./pictures.js').Pictures} pictures
-   * @param {import('./frame.js').Frame} frame
+   * @param {import('./page_frame.js').PageFrame} frame
    * @param {TrialActions} actions */
   constructor(config, trial, pictures, frame, actions) {
     this.#config = config;
@@ -62,9 +62,9 @@ export class TrialView {
 
   /** Loads the pictures, shows the trial, and starts its clock at the first painted frame. */
   async show() {
-    this.#tries += 1;
-    const current = this.#tries;
-    const still = () => !this.#left && current === this.#tries;
+    this.#attempts += 1;
+    const current = this.#attempts;
+    const still = () => !this.#left && current === this.#attempts;
     const timers = [
       setTimeout(() => still() && this.#wait(say('trial.loading'), false), SHOW_LOADING_MS),
       setTimeout(() => still() && this.#wait(say('trial.slow'), true), OFFER_HELP_MS),
@@ -87,7 +87,7 @@ export class TrialView {
     this.#recorder?.abandon();
   }
 
-  /** Takes the answer if it is whole; else says what is missing and goes there. */
+  /** Submits the answer if it is complete; otherwise shows what is missing and focuses it. */
   submit() {
     const form = this.form;
     if (!this.open || !form || !this.#recorder) return;
@@ -101,7 +101,7 @@ export class TrialView {
       (form.firstMissing() ?? form).focus();
       return;
     }
-    if (this.#trial.deeper && !this.#opened) return this.#deepen('asked', answer);
+    if (this.#trial.deeper && !this.#opened) return this.#openDeeper('asked', answer);
     this.open = false;
     delete this.#root.dataset.open;
     const record = this.#recorder.finish({
@@ -114,18 +114,18 @@ export class TrialView {
     this.#actions.submit(answer, record);
   }
 
-  /** Takes a shortcut that is no form's own. @param {string} key
+  /** Handles a shortcut that the form does not use. @param {string} key
    * @returns {boolean} whether it was used */
   press(key) {
     if (key !== UNSURE_KEY || part(this.#root, 'unsure').hidden) return false;
-    this.#deepen('unsure', null);
+    this.#openDeeper('unsure', null);
     return true;
   }
 
-  /** Opens the deeper form in place of the usual one, about what is shown already.
+  /** Replaces the form by the deeper form for the same item.
    * @param {'asked'|'unsure'} opened
    * @param {object|null} first the answer so far */
-  #deepen(opened, first) {
+  #openDeeper(opened, first) {
     if (!this.open || this.#opened) return;
     this.#opened = opened;
     this.#first = first;
@@ -140,27 +140,27 @@ export class TrialView {
     this.#frame.announce(`${more.textContent} ${this.#config.questions[1].prompt}`);
   }
 
-  /** Shows what is to be learnt from a practice trial, under the answer just given.
-   * @param {() => void} goOn */
-  feedback(goOn) {
+  /** Shows the feedback of a practice trial under the answer.
+   * @param {() => void} proceed */
+  feedback(proceed) {
     if (this.form) this.form.inert = true;
     const panel = copy('page-feedback');
     setServerHtml(part(panel, 'text'), this.#trial.feedback);
-    onPress(part(panel, 'continue'), goOn);
+    onPress(part(panel, 'continue'), proceed);
     part(this.#root, 'submit-row').replaceWith(panel);
-    this.#sayJudged();
+    this.#showVerdict();
     const heading = part(this.#root, 'feedback-heading');
     heading.focus({ preventScroll: true });
     heading.closest('section')?.scrollIntoView({ block: 'nearest' });
   }
 
-  /** The server says whether the answer to this practice trial is as expected. @param {boolean} passed */
+  /** Shows whether the answer to this practice trial is as expected. @param {boolean} passed */
   judge(passed) {
     this.#passed = passed;
-    this.#sayJudged();
+    this.#showVerdict();
   }
 
-  #sayJudged() {
+  #showVerdict() {
     const line = this.#root.querySelector('[data-part="verdict"]');
     if (!line || this.#passed === null) return;
     line.textContent = say(this.#passed ? 'feedback.passed' : 'feedback.failed');
@@ -175,13 +175,13 @@ export class TrialView {
     part(page, 'practice').hidden = !this.#trial.practice;
     this.#images = images;
     const form = this.#newForm(this.#trial.question);
-    // Nothing can be answered before it was seen.
+    // No input before the stimulus is visible.
     form.inert = true;
     const unsure = part(page, 'unsure');
     unsure.hidden = !this.#config.unsure || this.#trial.question !== 0;
-    unsure.addEventListener('click', (event) => event.detail > 1 || this.#deepen('unsure', null));
+    unsure.addEventListener('click', (event) => event.detail > 1 || this.#openDeeper('unsure', null));
     const submit = part(page, 'submit');
-    // The second click of a double click belongs to the trial before.
+    // The second click of a double click belongs to the previous trial.
     submit.addEventListener('click', (event) => event.detail > 1 || this.submit());
     this.#frame.show(page, 'trial');
     const start = await painted();
@@ -196,7 +196,7 @@ export class TrialView {
     this.#root.dataset.open = this.handle;
   }
 
-  /** Puts the form of one of the study's questions into the page, in place of any other.
+  /** Inserts the form of one of the study's questions and replaces the current one.
    * @param {number} question
    * @returns {import('./form.js').Form} */
   #newForm(question) {
@@ -212,7 +212,7 @@ export class TrialView {
     return form;
   }
 
-  /** Puts what is shown where the form wants it, the rest beside the form.
+  /** Places the pictures or texts where the form requests them, the others next to the form.
    * @param {import('./form.js').Form} form
    * @param {HTMLImageElement[]} images */
   #place(form, images) {
@@ -237,7 +237,7 @@ export class TrialView {
     this.#frame.announce(this.form.status());
   }
 
-  /** The submit button and the sentence beside it, as the answer stands. */
+  /** Updates the submit button and its hint. */
   #update() {
     const missing = this.form?.missing() ?? '';
     const hint = part(this.#root, 'hint');
@@ -246,9 +246,9 @@ export class TrialView {
     part(this.#root, 'submit').setAttribute('aria-disabled', String(missing !== ''));
   }
 
-  /** A page in place of the trial while its pictures do not come.
+  /** Shows a page instead of the trial while its pictures are loading.
    * @param {string} sentence
-   * @param {boolean} choices whether to offer trying again and going on */
+   * @param {boolean} choices whether to offer "try again" and "continue" */
   #wait(sentence, choices) {
     const page = copy('page-picture');
     part(page, 'sentence').textContent = sentence;
@@ -266,10 +266,10 @@ export class TrialView {
   }
 }
 
-/** The form of one of the study's questions, not yet in the page; for a trial, or to ask it for its legend.
- * @param {import('./flow.js').Config} config
+/** A new form for a trial, or, without a trial, for the list of its keys.
+ * @param {import('./session_flow.js').Config} config
  * @param {import('./api.js').Trial|null} [trial]
- * @param {number} [number] which question, where there is no trial
+ * @param {number} [number] which question, if there is no trial
  * @returns {import('./form.js').Form} */
 export function newForm(config, trial = null, number = 0) {
   const place = trial?.question ?? number;

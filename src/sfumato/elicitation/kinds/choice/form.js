@@ -1,6 +1,6 @@
 /**
- * Choice: one class. A class key or a click chooses, another one changes the choice, Enter submits. With the setting
- * `submit_at_once` the key or the click submits as well.
+ * Choice: one class. A class key or a click chooses or changes the class, Enter submits. With the setting
+ * `submit_at_once` the key or the click also submits.
  */
 import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';

@@ -31,8 +31,8 @@ class ChoiceKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Imagine 100 people are asked what this is. Which class would most of them choose?"
-        return "Which class is this most likely to be?"
+            return "Imagine that 100 people are asked what this is. Which option would most of them choose?"
+        return "Which option is most likely?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
         return plain_stimuli(items)

@@ -1,10 +1,10 @@
 /**
- * Mixture: the share of the first of two classes in a mixed picture, and how sure.
+ * Mixture: the share of the first of two classes in a mixed picture, and how sure the participant is.
  *
- * The bar runs from all of the second class, at the left, to all of the first: nearer to a name is more of it.
- * Digits 0 to 9 are 0 to 90 percent and `f` is the far end, 100: the first such key answers the share, every further
- * one how sure. The left and right arrows move the answer given last by a step; Backspace takes it back.
- * With the setting `drag`, press on the bar at one class, drag towards the other, and let go where the split is.
+ * The left end of the bar is 100 percent of the second class, the right end 100 percent of the first.
+ * Digits 0 to 9 mean 0 to 90 percent and `f` means 100 percent: the first such key sets the share, every further one
+ * how sure. The left and right arrows change the last value by one step; Backspace removes it.
+ * With the setting `drag`, press on the bar, drag, and release at the split.
  */
 import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';

@@ -59,8 +59,8 @@ class MixtureKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Two classes are mixed in this picture. Imagine 100 people: how much of each would they see?"
-        return "Two classes are mixed in this picture. How much of each do you see?"
+            return "Two things are mixed in this picture. Imagine 100 people: how much of each would they see?"
+        return "Two things are mixed in this picture. How much of each do you see?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         if items and all("first" in item.columns and "second" in item.columns for item in items):

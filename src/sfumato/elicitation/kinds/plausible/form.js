@@ -1,4 +1,4 @@
-/** Plausible: yes, unsure or no for every class. A class key says yes, again unsure, again no; one key gives the rest. */
+/** Plausible: yes, unsure or no for every class. A class key cycles yes, unsure, no; one key answers no to the rest. */
 
 import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';
@@ -8,9 +8,9 @@ const say = sayer('kinds.plausible');
 const MARKS = ['yes', 'unsure', 'no'];
 
 class Plausible extends Form {
-  /** The last thing done, in words. */
+  /** The last action, as a sentence. */
   #last = '';
-  /** Names of the classes that the last "no to the rest" marked, so that it can be taken back. @type {string[]} */
+  /** Classes that the last "no to the rest" marked, for undo. @type {string[]} */
   #rest = [];
 
   connectedCallback() {
@@ -20,7 +20,7 @@ class Plausible extends Form {
     this.#show();
   }
 
-  /** The key of "no to the rest": one that is no class's. */
+  /** The key of "no to the rest", which is not a class key. */
   get restKey() {
     const taken = new Set(this.shown.classes.map((each) => each.key));
     return ['n', '.', '-'].find((key) => !taken.has(key));
@@ -52,7 +52,7 @@ class Plausible extends Form {
   press(key, event) {
     const pressed = this.shown.classes.find((each) => each.key === key);
     if (pressed) {
-      // Shift goes the other way round: no, unsure, yes.
+      // Shift reverses the order: no, unsure, yes.
       const way = event.shiftKey ? -1 : 1;
       const at = MARKS.indexOf(this.#markOf(pressed.name));
       const next = at < 0 && way < 0 ? 'no' : MARKS[(at + way + 3) % 3];
@@ -108,7 +108,7 @@ class Plausible extends Form {
     this.changed();
   }
 
-  /** No to every class not answered yet; a second time takes those back. */
+  /** No to every class not answered yet; a second press undoes it. */
   #giveRest() {
     const open = this.#open();
     if (open.length) {

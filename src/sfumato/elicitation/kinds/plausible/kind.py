@@ -36,8 +36,8 @@ class PlausibleKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Imagine 100 people look at this. Which classes would some of them say it could be?"
-        return "Which classes could this be?"
+            return "Imagine that 100 people look at this. Which options would some of them find possible?"
+        return "Which options are possible?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
         return plain_stimuli(items)

@@ -1,4 +1,4 @@
-/** Similarity: two items side by side and a row of buttons, from nothing alike to nearly the same. */
+/** Similarity: two items side by side and a row of buttons, from not at all similar to nearly the same. */
 
 import { Scale } from '/static/kinds/typicality/form.js';
 import { sayer } from '/static/texts.js';

@@ -31,7 +31,7 @@ class SimilarityInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class SimilarityKind:
-    """How alike are these two? Seven buttons from 0 to 6.
+    """How similar are these two? Seven buttons from 0 to 6.
 
     The pairs are those of the column `other` of the items' CSV. Without one they are drawn: at most `pairs` of them
     (all there are up to 2,000, if not set), every item about equally often, the same ones for the same study.
@@ -53,8 +53,8 @@ class SimilarityKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Imagine 100 people compare these two. How alike would they say they are?"
-        return "How alike are these two?"
+            return "Imagine that 100 people compare these two. How similar would they find them?"
+        return "How similar are these two?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         if any(item.columns.get("other") for item in items):

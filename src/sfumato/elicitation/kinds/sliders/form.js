@@ -1,6 +1,6 @@
 /**
- * Sliders: how well each class fits, 0 to 100 %. A slider has no thumb until it is given a position. A class key goes
- * to its slider, a digit then sets the tens and one key sets it full; one key sets every slider not set to 0.
+ * Sliders: how well each class fits, 0 to 100 %. A slider has no thumb until it has a value. A class key focuses its
+ * slider, a digit then sets the tens and one key sets 100 %; one key sets every remaining slider to 0.
  */
 
 import { Form } from '/static/form.js';
@@ -8,19 +8,19 @@ import { sayer } from '/static/texts.js';
 
 const say = sayer('kinds.sliders');
 
-/** How far a finger travels before it drags: less may be the beginning of a scroll. */
+/** Distance before a touch becomes a drag: a shorter one may be the start of a scroll. */
 const SLACK_PX = 8;
-/** From the end of the track to the middle of the thumb at 0 and at 100 %. */
+/** Distance from the end of the track to the center of the thumb at 0 and at 100 %. */
 const MARGIN_PX = 14;
 
 class Sliders extends Form {
-  /** Percents by class, of those set. @type {Map<string, number>} */
+  /** Percent per class, for sliders that are set. @type {Map<string, number>} */
   #values = new Map();
-  /** Names of the classes that the last "rest" set, so that it can be taken back. @type {string[]} */
+  /** Classes that the last "rest" set, for undo. @type {string[]} */
   #rest = [];
   /** The class whose slider the keys set. */
   #current = '';
-  /** Whether a class key has just been pressed, so that a digit is a value and not another class's key. */
+  /** Whether a class key was just pressed, so that a digit is a value and not a class key. */
   #waits = false;
   #last = '';
   /** @type {{name: string, x: number, moving: boolean}|null} */
@@ -37,7 +37,7 @@ class Sliders extends Form {
       track.addEventListener('pointermove', (event) => this.#pointerMove(event));
       track.addEventListener('pointerup', () => { this.#drag = null; });
       track.addEventListener('pointercancel', () => { this.#drag = null; });
-      // A tap. Clicks without a pointer come from assistive technology and have no place on the track.
+      // A tap. Clicks without a pointer come from assistive technology and have no position on the track.
       track.addEventListener('click', (event) => event.detail && this.#set(name, this.#percentAt(track, event.clientX)));
       row.addEventListener('focusin', () => this.#go(name, this.#waits && this.#current === name));
       this.#showRow(row);
@@ -51,7 +51,7 @@ class Sliders extends Form {
     return this.shown.settings.step ?? 5;
   }
 
-  /** The key of "the rest are 0": one that is no class's. */
+  /** The key of "the rest are 0", which is not a class key. */
   get restKey() {
     return this.#free(['n', '.', '-']);
   }
@@ -140,7 +140,7 @@ class Sliders extends Form {
     return this.#values.has(name) ? `${this.#values.get(name)} %` : say('not_set');
   }
 
-  /** Makes a class the one the keys set. */
+  /** Makes a class the one that digits set. */
   #go(name, waits) {
     this.#current = name;
     this.#waits = waits;
@@ -156,7 +156,7 @@ class Sliders extends Form {
     this.#go(name, false);
     this.#showRest();
     if (before === this.#values.get(name)) return;
-    // As a native slider does, so that the record of the trial holds its positions.
+    // Fire an input event like a native slider, so that the recorder stores the positions.
     const position = this.#row(name).querySelector('.position');
     position.value = String(this.#values.get(name));
     position.dispatchEvent(new Event('input', { bubbles: true }));
@@ -176,7 +176,7 @@ class Sliders extends Form {
     this.#set(name, (this.#values.get(name) ?? 0) + by);
   }
 
-  /** 0 for every class not set yet; a second time takes those back. */
+  /** 0 for every class not set yet; a second press undoes it. */
   #giveRest() {
     const open = this.#open();
     if (open.length) {

@@ -51,8 +51,8 @@ class SlidersKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Imagine 100 people look at this. How well would they say each class fits?"
-        return "How well does each class fit?"
+            return "Imagine that 100 people look at this. How well would each option fit in their opinion?"
+        return "How well does each option fit?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002
         return plain_stimuli(items)

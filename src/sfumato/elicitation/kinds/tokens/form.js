@@ -2,15 +2,15 @@
  * Tokens: N tokens over the classes.
  *
  * A class key, or a click on the row:
- *   - nothing placed yet: all tokens go to that class;
- *   - else one token moves to it from the class with the most tokens among the others. Where two have equally many,
- *     from the one that has been holding tokens for longer (a class that was emptied starts anew).
- * Shift with a class key, or the row's minus: one token goes back from that class, to the class with the most tokens
- * among the others (equally many: the same rule). Where it is the only class with tokens, nothing moves.
- * `o` says that other classes are possible, or takes it back; Backspace undoes the last step; Enter submits.
+ *   - if no token is placed: all tokens go to that class;
+ *   - otherwise one token moves to it from the other class with the most tokens. If two have equally many, from the
+ *     one that has held tokens for longer (a class that was emptied starts again).
+ * Shift with a class key, or the row's minus: one token moves from that class to the other class with the most tokens
+ * (same rule for ties). If it is the only class with tokens, nothing moves.
+ * `o` marks that other classes are possible, or removes the mark; Backspace undoes the last step; Enter submits.
  *
- * With the setting `drag`: press on A, let go over the track of B, and what the two hold is split there: B gets as
- * many as the track shows up to that point. Without dragging: click A, click B, then set the split on the bar below.
+ * With the setting `drag`: press on A, release over the track of B, and the tokens of both are split at that point.
+ * Without dragging: click A, click B, then set the split on the bar below.
  */
 import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';
@@ -20,7 +20,7 @@ const say = sayer('kinds.tokens');
 /** @typedef {{placed: Map<string, number>, others: boolean, pair: [string, string]|null}} State */
 
 class Tokens extends Form {
-  /** Tokens by class, in the order in which the classes came to hold some; none without tokens. @type {State} */
+  /** Tokens per class, in the order in which the classes got their first token. @type {State} */
   #now = { placed: new Map(), others: false, pair: null };
 
   /** @type {State[]} */
@@ -88,13 +88,13 @@ class Tokens extends Form {
     ];
   }
 
-  /** `o`, or the next best where a class has that key. */
+  /** `o`, or another key if `o` is a class key. */
   get #othersKey() {
     const taken = new Set(this.shown.classes.map((each) => each.key?.toLowerCase()));
     return ['o', '.', '/', '+'].find((key) => !taken.has(key)) ?? '';
   }
 
-  /** How many tokens there are in all. */
+  /** The total number of tokens. */
   get #n() {
     return Number(this.shown.settings.tokens ?? 10);
   }
@@ -151,7 +151,7 @@ class Tokens extends Form {
     this.changed();
   }
 
-  /** The class with the most tokens but for `name`; of equals the one that holds tokens for longer.
+  /** The class other than `name` with the most tokens; in a tie the one that has held tokens for longer.
    * @param {Map<string, number>} placed
    * @param {string} name */
   #most(placed, name) {
@@ -168,7 +168,7 @@ class Tokens extends Form {
     return state.placed.get(name) ?? 0;
   }
 
-  /** The state in which `b` has `n` of the tokens that `a` and `b` hold together; every other class is as it was.
+  /** The state in which `b` has `n` of the tokens of `a` and `b` together; other classes are unchanged.
    * @param {State} state
    * @param {string} a
    * @param {string} b
@@ -278,7 +278,7 @@ class Tokens extends Form {
     });
   }
 
-  /** What letting go here would mean.
+  /** The state if the pointer is released here.
    * @param {State} start
    * @param {string} from
    * @param {string|null} to

@@ -39,10 +39,10 @@ class TokensKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OWN:
-            return f"How likely is each class? Place the {self.tokens} tokens."
+            return f"How likely is each option? Distribute the {self.tokens} points."
         people, rest = divmod(100, self.tokens)
-        each = f" Each token is {people} of them." if not rest and people > 1 else ""
-        return f"Imagine 100 people are asked what this is. How would they divide over the classes?{each}"
+        each = f" Each point means {people} of them." if not rest and people > 1 else ""
+        return f"Imagine that 100 people are asked what this is. How many would choose each option?{each}"
 
     @property
     def in_prompt(self) -> Mapping[str, int]:

@@ -1,10 +1,10 @@
 /**
  * Top two: the five questions of CIFAR-10S, in their order.
  *
- * Class keys answer the question that has the focus, else the first class question without an answer, at last the
- * marks of what it is not. A class key for the first or the second class goes on to its percent, where digits are
- * digits; Tab goes on from there. `n` says that no other class is possible. So a whole answer by keys is
- * `1 70 Tab 2 20 Tab 3 4 5 Enter`, or `1 100 Tab n Enter`.
+ * Class keys answer the question that has the focus, otherwise the first question without an answer, and at the end
+ * they mark impossible classes. A class key for the first or second class moves the focus to its percentage, where
+ * digits are digits; Tab continues from there. `n` means that no other class is possible. A complete answer by keys is
+ * `1 70 Tab 2 20 Tab 3 4 5 Enter` or `1 100 Tab n Enter`.
  */
 import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';
@@ -19,7 +19,7 @@ class TopTwo extends Form {
   begin() {
     const cap = this.one('.none kbd');
     if (cap) cap.textContent = this.#noneKey;
-    // A change follows the input event of a radio or a box; fields tell every keystroke.
+    // Input events cover radio buttons, check boxes and every keystroke in the fields.
     this.addEventListener('input', () => this.#update());
   }
 
@@ -41,11 +41,11 @@ class TopTwo extends Form {
 
   status() {
     const [first, second] = [this.#chosen('first'), this.#chosen('second')];
-    const said = [first === null ? say('no_class') : say('said_first', { name: String(first), percent: this.#typed('first_percent') })];
-    if (second === NONE) said.push(say('said_none'));
-    else if (second !== null) said.push(say('said_second', { name: String(second), percent: this.#typed('second_percent') }));
-    if (this.#impossible().length) said.push(say('said_not', { names: this.#impossible().join(', ') }));
-    return `${said.map((each) => each.trim()).join('; ')}.`;
+    const parts = [first === null ? say('no_class') : say('said_first', { name: String(first), percent: this.#typed('first_percent') })];
+    if (second === NONE) parts.push(say('said_none'));
+    else if (second !== null) parts.push(say('said_second', { name: String(second), percent: this.#typed('second_percent') }));
+    if (this.#impossible().length) parts.push(say('said_not', { names: this.#impossible().join(', ') }));
+    return `${parts.map((each) => each.trim()).join('; ')}.`;
   }
 
   /** @param {string} key */
@@ -75,13 +75,13 @@ class TopTwo extends Form {
     ];
   }
 
-  /** `n`, or the next best where a class has that key. */
+  /** `n`, or another key if `n` is a class key. */
   get #noneKey() {
     const taken = new Set(this.shown.classes.map((each) => each.key?.toLowerCase()));
     return ['n', '-', '.', '/'].find((key) => !taken.has(key)) ?? '';
   }
 
-  /** The class question that class keys answer now.
+  /** The question that class keys answer now.
    * @returns {'first'|'second'|'impossible'} */
   #asked() {
     const around = document.activeElement?.closest('fieldset[data-question]');
@@ -103,7 +103,7 @@ class TopTwo extends Form {
     else this.one(`[data-name="${question}_percent"]`)?.focus();
   }
 
-  /** What keeps the answer from being whole, the first question's first; `wrong` is what contradicts itself.
+  /** Why the answer is incomplete, in the order of the questions; `wrong` marks contradictions.
    * @returns {{question: Question, sentence: string, wrong: boolean}[]} */
   #problems() {
     const [first, second] = [this.#chosen('first'), this.#chosen('second')];
@@ -131,7 +131,7 @@ class TopTwo extends Form {
       .map(([question, , sentence]) => ({ question, sentence, wrong: this.#contradicts(question) }));
   }
 
-  /** Whether a question with a problem has been answered, so that the problem is what was said.
+  /** Whether a question with a problem has been answered, so that the answer itself is wrong.
    * @param {Question} question */
   #contradicts(question) {
     if (question === 'first' || question === 'second') return this.#chosen(question) !== null;
@@ -178,7 +178,7 @@ class TopTwo extends Form {
     return /** @type {HTMLInputElement} */ (this.querySelector(`input[data-name="${question}"]`));
   }
 
-  /** The percent typed, with a comma or a point; null when it is none from 0 to 100.
+  /** The percentage entered, with a comma or a point; null if it is not a number from 0 to 100.
    * @param {'first_percent'|'second_percent'} question */
   #percent(question) {
     const text = this.#field(question).value.replace('%', '').replace(',', '.').trim();

@@ -39,7 +39,7 @@ class TopTwoKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Imagine 100 people are asked what this is. What would they say?"
+            return "Imagine that 100 people are asked what this is. What would they say?"
         return "What could this be, and how sure are you?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:  # noqa: ARG002

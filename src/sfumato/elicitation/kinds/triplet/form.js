@@ -1,4 +1,4 @@
-/** Triplet: one item above, two below; which of the two is more like it? Which stands on the left changes by trial. */
+/** Triplet: one item above, two below; which of the two is more similar to it? The left one varies between trials. */
 
 import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';
@@ -16,7 +16,7 @@ class Triplet extends Form {
     }
     this.order = this.#inputs().map((input) => input.value);
     this.addEventListener('change', () => this.changed());
-    // Left is left and right is right: radio buttons by themselves go round from one end to the other.
+    // Arrow keys choose their side; native radio buttons would wrap around.
     this.one('.two').addEventListener('keydown', (event) => {
       if (/^Arrow(Left|Right)$/.test(event.key) && this.press(event.key.toLowerCase())) event.preventDefault();
     });
@@ -55,7 +55,7 @@ class Triplet extends Form {
   }
 }
 
-/** Whether a text's hash (FNV-1a) is odd: a coin that falls the same way each time the trial is shown. */
+/** Whether the hash of a text (FNV-1a) is odd: a random order that is the same each time the trial is shown. */
 function isOdd(text) {
   let hash = 0x811c9dc5;
   for (const character of text) hash = Math.imul(hash ^ character.codePointAt(0), 0x01000193);

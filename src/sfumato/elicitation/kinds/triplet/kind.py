@@ -51,8 +51,11 @@ class TripletKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Imagine 100 people compare these. Which of the two below would most find more like the one above?"
-        return "Which of the two below is more like the one above?"
+            return (
+                "Imagine that 100 people compare these. "
+                "Which of the two below would most of them find more similar to the one above?"
+            )
+        return "Which of the two below is more similar to the one above?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         if any(item.columns.get("a") or item.columns.get("b") for item in items):

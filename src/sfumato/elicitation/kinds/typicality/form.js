@@ -1,4 +1,4 @@
-/** Typicality: one row of buttons, from not at all typical of the class told to perfectly typical. */
+/** Typicality: one row of buttons, from not at all typical of the given class to perfectly typical. */
 
 import { Form } from '/static/form.js';
 import { sayer } from '/static/texts.js';
@@ -45,7 +45,7 @@ export class Scale extends Form {
     return [[[`0 … ${Math.min(this.highest, 9)}`], say('keys_number')], [['f'], say('keys_end', { highest: this.highest })]];
   }
 
-  /** A scale has ends: radio buttons by themselves go round, from the highest number to 0. */
+  /** Stops at the ends of the scale; native radio buttons would wrap around. */
   #stayInside(event) {
     const at = this.#steps().indexOf(event.target);
     const up = event.key === 'ArrowRight' || event.key === 'ArrowDown';

@@ -47,8 +47,8 @@ class TypicalityKind:
 
     def prompt(self, framing: Framing) -> str:
         if framing is Framing.OTHERS:
-            return "Imagine 100 people look at this. How typical would they say it is of its class?"
-        return "How typical is this of its class?"
+            return "Imagine that 100 people look at this. How typical would they find this example?"
+        return "How typical is this example?"
 
     def stimuli(self, items: Sequence[Item], study: Study) -> list[Stimulus]:
         without = [item.id for item in items if item.given is None]

@@ -1,9 +1,9 @@
-/** Frame: what stands around every page: progress, whether answers are saved, notices, announcements. */
+/** The frame around every page: progress bar, saving status, notices and announcements. */
 
 import { byId } from './dom.js';
 import { say } from './texts.js';
 
-export class Frame {
+export class PageFrame {
   #main = byId('page');
   #notice = byId('notice');
 
@@ -11,7 +11,7 @@ export class Frame {
     byId('notice-close').addEventListener('click', () => (this.#notice.hidden = true));
   }
 
-  /** Shows a page and takes the focus to its heading.
+  /** Shows a page and moves the focus to its heading.
    * @param {DocumentFragment} fragment
    * @param {string} name for tests and styles */
   show(fragment, name) {
@@ -30,18 +30,18 @@ export class Frame {
     return this.#main.dataset.page ?? '';
   }
 
-  /** Says something to screen readers, without haste.
+  /** Announces a sentence to screen readers (polite).
    * @param {string} sentence */
   announce(sentence) {
     byId('status').textContent = sentence;
   }
 
-  /** Says which of how many is shown. */
+  /** Announces the number of the current trial. */
   announceProgress() {
     this.announce(byId('progress-text').textContent ?? '');
   }
 
-  /** Tells the person something that stays until closed or replaced; '' takes it away.
+  /** Shows a notice until it is closed or replaced; '' removes it.
    * @param {string} sentence */
   notice(sentence) {
     byId('notice-text').textContent = sentence;
@@ -63,7 +63,7 @@ export class Frame {
   }
 
   /** @param {import('./outbox.js').Outbox} outbox
-   * @param {boolean} any whether any answer was ever given */
+   * @param {boolean} any whether any answer was given */
   saved(outbox, any) {
     const waiting = outbox.waiting.length;
     const line = byId('saved');
@@ -74,7 +74,7 @@ export class Frame {
     else line.textContent = say('frame.waiting', { n: waiting });
   }
 
-  /** Which of the tools in the head are there.
+  /** Which tools in the header are visible.
    * @param {{help: boolean, stop: boolean}} tools */
   tools({ help, stop }) {
     byId('help').hidden = !help;

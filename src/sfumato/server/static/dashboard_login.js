@@ -1,4 +1,4 @@
-/** The log-in form: sends the password, and says the same whatever was wrong. */
+/** The login form: sends the password, and shows the same message for every wrong one. */
 
 import { byId } from './dom.js';
 
@@ -17,6 +17,6 @@ form.addEventListener('submit', async (event) => {
   field.value = '';
   field.focus();
   byId('wrong').textContent = reply?.status === 429
-    ? `Too many tries. Try again in ${wait} seconds.`
-    : reply ? 'That did not work. Try again.' : 'The server did not answer. Try again in a moment.';
+    ? `Too many attempts. Try again in ${wait} seconds.`
+    : reply ? 'Wrong password. Try again.' : 'The server did not answer. Try again in a moment.';
 });

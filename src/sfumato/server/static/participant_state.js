@@ -1,14 +1,14 @@
-/** Standing: where the person is, from the server's last word and from what was answered here since. */
+/** The participant's state: the last state from the server and the answers given in this page since then. */
 
-export class Standing {
+export class ParticipantState {
   /** @type {import('./api.js').State|null} */
   state = null;
 
   #stamp = 0;
   #outbox;
-  /** Trials answered in this page: a state on its way may still list them. @type {Set<string>} */
+  /** Trials answered in this page; a reply that is still in transit may list them. @type {Set<string>} */
   #answered = new Set();
-  /** Trials to come back to when there is nothing else. @type {Set<string>} */
+  /** Trials to show when there is nothing else. @type {Set<string>} */
   #later = new Set();
 
   /** @param {import('./outbox.js').Outbox} outbox */
@@ -16,9 +16,9 @@ export class Standing {
     this.#outbox = outbox;
   }
 
-  /** Takes a state unless a newer one is known; whether it did.
+  /** Sets the state unless a newer one is known; returns whether it did.
    * @param {import('./api.js').State} state
-   * @param {number} stamp of the call that brought it
+   * @param {number} stamp of the API call
    * @returns {boolean} */
   take(state, stamp) {
     if (stamp < this.#stamp) return false;
@@ -34,30 +34,30 @@ export class Standing {
     return open.find((trial) => !this.#later.has(trial.trial)) ?? open[0] ?? null;
   }
 
-  /** How many trials that count are answered: those the server counts, and those given here that it still lists. */
+  /** The number of answered trials without practice: those the server counts, and those answered here that it lists. */
   get done() {
     const given = this.#listed.filter((trial) => !trial.practice && this.given(trial.trial));
     return (this.state?.answered ?? 0) + given.length;
   }
 
-  /** Whether a batch has just been completed and another follows, not just the checks that lay between. */
+  /** Whether a batch has just been completed and another whole batch follows. */
   get betweenBatches() {
     const { batch_size: size = 0, wanted = 0 } = this.state ?? {};
     return size > 0 && this.done > 0 && this.done + size <= wanted && this.done % size === 0;
   }
 
-  /** Whether any answer was ever given. */
+  /** Whether any answer was given. */
   get begun() {
     return this.#answered.size > 0 || (this.state?.answered ?? 0) > 0;
   }
 
-  /** Whether the server lists a trial as this person's to answer.
+  /** Whether the server lists a trial for this participant.
    * @param {string} handle */
   lists(handle) {
     return this.#listed.some((trial) => trial.trial === handle);
   }
 
-  /** Whether a trial has its answer, here or on its way.
+  /** Whether a trial was answered in this page or its answer is in the outbox.
    * @param {string} handle */
   given(handle) {
     return this.#answered.has(handle) || this.#outbox.waiting.some((entry) => entry.trial === handle);
@@ -68,7 +68,7 @@ export class Standing {
     this.#answered.add(handle);
   }
 
-  /** The answer to a trial was refused: it is open again.
+  /** Marks a trial as unanswered after its answer was refused.
    * @param {string} handle */
   reopen(handle) {
     this.#answered.delete(handle);

@@ -1,4 +1,4 @@
-/** Numbers, times and spans as the researcher's page writes them. */
+/** Formats of numbers, times and amounts on the dashboard. */
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 });
@@ -11,7 +11,7 @@ export const count = (n) => whole.format(n);
  * @param {number} n */
 export const share = (n) => tenths.format(n);
 
-/** "60%", where the rest of the number would be noise.
+/** "60%".
  * @param {number} n */
 export const percent = (n) => `${Math.round(100 * n)}%`;
 
@@ -21,7 +21,7 @@ export const percent = (n) => `${Math.round(100 * n)}%`;
  * @param {string} [plural] */
 export const counted = (n, noun, plural) => `${whole.format(n)} ${n === 1 ? noun : (plural ?? `${noun}s`)}`;
 
-/** Seconds in as few words as will do: "4.2 s", "12 min", "3 h 20 min", "5 days".
+/** A duration: "4.2 s", "12 min", "3 h 20 min", "5 days".
  * @param {number} seconds */
 export function span(seconds) {
   if (seconds < 90) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
@@ -32,7 +32,7 @@ export function span(seconds) {
   return hours < 48 ? `${Math.round(minutes / 60)} h` : `${Math.round(hours / 24)} days`;
 }
 
-/** The time of day, with the date where it is another day.
+/** The time of day, with the date if it is not today.
  * @param {number} ms */
 export function moment(ms) {
   const at = new Date(ms);
@@ -41,8 +41,8 @@ export function moment(ms) {
   return `${at.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' })}, ${time}`;
 }
 
-/** Money.
+/** "GBP 4.50".
  * @param {number} amount
  * @param {string} currency */
 export const money = (amount, currency) =>
-  `${amount.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })} ${currency}`;
+  `${currency} ${amount.toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })}`;

@@ -1,18 +1,18 @@
-/** The items people dispute most: each with its picture or text, and how the answers lie. */
+/** The panel of the most disputed items: each with its picture or text and every answer. */
 
 import { byId, element } from './dom.js';
-import { counted, percent } from './studio_words.js';
+import { counted, percent } from './dashboard_format.js';
 
 const MOST_CLASSES = 5;
 
-/** @param {Record<string, any>} said
- * @param {string[]} classes the study's, in its order, which gives each its colour */
-export function showDisputed(said, classes) {
-  const disputed = said.disputed ?? [];
+/** @param {Record<string, any>} summary
+ * @param {string[]} classes of the study; the position of a class gives its color */
+export function showDisputed(summary, classes) {
+  const disputed = summary.disputed ?? [];
   byId('disputed-note').textContent = disputed.length
-    ? 'Where people differ most so far: each stripe is one answer, below is their mean. Stripes alike but mixed are doubt that people share, and no dispute.'
-    : 'Nothing is disputed so far.';
-  byId('disputed').replaceChildren(...disputed.map((/** @type {any} */ each) => card(each, said.classes, classes)));
+    ? 'The items with the most disagreement. Each stripe is one answer; the list below shows their mean. Equal stripes of several colors mean that everybody is unsure in the same way.'
+    : 'No disputed items so far.';
+  byId('disputed').replaceChildren(...disputed.map((/** @type {any} */ each) => card(each, summary.classes, classes)));
 }
 
 /** @param {Record<string, any>} each
@@ -43,7 +43,7 @@ function card(each, names, classes) {
   return made;
 }
 
-/** Every answer as a stripe, those that lean the same way together.
+/** Every answer as a stripe, sorted by its most likely class.
  * @param {Record<string, any>} each
  * @param {string[]} names
  * @param {string[]} classes */
@@ -51,7 +51,7 @@ function stripes(each, names, classes) {
   const place = (/** @type {number} */ k) => each.shares.filter((/** @type {number} */ n) => n > each.shares[k]).length;
   const most = (/** @type {number[]} */ answer) => answer.indexOf(Math.max(...answer));
   const ordered = [...each.each].sort((a, b) => place(most(a)) - place(most(b)) || Math.max(...b) - Math.max(...a));
-  const all = element('div', '', { class: 'stripes', role: 'img', 'aria-label': `${counted(ordered.length, 'answer')}, a stripe each` });
+  const all = element('div', '', { class: 'stripes', role: 'img', 'aria-label': `${counted(ordered.length, 'answer')}, one stripe per answer` });
   for (const answer of ordered) {
     const stripe = element('span', '', { class: 'stripe' });
     const order = [...answer.keys()].sort((a, b) => place(a) - place(b) || a - b);

@@ -1,4 +1,4 @@
-/** The page of a link that has ended: hands in what was answered in time and still waits in this browser. */
+/** The page of an expired link: sends the answers that are still stored in this browser. */
 
 import { Api } from './api.js';
 import { byId } from './dom.js';

@@ -1,4 +1,4 @@
-/** Charts as SVG, drawn to the width there is: bars, and a value between its limits. Each says in words what it shows. */
+/** SVG charts of the dashboard, drawn to the available width: bar charts and intervals, each with a text description. */
 
 const NAMESPACE = 'http://www.w3.org/2000/svg';
 const HEIGHT = 190;
@@ -11,7 +11,7 @@ const LETTER = 7;
  * @typedef {object} Bar
  * @property {string} label below the bar
  * @property {number} n
- * @property {string} says what a pointer over it is told
+ * @property {string} says the tooltip
  */
 
 /** @typedef {{bars: Bar[], xTitle: string, yTitle: string, says: string, isScale?: boolean, mark?: {at: number, says: string}}} Chart */
@@ -34,7 +34,7 @@ export function showBars(place, chart) {
   draw(place, chart);
 }
 
-/** A part of a drawing.
+/** An SVG element.
  * @param {string} name
  * @param {Record<string, string|number>} attributes
  * @param {string} [text]
@@ -71,7 +71,7 @@ function draw(place, chart) {
     rect.append(part('title', {}, bar.says));
     drawing.append(rect);
     if (i % every === 0) {
-      // On a scale a bar reaches from its label to the next one.
+      // On a continuous scale a bar extends from its label to the next one.
       drawing.append(part('text', { x: chart.isScale ? x : x + step / 2, y: bottom + 15, class: 'tick', 'text-anchor': 'middle' }, bar.label));
     }
   });
@@ -86,7 +86,7 @@ function draw(place, chart) {
   place.replaceChildren(drawing);
 }
 
-/** A value on the way from 0 to 1, with the limits it lies between.
+/** A value between 0 and 1 with its interval.
  * @param {number} value
  * @param {number|null} low
  * @param {number|null} high
@@ -100,7 +100,7 @@ export function between(value, low, high) {
   return drawing;
 }
 
-/** The next of 1, 2, 4, 5 times a power of ten, so that half of it is whole where it can be.
+/** Rounds up to 1, 2, 4, 5 or 8 times a power of ten, so that half of it is a whole number if possible.
  * @param {number} n */
 function roundUp(n) {
   const power = 10 ** Math.floor(Math.log10(n));

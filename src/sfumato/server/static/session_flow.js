@@ -1,11 +1,11 @@
-/** Flow: which page comes next, from what the server says and from what waits in the outbox. */
+/** Decides which page comes next, from the server's state and the answers in the outbox. */
 
 import { Gone } from './api.js';
 import { byId } from './dom.js';
 import { uuid } from './identity.js';
 import * as pages from './pages.js';
 import { Pictures } from './pictures.js';
-import { Standing } from './standing.js';
+import { ParticipantState } from './participant_state.js';
 import { say } from './texts.js';
 import { TrialView } from './trial.js';
 
@@ -18,15 +18,15 @@ import { TrialView } from './trial.js';
  *   framing: 'own'|'others'}[]} questions
  * @property {import('./form.js').StudyClass[]} classes
  * @property {'class'|'position'} keys_by
- * @property {boolean} unsure whether who is not sure may say so, and gets the deeper form
- * @property {import('./api.js').Back} [declined] the way back for who does not consent
+ * @property {boolean} unsure whether there is a button "I am not sure" that opens the deeper form
+ * @property {import('./api.js').Back} [declined] the redirect for people who do not consent
  */
 
 const POLL_MS = 10_000;
 const POLL_SENDING_MS = 4000;
 const ENDED = new Set(['finished', 'excluded', 'withdrawn', 'ended']);
 
-export class Flow {
+export class SessionFlow {
   /** The trial shown. @type {TrialView|null} */
   view = null;
 
@@ -34,67 +34,67 @@ export class Flow {
   #api;
   #outbox;
   #frame;
-  #memory;
+  #storage;
   #shortcuts;
-  #standing;
+  #participant;
   #pictures = new Pictures();
   #restedAt = 0;
-  #practised = false;
-  /** The practice trial answered last: the server may say how the answer was. @type {TrialView|null} */
-  #taught = null;
-  /** An answer is being put into the outbox: what comes next is not yet known. */
+  #practiceDone = false;
+  /** The practice trial answered last; the server may report whether it passed. @type {TrialView|null} */
+  #practiceView = null;
+  /** An answer is being added to the outbox: the next page is not known yet. */
   #submitting = false;
   /** @type {Promise<void>|null} */
-  #asking = null;
+  #request = null;
   #poll = 0;
 
   /** @param {Config} config
    * @param {import('./api.js').Api} api
    * @param {import('./outbox.js').Outbox} outbox
-   * @param {import('./frame.js').Frame} frame
-   * @param {import('./memory.js').Memory} memory
+   * @param {import('./page_frame.js').PageFrame} frame
+   * @param {import('./local_storage.js').LocalStorage} storage
    * @param {() => boolean} shortcuts whether they are on */
-  constructor(config, api, outbox, frame, memory, shortcuts) {
+  constructor(config, api, outbox, frame, storage, shortcuts) {
     this.#config = config;
     this.#api = api;
     this.#outbox = outbox;
     this.#frame = frame;
-    this.#memory = memory;
+    this.#storage = storage;
     this.#shortcuts = shortcuts;
-    this.#standing = new Standing(outbox);
+    this.#participant = new ParticipantState(outbox);
     outbox.addEventListener('change', () => this.#saved());
-    for (const type of ['elsewhere', 'unknown']) outbox.addEventListener(type, () => this.refresh());
-    outbox.addEventListener('stored', (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
-    outbox.addEventListener('set-aside', (event) => this.#setAside(/** @type {CustomEvent} */ (event).detail));
+    for (const type of ['other-tab', 'unknown']) outbox.addEventListener(type, () => this.refresh());
+    outbox.addEventListener('stored', (event) => this.#stored(/** @type {CustomEvent} */ (event).detail));
+    outbox.addEventListener('not-counted', (event) => this.#notCounted(/** @type {CustomEvent} */ (event).detail));
     outbox.addEventListener('refused', (event) => this.#refused(/** @type {CustomEvent} */ (event).detail));
   }
 
-  /** Asks the server where this person stands, and goes there; asked while it is being asked, waits for that. */
+  /** Gets the state from the server and shows its page; concurrent calls share one request. */
   refresh() {
-    this.#asking ??= this.#ask('state').finally(() => (this.#asking = null));
-    return this.#asking;
+    this.#request ??= this.#callApi('state').finally(() => (this.#request = null));
+    return this.#request;
   }
 
   /** Stops taking part for good. */
   withdraw() {
-    return this.#ask('withdraw');
+    return this.#callApi('withdraw');
   }
 
-  /** Tells the server that the person is there; a beat that does not arrive is not made up for. */
-  async beat() {
-    if (!this.#standing.state || ENDED.has(this.#standing.state.stage)) return;
+  /** Tells the server that the participant is active; a heartbeat that fails is not repeated. */
+  async sendHeartbeat() {
+    if (!this.#participant.state || ENDED.has(this.#participant.state.stage)) return;
     const stamp = this.#api.stamp();
     const reply = await this.#api.post('pulse', '{}').catch(() => null);
-    if (reply?.data?.stage) this.#take(reply.data, stamp);
+    if (reply?.data?.stage) this.#applyState(reply.data, stamp);
   }
 
   /** A call whose answer is a state. @param {string} path
    * @param {object} [body] */
-  async #ask(path, body) {
+  async #callApi(path, body) {
     try {
       const { state, stamp } = await this.#api.state(path, body);
-      // What was wrong is told once, as the answer to the questions.
-      this.#take(path === 'comprehension' ? state : { ...state, wrong: undefined }, stamp);
+      // Wrong answers are shown once, as the reply to the comprehension questions.
+      this.#applyState(path === 'comprehension' ? state : { ...state, wrong: undefined }, stamp);
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
       const name = error.message === 'link-ended' ? 'ended' : 'gone';
@@ -102,28 +102,28 @@ export class Flow {
     }
   }
 
-  /** A new state: the trial shown stays unless it is no longer this person's. @param {import('./api.js').State} state
+  /** Applies a new state; the current trial stays unless its lease is lost. @param {import('./api.js').State} state
    * @param {number} stamp */
-  #take(state, stamp) {
-    const before = this.#standing.state?.stage;
-    if (!this.#standing.take(state, stamp)) return;
+  #applyState(state, stamp) {
+    const before = this.#participant.state?.stage;
+    if (!this.#participant.take(state, stamp)) return;
     this.#pictures.prepare(state.trials ?? []);
     this.#saved();
     if (this.#submitting || this.#frame.page === 'feedback') return;
-    const mine = this.view !== null && this.#standing.lists(this.view.handle);
-    if (this.view && mine && !this.#standing.given(this.view.handle)) return;
+    const mine = this.view !== null && this.#participant.lists(this.view.handle);
+    if (this.view && mine && !this.#participant.given(this.view.handle)) return;
     if (this.view && !mine && state.stage === 'trials') {
       this.#frame.notice(say('trial.gone'));
     }
-    // A page that waits for the person (rest, consent, ...) stays while nothing changed for it.
+    // A page that waits for the participant (rest, consent, ...) stays while its stage is unchanged.
     const waits = !this.view && !['', 'waiting', 'connecting', 'trial', 'gone'].includes(this.#frame.page);
     if (waits && before === state.stage && !state.wrong?.length) return this.#keepPolling();
     this.next();
   }
 
-  /** Shows what comes next. */
+  /** Shows the next page. */
   next() {
-    const { state } = this.#standing;
+    const { state } = this.#participant;
     if (!state) return undefined;
     if (state.wrong?.length && ['comprehension', 'instructions'].includes(state.stage)) {
       const again = () => this.#instructions(state.stage === 'instructions');
@@ -139,53 +139,53 @@ export class Flow {
       case 'trials':
         return this.#nextTrial();
       default:
-        return this.#outside(state);
+        return this.#noTrialPage(state);
     }
   }
 
   #consent() {
     const decline = () => this.#page(pages.declined(this.#config, () => this.#consent()), 'declined');
-    this.#page(pages.consent(this.#config, () => this.#ask('consent'), decline), 'consent');
+    this.#page(pages.consent(this.#config, () => this.#callApi('consent'), decline), 'consent');
   }
 
-  /** @param {boolean} tell whether the server waits to hear that they were read */
+  /** @param {boolean} tell whether to report to the server that they were read */
   #instructions(tell) {
-    const goOn = () => (tell ? this.#ask('instructions') : this.#comprehension());
-    this.#page(pages.instructions(this.#config, goOn), 'instructions');
+    const proceed = () => (tell ? this.#callApi('instructions') : this.#comprehension());
+    this.#page(pages.instructions(this.#config, proceed), 'instructions');
   }
 
   #comprehension() {
-    const check = (/** @type {string[]} */ answers) => this.#ask('comprehension', { answers });
+    const check = (/** @type {string[]} */ answers) => this.#callApi('comprehension', { answers });
     this.#page(pages.comprehension(this.#config, check, (text) => this.#frame.announce(text)), 'comprehension');
   }
 
-  /** The stages in which there is nothing to answer. @param {import('./api.js').State} state */
-  #outside(state) {
+  /** The page of a stage without trials. @param {import('./api.js').State} state */
+  #noTrialPage(state) {
     const { stage } = state;
-    if (ENDED.has(stage) && stage !== 'withdrawn' && this.#outbox.waiting.length) return this.#waiting();
+    if (ENDED.has(stage) && stage !== 'withdrawn' && this.#outbox.waiting.length) return this.#waitingPage();
     if (stage === 'finished') this.#page(pages.finished(state, this.#config), stage);
     else if (stage === 'excluded') this.#page(pages.excluded(state), stage);
     else if (['withdrawn', 'ended', 'paused', 'empty'].includes(stage)) this.#page(pages.plain(stage), stage);
-    else this.#waiting();
+    else this.#waitingPage();
     this.#keepPolling();
   }
 
   #nextTrial() {
-    const { trial, done, betweenBatches } = this.#standing;
-    if (!trial) return this.#waiting();
-    if (!trial.practice && this.#practised) {
+    const { trial, done, betweenBatches } = this.#participant;
+    if (!trial) return this.#waitingPage();
+    if (!trial.practice && this.#practiceDone) {
       const begin = () => {
-        this.#practised = false;
+        this.#practiceDone = false;
         this.next();
       };
       return this.#page(pages.plain('practised', begin), 'practised');
     }
     if (!trial.practice && betweenBatches && this.#restedAt !== done) {
-      const goOn = () => {
+      const proceed = () => {
         this.#restedAt = done;
         this.next();
       };
-      return this.#page(pages.rest(done, this.#standing.state?.wanted ?? 0, goOn), 'rest');
+      return this.#page(pages.rest(done, this.#participant.state?.wanted ?? 0, proceed), 'rest');
     }
     return this.#show(trial, done);
   }
@@ -193,15 +193,15 @@ export class Flow {
   /** @param {import('./api.js').Trial} trial
    * @param {number} done */
   #show(trial, done) {
-    this.#leave();
-    const resumed = this.#memory.recall('shown') === trial.trial;
-    this.#memory.keep('shown', trial.trial);
-    this.#frame.progress(trial.practice ? 0 : done + 1, this.#standing.state?.wanted ?? 0, trial.practice);
+    this.#leaveTrial();
+    const resumed = this.#storage.get('shown') === trial.trial;
+    this.#storage.set('shown', trial.trial);
+    this.#frame.progress(trial.practice ? 0 : done + 1, this.#participant.state?.wanted ?? 0, trial.practice);
     this.#frame.tools({ help: true, stop: true });
     this.view = new TrialView(this.#config, trial, this.#pictures, this.#frame, {
       submit: (answer, record) => this.#submit(trial, answer, record),
       skip: () => {
-        this.#standing.postpone(trial.trial);
+        this.#participant.postpone(trial.trial);
         this.next();
       },
       circumstances: () => ({ shortcuts: this.#shortcuts(), resumed }),
@@ -215,13 +215,13 @@ export class Flow {
   async #submit(trial, answer, record) {
     const view = this.view;
     const key = uuid();
-    this.#standing.answer(trial.trial);
+    this.#participant.answer(trial.trial);
     this.#frame.notice('');
     this.#submitting = true;
-    this.#taught = trial.practice ? view : null;
+    this.#practiceView = trial.practice ? view : null;
     await this.#outbox.add(key, trial.trial, trial.practice, JSON.stringify({ key, trial: trial.trial, answer, record }));
     this.#submitting = false;
-    if (trial.practice) this.#practised = true;
+    if (trial.practice) this.#practiceDone = true;
     if (!trial.practice || !(trial.feedback || trial.judged) || !view) return this.next();
     this.view = null;
     byId('page').dataset.page = 'feedback';
@@ -231,8 +231,8 @@ export class Flow {
     });
   }
 
-  /** Nothing to show until the server is reached, or has something for us. */
-  #waiting() {
+  /** Shown until the server is reached and has a trial. */
+  #waitingPage() {
     if (this.#frame.page !== 'waiting' || this.view) this.#page(pages.plain('waiting'), 'waiting');
     this.#keepPolling();
   }
@@ -244,50 +244,50 @@ export class Flow {
     const ms = page === 'waiting' ? POLL_SENDING_MS : POLL_MS;
     this.#poll = setTimeout(() => {
       if (this.#outbox.waiting.length) this.#keepPolling();
-      else this.#ask('trials');
+      else this.#callApi('trials');
     }, ms);
   }
 
   /** @param {DocumentFragment} fragment
    * @param {string} name */
   #page(fragment, name) {
-    this.#leave();
+    this.#leaveTrial();
     const ended = [...ENDED, 'gone', 'declined'].includes(name);
     this.#frame.progress(0, 0, false);
     this.#frame.tools({ help: !ended && name !== 'consent', stop: !ended && name !== 'consent' });
     this.#frame.show(fragment, name);
   }
 
-  #leave() {
+  #leaveTrial() {
     clearTimeout(this.#poll);
     this.view?.leave();
     this.view = null;
   }
 
   #saved() {
-    this.#frame.saved(this.#outbox, this.#standing.begun);
+    this.#frame.saved(this.#outbox, this.#participant.begun);
   }
 
   /** @param {{entry: import('./outbox.js').Entry, data: any, stamp: number}} detail */
-  #heard({ entry, data, stamp }) {
-    if (data.passed !== undefined && this.#taught?.handle === entry.trial) this.#taught.judge(data.passed);
-    if (data.state?.stage) this.#take(data.state, stamp);
+  #stored({ entry, data, stamp }) {
+    if (data.passed !== undefined && this.#practiceView?.handle === entry.trial) this.#practiceView.judge(data.passed);
+    if (data.state?.stage) this.#applyState(data.state, stamp);
     else this.refresh();
   }
 
   /** @param {{entry: import('./outbox.js').Entry, data: any, stamp: number}} detail */
-  #setAside(detail) {
+  #notCounted(detail) {
     this.#frame.notice(say('trial.not_counted'));
-    this.#heard(detail);
+    this.#stored(detail);
   }
 
   /** @param {{entry: import('./outbox.js').Entry, data: any}} detail */
   #refused({ entry, data }) {
     this.#frame.notice(say('trial.not_taken', { code: data.code }));
-    // Asked again once; a trial refused every time must not hold up the rest.
-    if (this.#memory.recall(`refused:${entry.trial}`)) this.#standing.postpone(entry.trial);
-    this.#memory.keep(`refused:${entry.trial}`, 'once');
-    this.#standing.reopen(entry.trial);
+    // A refused trial is shown again; after a second refusal it moves to the end.
+    if (this.#storage.get(`refused:${entry.trial}`)) this.#participant.postpone(entry.trial);
+    this.#storage.set(`refused:${entry.trial}`, 'once');
+    this.#participant.reopen(entry.trial);
     this.refresh();
   }
 }

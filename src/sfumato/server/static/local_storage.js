@@ -1,16 +1,16 @@
-/** Memory: small things remembered in this browser for one person; silently forgets where storage is blocked. */
-export class Memory {
+/** Settings of one participant in the browser's localStorage; does nothing if storage is blocked. */
+export class LocalStorage {
   #prefix;
 
-  /** @param {string} scope whose memory (`scopeOf` the link) */
+  /** @param {string} scope hash of the link (`scopeOf`) */
   constructor(scope) {
     this.#prefix = `sfumato:${scope}:`;
   }
 
-  /** What was kept under `name`, or null.
+  /** The value of `name`, or null.
    * @param {string} name
    * @returns {string|null} */
-  recall(name) {
+  get(name) {
     try {
       return localStorage.getItem(this.#prefix + name);
     } catch {
@@ -20,11 +20,11 @@ export class Memory {
 
   /** @param {string} name
    * @param {string} value */
-  keep(name, value) {
+  set(name, value) {
     try {
       localStorage.setItem(this.#prefix + name, value);
     } catch {
-      // Nothing here is worth stopping for: a setting is asked again after a reload.
+      // A setting that cannot be saved is lost after a reload; the page continues.
     }
   }
 }

@@ -1,8 +1,8 @@
-/** What a researcher can do: pause and resume, ask for more answers, download, log out. */
+/** Actions of the dashboard: pause, resume, extend, download, log out. */
 
 import { byId, onPress } from './dom.js';
 
-/** Sends JSON; the reply, or an error in words.
+/** Sends JSON; returns the reply or throws an error with a readable message.
  * @param {string} path
  * @param {object} [body]
  * @returns {Promise<any>} */
@@ -12,13 +12,13 @@ async function send(path, body = {}) {
   }).catch(() => null);
   if (!reply) throw new Error('The server did not answer. Try again in a moment.');
   if (reply.status === 401) location.reload();
-  const said = await reply.json().catch(() => ({}));
-  if (reply.ok) return said;
-  const found = String(said.found ?? '').replace(/^found /, '') || 'the server could not do this';
-  throw new Error(`Not done: ${found}. ${said.fix ? `${said.fix[0].toUpperCase()}${said.fix.slice(1)}.` : ''}`);
+  const data = await reply.json().catch(() => ({}));
+  if (reply.ok) return data;
+  const found = String(data.found ?? '').replace(/^found /, '') || 'the server could not do this';
+  throw new Error(`Not done: ${found}. ${data.fix ? `${data.fix[0].toUpperCase()}${data.fix.slice(1)}.` : ''}`);
 }
 
-/** Does it, and says what came of it.
+/** Runs an action and shows its result.
  * @param {() => Promise<string>} act */
 async function tell(act) {
   const place = byId('said');
@@ -42,7 +42,7 @@ export function control(study) {
     dialog.close();
     return tell(async () => {
       await send('/studio/pause');
-      return 'Paused: nobody is given anything new.';
+      return 'Paused: nobody gets a new item.';
     });
   });
   onPress(byId('resume'), () => tell(async () => {
@@ -62,19 +62,19 @@ export function control(study) {
       await send('/studio/extend', { answers_per_item: field.valueAsNumber });
       const wanted = field.value;
       field.value = '';
-      return `Every item is now asked about until it has ${wanted} answers.`;
+      return `Every item now gets ${wanted} answers.`;
     });
   });
   for (const button of document.querySelectorAll('[data-download]')) {
     const { download: what, format } = /** @type {HTMLElement} */ (button).dataset;
     onPress(/** @type {HTMLElement} */ (button), () => tell(async () => {
-      byId('said').textContent = 'The file is being made …';
+      byId('said').textContent = 'Preparing the file …';
       const { path } = await send('/studio/downloads', { what, format });
       const link = document.createElement('a');
       link.href = path;
       link.download = '';
       link.click();
-      return 'The file is ready: your browser keeps it.';
+      return 'The file was downloaded.';
     }));
   }
 }

@@ -1,7 +1,7 @@
-/** The table of annotators, by pseudonym, sorted by whichever column is pressed. */
+/** The table of annotators by pseudonym; a click on a column heading sorts it. */
 
 import { byId, element } from './dom.js';
-import { count, counted, moment } from './studio_words.js';
+import { count, counted, moment } from './dashboard_format.js';
 
 const FLAGS = /** @type {Record<string, string>} */ ({
   checks: 'failed checks',
@@ -37,8 +37,8 @@ function columns(study) {
     { id: 'answers', title: 'answers', order: (p) => p.answers, shown: (p) => count(p.answers), numeric: true },
     { id: 'seconds', title: 'median time', order: (p) => p.seconds, shown: (p) => (p.seconds === null ? '–' : `${p.seconds.toFixed(1)} s`), numeric: true },
     study.has_checks && { id: 'checks', title: 'checks failed', order: (p) => p.checks?.failed ?? null, shown: (p) => (p.checks ? `${p.checks.failed} of ${p.checks.passed + p.checks.failed}` : '–'), numeric: true },
-    study.has_repeats && { id: 'same', title: 'repeats alike', order: (p) => (p.repeats ? p.repeats.same / p.repeats.n : null), shown: (p) => (p.repeats ? `${p.repeats.same} of ${p.repeats.n}` : '–'), numeric: true },
-    study.has_repeats && { id: 'moved', title: 'moved by', order: (p) => p.repeats?.moved ?? null, shown: (p) => (p.repeats ? p.repeats.moved.toFixed(2) : '–'), numeric: true },
+    study.has_repeats && { id: 'same', title: 'repeats, same class', order: (p) => (p.repeats ? p.repeats.same / p.repeats.n : null), shown: (p) => (p.repeats ? `${p.repeats.same} of ${p.repeats.n}` : '–'), numeric: true },
+    study.has_repeats && { id: 'moved', title: 'mean change', order: (p) => p.repeats?.moved ?? null, shown: (p) => (p.repeats ? p.repeats.moved.toFixed(2) : '–'), numeric: true },
     { id: 'flags', title: 'flags', order: (p) => p.flags.length, shown: (p) => p.flags.map((/** @type {string} */ each) => FLAGS[each] ?? each).join(', ') || '–' },
     study.arms.length > 1 && { id: 'arm', title: 'arm', order: (p) => p.arm, shown: (p) => study.arms[p.arm] ?? String(p.arm) },
     { id: 'seen', title: 'last seen', order: (p) => p.seen_at, shown: (p) => (p.seen_at ? moment(p.seen_at) : '–') },
@@ -48,11 +48,11 @@ function columns(study) {
 
 function show() {
   const shown = columns(last.study);
-  const cut = last.rows.length < last.n ? ` The ${count(last.rows.length)} seen last are shown.` : '';
-  const repeats = last.study.has_repeats ? ' Repeats are alike where the class stayed; an answer moves by 0 (not at all) to 1.' : '';
+  const cut = last.rows.length < last.n ? ` Only the ${count(last.rows.length)} most recently active are shown.` : '';
+  const repeats = last.study.has_repeats ? ' Mean change: total variation between the two answers, from 0 (none) to 1.' : '';
   byId('people-note').textContent = last.n
-    ? `${counted(last.n, 'person', 'people')}, by pseudonym; press a heading to sort.${cut}${repeats} Flags are reasons to look, not verdicts.`
-    : 'Nobody has come yet.';
+    ? `${counted(last.n, 'person', 'people')}, by pseudonym. Click a heading to sort.${cut}${repeats} Flags are reasons to look, not verdicts.`
+    : 'No participants yet.';
   const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.sort : undefined;
   const table = byId('people');
   table.hidden = !last.n;
@@ -92,7 +92,7 @@ function heading(column) {
   return cell;
 }
 
-/** In the order asked for; what is not known comes last in both.
+/** Compares in the current direction; missing values come last in both directions.
  * @param {number|string|null} a
  * @param {number|string|null} b */
 function compare(a, b) {

@@ -1,9 +1,9 @@
-/** Keeps the page fresh: by a stream of events, and by asking now and then while that is broken. */
+/** Keeps the page up to date by server-sent events, and by polling while the stream is interrupted. */
 
 const ASK_EVERY_MS = 5000;
 const NAMES = ['progress', 'items', 'times', 'people', 'opinions', 'cost', 'happenings', 'adaptive', 'arms', 'trouble'];
 
-/** Tells `show` of every part of the page that comes, `say` how it comes.
+/** Calls `show` with every section that arrives and `say` with the state of the connection.
  * @param {(parts: Record<string, any>) => void} show
  * @param {(how: 'live'|'asking'|'cut off') => void} say */
 export function follow(show, say) {
@@ -21,14 +21,14 @@ export function follow(show, say) {
       again(0);
     });
     made.addEventListener('error', () => {
-      // A browser tries again by itself after most faults, but not after a reply that says no.
+      // Browsers reconnect after most errors, but not after an error status.
       if (made.readyState === EventSource.CLOSED) again(ASK_EVERY_MS);
       else void ask();
     });
     return made;
   }
 
-  /** Asks after a while, and opens another stream once there is a reply.
+  /** Polls after a delay, and opens a new stream when the server replies.
    * @param {number} afterMs */
   function again(afterMs) {
     clearTimeout(waiting);
@@ -38,7 +38,7 @@ export function follow(show, say) {
     }, afterMs);
   }
 
-  /** Asks for all figures at once; who is known no longer sees the door instead.
+  /** Requests all figures; reloads the page if the session has ended.
    * @returns {Promise<boolean>} */
   async function ask() {
     const reply = await fetch('/studio/state', { cache: 'no-store' }).catch(() => null);

@@ -1,8 +1,8 @@
-/** Vault: answers kept in IndexedDB until the server has them, and for good those it refused. */
+/** Stores answers in IndexedDB until the server has them. Answers that the server refused stay there. */
 
 const ANSWER_MS = 3000;
 
-export class Vault {
+export class AnswerStorage {
   /** @type {IDBDatabase} */
   #database;
 
@@ -12,9 +12,9 @@ export class Vault {
     database.onversionchange = () => database.close();
   }
 
-  /** The vault of one person, or null where the browser gives none (blocked, private mode, broken profile).
+  /** The storage of one participant, or null if the browser has none (blocked, private mode, broken profile).
    * @param {string} scope
-   * @returns {Promise<Vault|null>} */
+   * @returns {Promise<AnswerStorage|null>} */
   static async open(scope) {
     try {
       const request = indexedDB.open(`sfumato-${scope}`, 1);
@@ -22,7 +22,7 @@ export class Vault {
         request.result.createObjectStore('queue', { keyPath: 'key' });
         request.result.createObjectStore('refused', { keyPath: 'key' });
       };
-      return new Vault(await settled(request));
+      return new AnswerStorage(await settled(request));
     } catch {
       return null;
     }
@@ -55,7 +55,7 @@ export class Vault {
 
   /** Moves an entry from the queue to those the server refused.
    * @param {import('./outbox.js').Entry} entry
-   * @param {any} why what the server said */
+   * @param {any} why the server's reply */
   async refuse(entry, why) {
     await written(this.#store('refused', 'readwrite').put({ ...entry, why }));
     await this.remove(entry.key);
@@ -87,12 +87,12 @@ function written(request) {
     transaction.oncomplete = () => resolve(undefined);
     transaction.onerror = () => reject(transaction.error);
     transaction.onabort = () => reject(transaction.error);
-    // A page that is left in this very moment takes what is not committed with it.
+    // If the page is closed now, everything that is not committed is lost.
     transaction.commit?.();
   });
 }
 
-/** A promise that fails when it is not settled soon: some browsers, and disks, never answer instead of refusing.
+/** A promise that fails after a timeout: some browsers and disks never answer instead of reporting an error.
  * @template T
  * @param {(resolve: (value: T) => void, reject: (reason: unknown) => void) => void} begin
  * @returns {Promise<T>} */
