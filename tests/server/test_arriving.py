@@ -120,7 +120,7 @@ def test_whoever_was_not_filled_in_by_the_platform_is_not_let_in(asked: AskedSit
     before = asked.rows()
     reply = comes(asked, query)
     assert reply.status == 404
-    assert "not announced by the platform" in reply.text
+    assert "could not confirm that you come from the platform" in reply.text
     assert asked.rows() == before
 
 
