@@ -97,16 +97,16 @@ def ours_alone(name: str) -> float:
     """Seconds for one metric by itself, value and interval."""
     import pyarrow as pa
 
-    from sfumato.evaluation import MatchedLabels, metric_named
-    from sfumato.evaluation.metric_scores import scores_of
+    from sfumato.evaluation import MatchedLabels, metric_from_name
+    from sfumato.evaluation.metric_scores import score_matched
 
     predicted, people = predictions()
-    compared = MatchedLabels(
+    matched = MatchedLabels(
         pa.array(map(str, range(N_ITEMS))), tuple(map(str, range(N_CLASSES))), predicted, people,
         n_annotators=np.full(N_ITEMS, N_VOTES),
     )  # fmt: skip
     begun = time.perf_counter()
-    scores_of(compared, metrics=[metric_named(name)], resamples=DRAWS, rng=np.random.default_rng(0))
+    score_matched(matched, metrics=[metric_from_name(name)], resamples=DRAWS, rng=np.random.default_rng(0))
     return time.perf_counter() - begun
 
 

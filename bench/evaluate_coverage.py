@@ -52,9 +52,9 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 def true_figures(sharpness: float) -> list[float]:
     """Each metric's figure with very many items; for RMS the debiased one, which its intervals are about."""
     everything = drawn(MANY, sharpness, np.random.default_rng(99))
-    resampling = Bootstrap.of(MANY, level=0.95, draws=100, rng=np.random.default_rng(0))
+    bootstrap = Bootstrap.of(MANY, level=0.95, draws=100, rng=np.random.default_rng(0))
     asked = [RMSCalibration(each.size, "debiased") if isinstance(each, RMSCalibration) else each for each in ASKED]
-    return [each.estimate(everything, resampling).value for each in asked]
+    return [each.estimate(everything, bootstrap).value for each in asked]
 
 
 def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, draws: int = 1000) -> np.ndarray:
@@ -62,10 +62,10 @@ def coverage(n: int, sharpness: float, figures: list[float], n_studies: int, dra
     held = np.zeros(len(ASKED))
     for study in range(n_studies):
         rng = np.random.default_rng([n, study])
-        compared = drawn(n, sharpness, rng)
-        resampling = Bootstrap.of(n, level=0.95, draws=draws, rng=rng)
+        matched = drawn(n, sharpness, rng)
+        bootstrap = Bootstrap.of(n, level=0.95, draws=draws, rng=rng)
         for i, (metric, figure) in enumerate(zip(ASKED, figures, strict=True)):
-            between = metric.estimate(compared, resampling).interval
+            between = metric.estimate(matched, bootstrap).interval
             held[i] += between.low <= figure <= between.high
     return held / n_studies
 

@@ -18,7 +18,7 @@ from sfumato.aggregation import (
     Aggregator,
     AnswerMatrix,
     Mean,
-    aggregator_named,
+    aggregator_from_name,
     intervals,
 )
 from sfumato.aggregation.aggregation import read_weights
@@ -188,9 +188,9 @@ def test_no_answers(aggregator: Aggregator) -> None:
 
 def test_names_there_are_not() -> None:
     with pytest.raises(UnknownName, match="did you mean 'dawid-skene'"):
-        aggregator_named("david-skene", {})
+        aggregator_from_name("david-skene", {})
     with pytest.raises(BadSetting, match="found the setting prior for mean"):
-        aggregator_named("mean", {"prior": 1.0})
+        aggregator_from_name("mean", {"prior": 1.0})
     with pytest.raises(BadSetting) as caught:
         intervals(Mean().aggregate(votes([("x", "a", 0)])), 1.0)
     assert caught.value.code == "bad-setting"
@@ -233,7 +233,7 @@ def test_ten_thousand_classes(aggregator: Any) -> None:
 @pytest.mark.parametrize("name", ["dawid-skene", "mixture-pool"])
 def test_a_confusion_over_ten_thousand_classes_is_refused_at_once(name: str) -> None:
     with pytest.raises(BadTable, match="one-coin or mace") as caught:
-        aggregator_named(name, {}).aggregate(many_classes(1000))
+        aggregator_from_name(name, {}).aggregate(many_classes(1000))
     assert caught.value.code == "too-large"
 
 

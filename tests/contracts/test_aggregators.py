@@ -27,7 +27,7 @@ from sfumato.aggregation import (
     Glad,
     Mace,
     OneCoin,
-    aggregator_named,
+    aggregator_from_name,
     update,
 )
 from sfumato.aggregation import answer_matrix as answers_module
@@ -285,7 +285,7 @@ def counts_only_relative_weights(aggregator: Aggregator) -> None:
 
 @pytest.mark.parametrize("name", POOLS)
 def test_weight_2_for_everybody_changes_nothing(name: str) -> None:
-    counts_only_relative_weights(aggregator_named(name, {}))
+    counts_only_relative_weights(aggregator_from_name(name, {}))
 
 
 def objective_never_falls(aggregator: Aggregator) -> None:
@@ -388,7 +388,7 @@ def updates_as_if_from_the_start(aggregator: Aggregator, atol: float) -> Iterati
 
 @pytest.mark.parametrize("name", EXACT)
 def test_an_update_is_exact(name: str) -> None:
-    updates_as_if_from_the_start(aggregator_named(name, {}), 1e-12)
+    updates_as_if_from_the_start(aggregator_from_name(name, {}), 1e-12)
 
 
 @pytest.mark.parametrize("aggregator", [each for each in AGGREGATORS if each.name not in EXACT], ids=lambda e: e.name)
@@ -432,19 +432,19 @@ def test_names_are_distinct_and_found() -> None:
     names = [aggregator.name for aggregator in AGGREGATORS]
     assert len(set(names)) == len(names)
     for aggregator in AGGREGATORS:
-        assert aggregator_named(aggregator.name, {}) == aggregator()
+        assert aggregator_from_name(aggregator.name, {}) == aggregator()
         assert isinstance(aggregator(), Aggregator)
 
 
 @pytest.mark.parametrize("aggregator", AGGREGATORS, ids=lambda aggregator: aggregator.name)
 def test_settings_that_mean_nothing_are_refused(aggregator: Any) -> None:
     with pytest.raises(BadSetting, match="found the setting magic"):
-        aggregator_named(aggregator.name, {"magic": 1})
+        aggregator_from_name(aggregator.name, {"magic": 1})
     for field in fields(aggregator):
         bad = {"str": ("perhaps",), "int": (-1, 0)}.get(str(field.type), (-1.0, float("nan"), float("inf")))
         for value in bad:
             with pytest.raises(BadSetting) as caught:
-                aggregator_named(aggregator.name, {field.name: value})
+                aggregator_from_name(aggregator.name, {field.name: value})
             assert caught.value.code == "bad-setting"
 
 

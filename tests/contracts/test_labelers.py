@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato import Annotations, Beliefs
-from sfumato.labeling import LABELERS, ClassSimilarity, Labeler, OneHot, TopTwoClamp, labeler_named
+from sfumato.labeling import LABELERS, ClassSimilarity, Labeler, OneHot, TopTwoClamp, labeler_from_name
 from sfumato.tables.errors import BadTable, InvalidAnswer, SfumatoError
 from sfumato.tables.payloads import PAYLOAD_KINDS
 
@@ -209,7 +209,7 @@ def test_names_are_distinct_and_found() -> None:
     for labeler in MADE:
         assert {kind.name for kind in PAYLOAD_KINDS} >= set(labeler.kinds)
         settings_given = {"similarity": SIMILARITY} if "similarity" in type(labeler).__dataclass_fields__ else {}
-        assert labeler_named(labeler.name, settings_given) == labeler
+        assert labeler_from_name(labeler.name, settings_given) == labeler
 
 
 @given(seed=st.integers(0, 2**32 - 1), gamma=st.floats(0, 1))
@@ -233,7 +233,7 @@ def test_top_two_clamp_on_any_answer(seed: int, gamma: float, answers: Answers) 
 def test_any_setting_is_taken_or_refused_with_a_reason(name: str, settings_given: dict[str, float]) -> None:
     refused = None
     try:
-        labeler_named(name, settings_given)
+        labeler_from_name(name, settings_given)
     except SfumatoError as error:
         refused = error
     assert refused is None or (refused.code == "bad-setting" and refused.fix)

@@ -12,6 +12,7 @@ import pytest
 
 from sfumato.evaluation import METRICS, Better, Estimate, MatchedLabels, Metric
 from sfumato.evaluation.metric import mean_over_items
+from sfumato.evaluation.metric_scores import missing_input
 from sfumato.tables.bootstrap import Bootstrap, Interval
 
 CLASSES = ("cat", "dog", "fox", "owl")
@@ -41,9 +42,9 @@ def made(metric: Any) -> Metric:
     return metric(**({"ordered": True} if "ordered" in has else {}))
 
 
-def estimate(metric: Metric, compared: MatchedLabels, seed: int = 0) -> Estimate:
+def estimate(metric: Metric, matched: MatchedLabels, seed: int = 0) -> Estimate:
     rng = np.random.default_rng(seed)
-    return metric.estimate(compared, Bootstrap.of(len(compared), level=0.95, draws=200, rng=rng))
+    return metric.estimate(matched, Bootstrap.of(len(matched), level=0.95, draws=200, rng=rng))
 
 
 # The contracts.
@@ -54,32 +55,32 @@ def has_a_name_and_bounds(metric: Metric) -> None:
     assert metric.name == metric.name.lower()
     assert " " not in metric.name
     assert metric.better in Better
-    for compared in (PLAIN, TIED):
-        assert metric.missing(compared) == ""
-        found = estimate(metric, compared)
+    for matched in (PLAIN, TIED):
+        assert missing_input(metric, matched) == ""
+        found = estimate(metric, matched)
         low, high = metric.bounds
         assert low <= found.value <= high
-        assert 0 < found.n_items <= len(compared)
+        assert 0 < found.n_items <= len(matched)
         assert np.isnan(found.floor) or low <= found.floor <= high
 
 
 def minds_no_order_of_items(metric: Metric) -> None:
-    for compared in (PLAIN, TIED):
-        order = np.random.default_rng(5).permutation(len(compared))
-        one, other = estimate(metric, compared), estimate(metric, compared.take(order))
+    for matched in (PLAIN, TIED):
+        order = np.random.default_rng(5).permutation(len(matched))
+        one, other = estimate(metric, matched), estimate(metric, matched.take(order))
         np.testing.assert_allclose([one.value, one.floor], [other.value, other.floor], rtol=0, atol=1e-12)
         assert one.n_items == other.n_items
 
 
 def minds_no_order_of_classes(metric: Metric) -> None:
     order = np.array([2, 0, 3, 1])
-    for compared in (PLAIN, TIED):
-        assert compared.original is not None
+    for matched in (PLAIN, TIED):
+        assert matched.original is not None
         other = replace(
-            compared, classes=tuple(CLASSES[k] for k in order), predicted=compared.predicted[:, order],
-            people=compared.people[:, order], original=np.argsort(order)[compared.original],
+            matched, classes=tuple(CLASSES[k] for k in order), predicted=matched.predicted[:, order],
+            people=matched.people[:, order], original=np.argsort(order)[matched.original],
         )  # fmt: skip
-        one, found = estimate(metric, compared), estimate(metric, other)
+        one, found = estimate(metric, matched), estimate(metric, other)
         np.testing.assert_allclose([one.value, one.floor], [found.value, found.floor], rtol=0, atol=1e-12)
 
 
@@ -89,8 +90,8 @@ def gives_the_same_for_the_same_draws(metric: Metric) -> None:
 
 
 def has_an_interval_or_says_why_not(metric: Metric) -> None:
-    for compared in (PLAIN, TIED, PLAIN.take(np.arange(1)), PLAIN.take(np.zeros(40, int))):
-        found = estimate(metric, compared)
+    for matched in (PLAIN, TIED, PLAIN.take(np.arange(1)), PLAIN.take(np.zeros(40, int))):
+        found = estimate(metric, matched)
         between = found.interval
         assert between.kind
         if np.isnan(between.low) or np.isnan(between.high):
@@ -99,7 +100,7 @@ def has_an_interval_or_says_why_not(metric: Metric) -> None:
             assert "95%" in between.kind
             assert "over" in between.kind
             assert metric.bounds[0] <= between.low <= between.high <= metric.bounds[1]
-            free = "itself" in between.kind or "bias taken off" in between.kind
+            free = "itself" in between.kind or "bias removed" in between.kind
             assert free or between.low - 1e-12 <= found.value <= between.high + 1e-12
         if np.isnan(found.value):
             assert between.kind.startswith("none: ")
@@ -149,11 +150,11 @@ def is_lowest_at_the_truth(metric: Metric) -> None:
     n = 20_000
     truth = np.array([0.5, 0.3, 0.15, 0.05])
     people = np.eye(4)[rng.choice(4, n, p=truth)]
-    compared = replace(PLAIN, items=pa.array(map(str, range(n))), people=people, original=None, n_annotators=None,
+    matched = replace(PLAIN, items=pa.array(map(str, range(n))), people=people, original=None, n_annotators=None,
                        predicted=np.tile(truth, (n, 1)))  # fmt: skip
-    best = estimate(metric, compared).value
+    best = estimate(metric, matched).value
     for other in ([0.6, 0.25, 0.1, 0.05], [0.4, 0.33, 0.2, 0.07], [0.25] * 4, [0.85, 0.05, 0.05, 0.05]):
-        assert estimate(metric, replace(compared, predicted=np.tile(other, (n, 1)))).value > best
+        assert estimate(metric, replace(matched, predicted=np.tile(other, (n, 1)))).value > best
 
 
 @pytest.mark.parametrize("metric", [each for each in METRICS if each.name in PROPER], ids=lambda each: each.name)
@@ -172,14 +173,11 @@ class _Wrong:
     better: ClassVar[Better] = Better.LOW
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
-    def missing(self, compared: MatchedLabels) -> str:
-        return ""
+    def values(self, matched: MatchedLabels) -> np.ndarray:
+        return np.abs(matched.predicted - matched.people).sum(axis=1) / 2
 
-    def values(self, compared: MatchedLabels) -> np.ndarray:
-        return np.abs(compared.predicted - compared.people).sum(axis=1) / 2
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(self.values(compared), resampling)
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(self.values(matched), bootstrap)
 
 
 class LeavesItsBounds(_Wrong):
@@ -187,39 +185,39 @@ class LeavesItsBounds(_Wrong):
 
 
 class MindsTheFirstItems(_Wrong):
-    def values(self, compared: MatchedLabels) -> np.ndarray:
-        return super().values(compared) * np.linspace(0, 1, len(compared))
+    def values(self, matched: MatchedLabels) -> np.ndarray:
+        return super().values(matched) * np.linspace(0, 1, len(matched))
 
 
 class TakesTheFirstOfTiedClasses(_Wrong):
-    def values(self, compared: MatchedLabels) -> np.ndarray:
-        return (compared.predicted.argmax(axis=1) == compared.people.argmax(axis=1)).astype(float)
+    def values(self, matched: MatchedLabels) -> np.ndarray:
+        return (matched.predicted.argmax(axis=1) == matched.people.argmax(axis=1)).astype(float)
 
 
 class DrawsOnItsOwn(_Wrong):
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return replace(super().estimate(compared, resampling), floor=float(np.random.default_rng().random()))
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return replace(super().estimate(matched, bootstrap), floor=float(np.random.default_rng().random()))
 
 
 class SaysNothingOfItsInterval(_Wrong):
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return replace(super().estimate(compared, resampling), interval=Interval(np.nan, np.nan, ""))
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return replace(super().estimate(matched, bootstrap), interval=Interval(np.nan, np.nan, ""))
 
 
 class HasAnIntervalElsewhere(_Wrong):
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return replace(super().estimate(compared, resampling), interval=Interval(0.0, 0.001, "95% over items"))
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return replace(super().estimate(matched, bootstrap), interval=Interval(0.0, 0.001, "95% over items"))
 
 
 class ChangesPredictions(_Wrong):
-    def values(self, compared: MatchedLabels) -> np.ndarray:
-        compared.predicted[0] += 1e-9
-        return super().values(compared)
+    def values(self, matched: MatchedLabels) -> np.ndarray:
+        matched.predicted[0] += 1e-9
+        return super().values(matched)
 
 
 class KeepsADistance(_Wrong):
-    def values(self, compared: MatchedLabels) -> np.ndarray:
-        return super().values(compared) + 1e-6
+    def values(self, matched: MatchedLabels) -> np.ndarray:
+        return super().values(matched) + 1e-6
 
 
 @pytest.mark.parametrize(

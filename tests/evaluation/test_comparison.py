@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sfumato.evaluation import RunPredictions, compare_runs, measure_runs, metric_named, scores_over_seeds
+from sfumato.evaluation import RunPredictions, compare_runs, measure_runs, metric_from_name, scores_over_seeds
 from sfumato.evaluation.metrics import Brier, CrossEntropy
 from sfumato.evaluation.paired_tests import (
     both_interval,
@@ -238,7 +238,7 @@ def test_runs_of_different_items() -> None:
     expected = ((one.predictions.probs - trained.people().probs) ** 2).sum(1)[5:].mean()
     assert measured.of("hard", "ffn", "brier", "all").values[0] == pytest.approx(expected)
     none = replace(fewer, items=type(fewer.items).from_pandas([f"x{i}" for i in range(35)]))
-    with pytest.raises(BadTable, match="share none"):
+    with pytest.raises(BadTable, match="have none in common"):
         measure_runs([one, RunPredictions("soft", "ffn", 0, none)], people=trained.people())
     with pytest.raises(BadTable, match="found no runs"):
         measure_runs([], people=trained.people())
@@ -258,12 +258,12 @@ def test_another_order_changes_nothing() -> None:
 
 
 def test_strata_and_what_cannot_be_computed() -> None:
-    from sfumato.evaluation import stratification_named
+    from sfumato.evaluation import stratification_from_name
 
     with pytest.warns(SfumatoWarning, match="accuracy_original cannot be computed"):
         measured = measure_runs(
-            trained.grid(seeds=[0, 1]), people=trained.people(), strata=[stratification_named("agree")],
-            metrics=[Brier(), metric_named("accuracy_original")],
+            trained.grid(seeds=[0, 1]), people=trained.people(), strata=[stratification_from_name("agree")],
+            metrics=[Brier(), metric_from_name("accuracy_original")],
         )  # fmt: skip
     scores = scores_over_seeds(measured).scores
     assert [score.n_items for score in scores if (score.metric, score.target) == ("brier", "soft")] == [40, 10, 30]
@@ -276,7 +276,7 @@ def test_strata_and_what_cannot_be_computed() -> None:
 
 def test_a_metric_with_intervals_of_its_own() -> None:
     people, runs = trained.people(), trained.grid(seeds=[0, 1])
-    ece = metric_named("ece")
+    ece = metric_from_name("ece")
     quick = measure_runs(runs, people=people, metrics=[ece]).figures[0]
     assert not quick.is_exact
     assert np.isnan(quick.drawn).all()
@@ -288,23 +288,23 @@ def test_draws_are_those_of_the_figure() -> None:
     from sfumato.evaluation.metric import BootstrapDraws, from_influence, from_sums, mean_over_items, ratio
     from sfumato.tables.bootstrap import Bootstrap
 
-    resampling = Bootstrap.of(50, level=0.9, draws=300, rng=np.random.default_rng(1))
+    bootstrap = Bootstrap.of(50, level=0.9, draws=300, rng=np.random.default_rng(1))
     values, weights = RNG.normal(2, 1, 50), RNG.integers(0, 2, 50).astype(float)
-    times = resampling.times_drawn.astype(float)
-    mean = mean_over_items(values, resampling, weights=weights)
+    times = bootstrap.times_drawn.astype(float)
+    mean = mean_over_items(values, bootstrap, weights=weights)
     expected = times @ (values * weights) / (times @ weights)
     np.testing.assert_allclose(mean.own_drawn.draws, expected)
     assert not mean.own_drawn.is_linear
-    sums = resampling.sums(values * weights, weights)
-    np.testing.assert_allclose(from_sums(sums, ratio, resampling, n_items=50).own_drawn.draws, expected)
-    linear = from_influence(7.0, values - values.mean(), resampling)
+    sums = bootstrap.sums(values * weights, weights)
+    np.testing.assert_allclose(from_sums(sums, ratio, bootstrap, n_items=50).own_drawn.draws, expected)
+    linear = from_influence(7.0, values - values.mean(), bootstrap)
     np.testing.assert_allclose(linear.own_drawn.draws, 7 + times @ values / 50 - values.mean())
     assert linear.own_drawn.is_linear
     # Another figure made of an estimate has the draws it brings, or none.
     assert replace(linear, value=49.0).own_drawn is None
     squared = replace(linear, value=49.0, drawn=BootstrapDraws(49.0, linear.own_drawn.draws**2, is_linear=True))
     assert squared.own_drawn is squared.drawn
-    assert mean_over_items(np.array([1.0, np.inf] * 25), resampling).own_drawn is None
+    assert mean_over_items(np.array([1.0, np.inf] * 25), bootstrap).own_drawn is None
 
 
 def test_intervals_over_items_of_one_seed_are_the_metrics_own() -> None:
@@ -318,15 +318,15 @@ def test_intervals_over_items_of_one_seed_are_the_metrics_own() -> None:
 
 
 def test_left_out_groups_move_a_mean_as_its_draws_do() -> None:
-    from sfumato.evaluation.matched_labels import compared_runs
+    from sfumato.evaluation.matched_labels import match_runs
     from sfumato.evaluation.run_scores import _jackknifed
     from sfumato.tables.bootstrap import Bootstrap
 
-    (beside,) = compared_runs(trained.grid(["soft"], [0]), people=trained.people())
-    resampling = Bootstrap.of(len(beside), level=0.95, draws=2000, rng=np.random.default_rng(0))
-    values = ((beside.predicted - beside.people) ** 2).sum(axis=1)
-    moved = _jackknifed(Brier(), beside, resampling, float(values.mean()))
-    exact = resampling.times_drawn @ values / len(values) - values.mean()
+    (matched,) = match_runs(trained.grid(["soft"], [0]), people=trained.people())
+    bootstrap = Bootstrap.of(len(matched), level=0.95, draws=2000, rng=np.random.default_rng(0))
+    values = ((matched.predicted - matched.people) ** 2).sum(axis=1)
+    moved = _jackknifed(Brier(), matched, bootstrap, float(values.mean()))
+    exact = bootstrap.times_drawn @ values / len(values) - values.mean()
     # Every item is a group of its own here, so that nothing is lost.
     np.testing.assert_allclose(moved, exact, atol=1e-12)
 

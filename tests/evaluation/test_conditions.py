@@ -16,7 +16,7 @@ from sfumato.evaluation import (
     measure_runs,
     read_runs,
     scores_over_seeds,
-    stratification_named,
+    stratification_from_name,
 )
 from sfumato.evaluation.metrics import Brier, CrossEntropy
 from sfumato.evaluation.run_predictions import joined, order_of
@@ -109,7 +109,7 @@ def test_comparisons_pair_within_a_condition() -> None:
 @pytest.mark.filterwarnings("ignore:people agree")
 def test_strata_stand_behind_the_condition() -> None:
     measured = measure_runs(
-        curve(seeds=range(1)), people=trained.people(), metrics=[Brier()], strata=[stratification_named("agree")]
+        curve(seeds=range(1)), people=trained.people(), metrics=[Brier()], strata=[stratification_from_name("agree")]
     )
     scores = [score for score in scores_over_seeds(measured).scores if score.target == "soft"]
     assert [score.condition for score in scores[:4]] == [

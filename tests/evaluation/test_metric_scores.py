@@ -18,9 +18,9 @@ from sfumato.evaluation import (
     Stratum,
     mean_over_items,
     measure_runs,
-    metric_named,
+    metric_from_name,
     score,
-    stratification_named,
+    stratification_from_name,
 )
 from sfumato.evaluation.metrics import Brier, CrossEntropy
 from sfumato.tables.bootstrap import Bootstrap
@@ -47,7 +47,7 @@ def test_values_by_hand() -> None:
 def test_strata_stand_beside_all() -> None:
     with pytest.warns(SfumatoWarning, match="people agree: found 2 items"):
         scores = score(
-            predicted=PREDICTED, people=PEOPLE, metrics=[Brier()], strata=[stratification_named("agree")]
+            predicted=PREDICTED, people=PEOPLE, metrics=[Brier()], strata=[stratification_from_name("agree")]
         )  # fmt: skip
     assert scores.condition == ("all", "people agree", "people disagree")
     assert scores.n_items.tolist() == [40, 2, 38]
@@ -107,7 +107,7 @@ def test_other_items_and_classes() -> None:
 
 def test_names_and_settings() -> None:
     with pytest.raises(UnknownName, match="did you mean 'brier'"):
-        metric_named("brior")
+        metric_from_name("brior")
     with pytest.raises(BadSetting, match="found brier twice"):
         score(predicted=PREDICTED, people=PEOPLE, metrics=[Brier(), Brier()])
     with pytest.raises(BadSetting, match="level"):
@@ -123,11 +123,8 @@ class SumOfCats:
     better = Better.NEITHER
     bounds = (0.0, 1.0)
 
-    def missing(self, compared: MatchedLabels) -> str:
-        return "" if "cat" in compared.classes else "needs cats"
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(compared.predicted[:, compared.classes.index("cat")], resampling)
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(matched.predicted[:, matched.classes.index("cat")], bootstrap)
 
 
 def test_a_metric_of_ones_own_needs_no_listing() -> None:
@@ -152,6 +149,6 @@ def test_an_interval_ends_where_the_metric_does() -> None:
     people = right.copy()
     people[0] = [0.0, 1.0]
     tables = [SoftLabels.from_numpy([str(i) for i in range(40)], each, ["a", "b"]) for each in (right, people)]
-    found = score(predicted=tables[0], people=tables[1], metrics=[metric_named("accuracy")]).rows()[0]
+    found = score(predicted=tables[0], people=tables[1], metrics=[metric_from_name("accuracy")]).rows()[0]
     assert found.value == pytest.approx(39 / 40)
     assert 0 < found.low < found.value < found.high <= 1

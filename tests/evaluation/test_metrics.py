@@ -14,7 +14,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.evaluation import Estimate, MatchedLabels, metric_named
+from sfumato.evaluation import Estimate, MatchedLabels, metric_from_name
+from sfumato.evaluation.metric_scores import missing_input
 from sfumato.evaluation.metrics import (
     AURC,
     ECE,
@@ -38,13 +39,13 @@ def beside(predicted: Any, people: Any, **more: Any) -> MatchedLabels:
     return MatchedLabels(names, tuple("abcdefghij"[: p.shape[1]]), p, q, **more)
 
 
-def estimate(metric: Any, compared: MatchedLabels, draws: int = 100) -> Estimate:
-    resampling = Bootstrap.of(len(compared), level=0.95, draws=draws, rng=np.random.default_rng(0))
-    return metric.estimate(compared, resampling)
+def estimate(metric: Any, matched: MatchedLabels, draws: int = 100) -> Estimate:
+    bootstrap = Bootstrap.of(len(matched), level=0.95, draws=draws, rng=np.random.default_rng(0))
+    return metric.estimate(matched, bootstrap)
 
 
-def value(name: str, compared: MatchedLabels, **with_settings: object) -> float:
-    return estimate(metric_named(name, with_settings), compared).value
+def value(name: str, matched: MatchedLabels, **with_settings: object) -> float:
+    return estimate(metric_from_name(name, with_settings), matched).value
 
 
 def crowd(n: int, seed: int = 0, n_classes: int = 5) -> MatchedLabels:
@@ -85,7 +86,7 @@ def test_by_hand(name: str, expected: float) -> None:
 def test_wasserstein_by_hand_and_only_when_classes_are_ordered() -> None:
     # Cumulated: .7 .9 against .6 1 and .4 .9 against .5 .8: .1 + .1 and .1 + .1 steps.
     assert value("wasserstein", HAND, ordered=True) == pytest.approx(0.2, abs=1e-12)
-    assert "order" in Wasserstein().missing(HAND)
+    assert "order" in missing_input(Wasserstein(), HAND)
     expected = np.mean(
         [
             scipy.stats.wasserstein_distance(range(5), range(5), p, q)
@@ -138,9 +139,9 @@ def test_smooth_ece_is_the_direct_sum_and_that_of_relplot() -> None:
     rng = np.random.default_rng(1)
     c = rng.uniform(0.3, 0.95, 800)
     r = (rng.random(800) < c**2).astype(float)
-    compared = beside(np.column_stack([c, 1 - c]), np.eye(2)[(1 - r).astype(int)])
-    sure, right = compared.confidence, compared.right
-    width = value("smooth_ece", compared)
+    matched = beside(np.column_stack([c, 1 - c]), np.eye(2)[(1 - r).astype(int)])
+    sure, right = matched.confidence, matched.right
+    width = value("smooth_ece", matched)
     t, total = np.linspace(0, 1, 2001), np.zeros(2001)
     for image in (sure, -sure, 2 - sure):
         kernel = np.exp(-((t[:, None] - image) ** 2) / (2 * width**2)) / (width * np.sqrt(2 * np.pi))
@@ -187,15 +188,15 @@ def test_published_forms_are_their_plain_definitions(seed: int, n: int, size: in
     p, q = counts / counts.sum(axis=2, keepdims=True)
     if not rounded:
         p = rng.dirichlet(np.ones(4), n)
-    compared = beside(p, q)
+    matched = beside(p, q)
     right = (p.argmax(axis=1) == q.argmax(axis=1)).tolist()
     sure = p.max(axis=1).tolist()
     published = hendrycks(sure, right, size, drop_last=True)
-    assert estimate(RMSCalibration(size, "published"), compared).value == pytest.approx(published, abs=1e-10)
-    assert value("second_best_accuracy", compared, ties="published") == second_best(p.tolist(), q.tolist())
-    if not rounded and (compared.people_first.sum(axis=1) == 1).all():
+    assert estimate(RMSCalibration(size, "published"), matched).value == pytest.approx(published, abs=1e-10)
+    assert value("second_best_accuracy", matched, ties="published") == second_best(p.tolist(), q.tolist())
+    if not rounded and (matched.people_first.sum(axis=1) == 1).all():
         whole = hendrycks(sure, right, size, drop_last=False)
-        assert estimate(RMSCalibration(size), compared).value == pytest.approx(whole, abs=1e-10)
+        assert estimate(RMSCalibration(size), matched).value == pytest.approx(whole, abs=1e-10)
 
 
 def test_equal_confidences_are_binned_in_every_order() -> None:
@@ -205,7 +206,7 @@ def test_equal_confidences_are_binned_in_every_order() -> None:
     right = [1, 1, 0, 0, 1, 0]
     sure = [0.8] * 4 + [0.9] * 2
     p = [[c, 1 - c] for c in sure]
-    compared = beside(p, [[1, 0] if r else [0, 1] for r in right])
+    matched = beside(p, [[1, 0] if r else [0, 1] for r in right])
     squares, debiased = [], []
     for order in permutations(range(4)):
         rows = [*order, 4, 5]
@@ -213,19 +214,19 @@ def test_equal_confidences_are_binned_in_every_order() -> None:
         gaps = [(c - a) ** 2 for c, a in zip((0.8, 0.8, 0.9), accuracy, strict=True)]
         squares.append(np.mean(gaps))
         debiased.append(np.mean([g - a * (1 - a) for g, a in zip(gaps, accuracy, strict=True)]))
-    assert estimate(RMSCalibration(2), compared).value == pytest.approx(np.sqrt(np.mean(squares)), abs=1e-12)
-    found = estimate(RMSCalibration(2, "debiased"), compared).value
+    assert estimate(RMSCalibration(2), matched).value == pytest.approx(np.sqrt(np.mean(squares)), abs=1e-12)
+    found = estimate(RMSCalibration(2, "debiased"), matched).value
     assert found == pytest.approx(np.sqrt(max(np.mean(debiased), 0)), abs=1e-12)
 
 
 def test_equal_confidences_are_selected_in_every_order() -> None:
     """.9 right; two of .8, one wrong: risks 0, then 0 or 1/2, then 1/3; the mean is (0 + 1/4 + 1/3) / 3."""
-    compared = beside([[0.9, 0.1], [0.8, 0.2], [0.8, 0.2]], [[1, 0], [1, 0], [0, 1]])
-    found = estimate(AURC(), compared)
+    matched = beside([[0.9, 0.1], [0.8, 0.2], [0.8, 0.2]], [[1, 0], [1, 0], [0, 1]])
+    found = estimate(AURC(), matched)
     assert found.value == pytest.approx((0 + 1 / 4 + 1 / 3) / 3, abs=1e-12)
     assert found.floor == pytest.approx((0 + 0 + 1 / 3) / 3, abs=1e-12)
     # Pairs of right and wrong: .9 > .8 and .8 = .8.
-    assert value("failure_auroc", compared) == pytest.approx((1 + 0.5) / 2, abs=1e-12)
+    assert value("failure_auroc", matched) == pytest.approx((1 + 0.5) / 2, abs=1e-12)
 
 
 def test_parts_of_the_brier_score_add_up() -> None:
@@ -239,25 +240,25 @@ def test_parts_of_the_brier_score_add_up() -> None:
 def test_second_choices_when_there_are_several() -> None:
     p = [[0.6, 0.3, 0.1]] * 4
     q = [[0.6, 0.4, 0.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.6, 0.0, 0.4]]
-    compared = beside(p, q)
-    unique = estimate(SecondBestAccuracy(), compared)
+    matched = beside(p, q)
+    unique = estimate(SecondBestAccuracy(), matched)
     assert (unique.value, unique.n_items) == (0.5, 2)
     # Nobody's second: either of the last two; tied firsts: either of them may be second.
-    assert (estimate(SecondBestAccuracy("credit"), compared).value, 4) == (0.75, 4)
+    assert (estimate(SecondBestAccuracy("credit"), matched).value, 4) == (0.75, 4)
     # By index: b, c, a and c are second.
-    assert estimate(SecondBestAccuracy("published"), compared).value == 0.25
+    assert estimate(SecondBestAccuracy("published"), matched).value == 0.25
 
 
 def test_a_tie_counts_by_its_share() -> None:
-    compared = beside([[0.5, 0.5, 0.0], [1, 0, 0]], [[1, 0, 0], [0.4, 0.4, 0.2]], original=np.array([2, 0]))
-    assert value("accuracy", compared) == 0.5
-    assert value("accuracy_original", compared) == 0.5
+    matched = beside([[0.5, 0.5, 0.0], [1, 0, 0]], [[1, 0, 0], [0.4, 0.4, 0.2]], original=np.array([2, 0]))
+    assert value("accuracy", matched) == 0.5
+    assert value("accuracy_original", matched) == 0.5
 
 
 def test_what_is_impossible_and_happened_is_infinite() -> None:
-    compared = beside([[1, 0], [0.5, 0.5]], [[0.5, 0.5], [1, 0]])
+    matched = beside([[1, 0], [0.5, 0.5]], [[0.5, 0.5], [1, 0]])
     for name in ("cross_entropy", "kl_divergence"):
-        found = estimate(metric_named(name), compared)
+        found = estimate(metric_from_name(name), matched)
         assert found.value == np.inf
         assert found.interval.kind == "none: infinite for some items"
 
@@ -265,7 +266,7 @@ def test_what_is_impossible_and_happened_is_infinite() -> None:
 def test_what_is_undefined_is_nan_and_says_why() -> None:
     sure = beside([[0.9, 0.1]] * 4, [[1, 0]] * 4)
     for name in ("entropy_pearson", "entropy_spearman", "confidence_when_wrong", "failure_auroc"):
-        found = estimate(metric_named(name), sure)
+        found = estimate(metric_from_name(name), sure)
         assert np.isnan(found.value)
         assert found.interval.kind.startswith("none: ")
     assert np.isnan(estimate(RMSCalibration(100, "published"), CROWD.take(np.arange(150))).value)
@@ -273,9 +274,9 @@ def test_what_is_undefined_is_nan_and_says_why() -> None:
 
 def test_an_ece_confidence_of_1_is_in_the_last_bin_and_edges_belong_below() -> None:
     # .6 is an edge of 15 bins: with .55 in one bin (.533, .6], gaps +.6 and -.45 cancel out to .15.
-    compared = beside([[0.6, 0.4], [0.55, 0.45], [1, 0]], [[0, 1], [1, 0], [1, 0]])
-    assert value("ece", compared) == pytest.approx(0.15 / 3, abs=1e-12)
-    assert value("ece", compared, bins=1) == pytest.approx(abs(2.15 - 2) / 3, abs=1e-12)
+    matched = beside([[0.6, 0.4], [0.55, 0.45], [1, 0]], [[0, 1], [1, 0], [1, 0]])
+    assert value("ece", matched) == pytest.approx(0.15 / 3, abs=1e-12)
+    assert value("ece", matched, bins=1) == pytest.approx(abs(2.15 - 2) / 3, abs=1e-12)
 
 
 def calibrated(n: int, rng: np.random.Generator, low: float = 0.6) -> MatchedLabels:
@@ -295,7 +296,9 @@ def test_rms_floor_at_a_confidence_of_80_percent(n: int, size: int, published: f
     assert floor == pytest.approx(published, abs=0.001)
 
 
-@pytest.mark.parametrize("metric", [ECE(), RMSCalibration(20), metric_named("smooth_ece")], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "metric", [ECE(), RMSCalibration(20), metric_from_name("smooth_ece")], ids=lambda each: each.name
+)
 def test_a_calibrated_model_scores_the_floor_on_average(metric: Any) -> None:
     rng = np.random.default_rng(3)
     found = [estimate(metric, calibrated(200, rng)) for _ in range(20)]
@@ -308,13 +311,13 @@ def test_the_floor_of_a_divergence_is_what_the_crowd_itself_would_get(name: str)
     rng = np.random.default_rng(4)
     votes = rng.multinomial(8, np.clip(CROWD.people, 0, 1) / CROWD.people.sum(axis=1, keepdims=True))
     people = votes / 8
-    floor = estimate(metric_named(name), beside(people, people, n_annotators=np.full(400, 8))).floor
+    floor = estimate(metric_from_name(name), beside(people, people, n_annotators=np.full(400, 8))).floor
     drawn = [
         value(name, beside(people, rng.multinomial(8, people) / 8, n_annotators=np.full(400, 8))) for _ in range(30)
     ]
     assert floor == pytest.approx(np.mean(drawn), rel=0.05)
-    assert np.isnan(estimate(metric_named(name), beside(people, people)).floor)
-    assert np.isnan(estimate(metric_named(name), beside(people, people, n_annotators=np.full(400, 7))).floor)
+    assert np.isnan(estimate(metric_from_name(name), beside(people, people)).floor)
+    assert np.isnan(estimate(metric_from_name(name), beside(people, people, n_annotators=np.full(400, 7))).floor)
 
 
 def test_influence_values_are_derivatives() -> None:
@@ -329,7 +332,7 @@ def test_influence_values_are_derivatives() -> None:
         assert slope == pytest.approx(_influence(name, small)[row], abs=0.05 * abs(slope) + 0.02)
 
 
-def _influence(name: str, compared: MatchedLabels) -> np.ndarray:
+def _influence(name: str, matched: MatchedLabels) -> np.ndarray:
     """As the metric hands them to the bootstrap."""
     caught: list[np.ndarray] = []
 
@@ -338,11 +341,11 @@ def _influence(name: str, compared: MatchedLabels) -> np.ndarray:
             caught.append(values[0])
             return super().sums(*values)
 
-    n = len(compared)
+    n = len(matched)
     base = Bootstrap.of(n, level=0.95, draws=100, rng=np.random.default_rng(0))
-    metric = metric_named(name)
-    metric.estimate(compared, Catching(base.block, base.n_blocks, base.times_drawn, base.level))
-    scale = 1 - metric.estimate(compared, base).value ** 2 if isinstance(metric, EntropySpearman) else 1.0
+    metric = metric_from_name(name)
+    metric.estimate(matched, Catching(base.block, base.n_blocks, base.times_drawn, base.level))
+    scale = 1 - metric.estimate(matched, base).value ** 2 if isinstance(metric, EntropySpearman) else 1.0
     return caught[0] * scale
 
 
@@ -357,7 +360,7 @@ def test_ranks_share_ties() -> None:
 )  # fmt: skip
 def test_settings_are_checked(name: str, wrong: dict[str, object]) -> None:
     with pytest.raises(BadSetting):
-        metric_named(name, wrong)
+        metric_from_name(name, wrong)
 
 
 COVERED = ("accuracy", "cross_entropy", "jsd", "entropy_spearman", "ece", "rms_calibration", "aurc")
@@ -366,7 +369,7 @@ COVERED = ("accuracy", "cross_entropy", "jsd", "entropy_spearman", "ece", "rms_c
 def test_intervals_hold_the_figure_of_many_items_about_as_often_as_they_say() -> None:
     """95% +- four standard errors of a share of 60, and a little for 400 items being few;
     `bench/evaluate_coverage.py` does it at length and for all."""
-    asked = [metric_named(name, {"size": 20} if name == "rms_calibration" else {}) for name in COVERED]
+    asked = [metric_from_name(name, {"size": 20} if name == "rms_calibration" else {}) for name in COVERED]
     many = crowd(40_000, seed=100)
     truth = [
         estimate(RMSCalibration(100, "debiased") if isinstance(each, RMSCalibration) else each, many).value
@@ -374,14 +377,15 @@ def test_intervals_hold_the_figure_of_many_items_about_as_often_as_they_say() ->
     ]
     held = np.zeros(len(asked))
     for study in range(60):
-        compared = crowd(400, seed=1000 + study)
+        matched = crowd(400, seed=1000 + study)
         for i, metric in enumerate(asked):
-            between = estimate(metric, compared, 200).interval
+            between = estimate(metric, matched, 200).interval
             held[i] += between.low <= truth[i] <= between.high
     assert (held / 60 > 0.83).all(), dict(zip(COVERED, held / 60, strict=True))
 
 
-def test_every_metric_is_listed_under_the_name_of_its_file() -> None:
+def test_every_metric_has_a_name_and_a_docstring_of_its_own() -> None:
     for member in METRICS:
-        assert member.__module__.endswith("." + member.name)
+        assert member.__module__.startswith("sfumato.evaluation.metrics.")
         assert member.__doc__
+    assert len({member.name for member in METRICS}) == len({member.__doc__ for member in METRICS}) == len(METRICS)

@@ -33,20 +33,20 @@ def test_by_hand() -> None:
 
 def test_its_gaps_add_up_to_ece() -> None:
     rng = np.random.default_rng(0)
-    compared = sure_by(rng.uniform(0.5, 1, 500), rng.random(500) < 0.7)
-    table = reliability(compared)
+    matched = sure_by(rng.uniform(0.5, 1, 500), rng.random(500) < 0.7)
+    table = reliability(matched)
     gaps = np.nansum(table.n_items * np.abs(table.confidence - table.accuracy)) / 500
-    resampling = Bootstrap.of(500, level=0.95, draws=100, rng=rng)
-    assert ECE().estimate(compared, resampling).value == pytest.approx(gaps, abs=1e-12)
+    bootstrap = Bootstrap.of(500, level=0.95, draws=100, rng=rng)
+    assert ECE().estimate(matched, bootstrap).value == pytest.approx(gaps, abs=1e-12)
 
 
 def test_smoothed_is_the_kernel_mean() -> None:
     rng = np.random.default_rng(1)
     confidence = rng.uniform(0.6, 0.9, 300)
-    compared = sure_by(confidence, rng.random(300) < confidence)
-    table = smooth_reliability(compared, width=0.05, points=11)
+    matched = sure_by(confidence, rng.random(300) < confidence)
+    table = smooth_reliability(matched, width=0.05, points=11)
     weights = np.exp(-((0.8 - confidence) ** 2) / (2 * 0.05**2)) + np.exp(-((1.2 - confidence) ** 2) / (2 * 0.05**2))
-    assert table.accuracy[8] == pytest.approx(weights @ compared.right / weights.sum(), abs=1e-5)
+    assert table.accuracy[8] == pytest.approx(weights @ matched.right / weights.sum(), abs=1e-5)
     assert table.confidence[8] == pytest.approx(weights @ confidence / weights.sum(), abs=1e-5)
     assert np.isnan(table.accuracy[0])
     assert (table.low[8] < table.accuracy[8]) & (table.accuracy[8] < table.high[8])

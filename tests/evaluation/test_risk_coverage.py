@@ -25,10 +25,10 @@ def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     rng = np.random.default_rng(0)
     c = rng.uniform(0.5, 1, 5000)
     predicted = np.column_stack([c, 1 - c])
-    compared = MatchedLabels(
+    matched = MatchedLabels(
         pa.array([str(i) for i in range(5000)]), ("a", "b"), predicted, np.eye(2)[(c < 0.7).astype(int)]
     )
-    table = risk_coverage(compared, points=50)
+    table = risk_coverage(matched, points=50)
     assert len(table) == 50
     assert table.coverage[-1] == 1
     assert table.risk[-1] == pytest.approx((c < 0.7).mean())

@@ -9,14 +9,14 @@ import pytest
 import trained
 
 from sfumato import SoftLabels
-from sfumato.evaluation import STRATA, GivenStrata, MatchedLabels, Stratum, match_labels, stratification_named
+from sfumato.evaluation import STRATA, GivenStrata, MatchedLabels, Stratum, match_labels, stratification_from_name
 from sfumato.evaluation.strata import AgreementStrata, ClassStrata, EntropyStrata, Stratification, strata_of
 from sfumato.tables.errors import BadSetting, BadTable, SfumatoWarning, UnknownName
 
 PROBS = [[1, 0], [0.5, 0.5], [0, 1], [0.9, 0.1], [0.2, 0.8]]
 
 
-def compared(probs: object = PROBS, original: list[str] | None = None) -> MatchedLabels:
+def labels(probs: object = PROBS, original: list[str] | None = None) -> MatchedLabels:
     items = [f"i{k}" for k in range(len(probs))]
     table = SoftLabels.from_numpy(items, probs, ["cat", "dog"])
     first = None if original is None else SoftLabels.one_hot(items, original, ["cat", "dog"])
@@ -28,17 +28,17 @@ def rows(strata: list[Stratum]) -> dict[str, list[int]]:
 
 
 def test_where_people_agree() -> None:
-    assert rows(AgreementStrata().strata(compared())) == {"people agree": [0, 2], "people disagree": [1, 3, 4]}
+    assert rows(AgreementStrata().strata(labels())) == {"people agree": [0, 2], "people disagree": [1, 3, 4]}
 
 
 def test_entropy_by_hand() -> None:
     # Entropies 0, ln 2, 0, .33, .50: the median is that of the fourth item, and equals stay together.
-    found = rows(EntropyStrata(quantiles=2).strata(compared()))
+    found = rows(EntropyStrata(quantiles=2).strata(labels()))
     assert found == {"entropy 1 of 2": [0, 2, 3], "entropy 2 of 2": [1, 4]}
 
 
 def test_equal_entropies_are_never_parted() -> None:
-    some = compared([[1, 0]] * 6 + [[0.5, 0.5], [0.6, 0.4]])
+    some = labels([[1, 0]] * 6 + [[0.5, 0.5], [0.6, 0.4]])
     with pytest.warns(SfumatoWarning, match="found no items in entropy 2 of 4, entropy 3 of 4"):
         found = rows(strata_of(some, [EntropyStrata()]))
     assert found == {
@@ -47,18 +47,18 @@ def test_equal_entropies_are_never_parted() -> None:
 
 
 def test_classes_of_people_and_original() -> None:
-    some = compared(original=["dog", "dog", "cat", "cat", "dog"])
+    some = labels(original=["dog", "dog", "cat", "cat", "dog"])
     assert rows(ClassStrata().strata(some)) == {"class cat": [0, 3], "class dog": [2, 4], "class tied": [1]}
     assert rows(ClassStrata(by="original").strata(some)) == {"class cat": [2, 3], "class dog": [0, 1, 4]}
     with pytest.raises(BadSetting, match="no original labels"):
-        ClassStrata(by="original").strata(compared())
+        ClassStrata(by="original").strata(labels())
 
 
 def test_strata_of_your_own(tmp_path: Path) -> None:
     (tmp_path / "s.csv").write_text("item,stratum\ni0,early\ni1,late\ni2,early\ni9,never\n")
     given = GivenStrata.read(tmp_path / "s.csv")
     with pytest.warns(SfumatoWarning, match=r"2 of 5 items stand in no stratum of .*s\.csv"):
-        assert rows(given.strata(compared())) == {"early": [0, 2], "late": [1], "never": []}
+        assert rows(given.strata(labels())) == {"early": [0, 2], "late": [1], "never": []}
     (tmp_path / "s.csv").write_text("item,stratum\ni0,early\ni0,late\n")
     with pytest.raises(BadTable, match="'i0' in 'early' and in 'late'"):
         GivenStrata.read(tmp_path / "s.csv")
@@ -66,19 +66,19 @@ def test_strata_of_your_own(tmp_path: Path) -> None:
     with pytest.raises(BadTable, match="a column 'stratum'"):
         GivenStrata.read(tmp_path / "s.csv")
     with pytest.raises(BadTable, match="called 'all'"), pytest.warns(SfumatoWarning):
-        GivenStrata({"i0": "all"}).strata(compared())
+        GivenStrata({"i0": "all"}).strata(labels())
 
 
 def test_names_and_settings() -> None:
-    assert stratification_named("entropy", {"quantiles": 3}) == EntropyStrata(3)
+    assert stratification_from_name("entropy", {"quantiles": 3}) == EntropyStrata(3)
     with pytest.raises(UnknownName, match="did you mean 'entropy'"):
-        stratification_named("entropi")
+        stratification_from_name("entropi")
     with pytest.raises(BadSetting, match="2 or more"):
         EntropyStrata(quantiles=1)
     with pytest.raises(BadSetting, match="people, original"):
         ClassStrata(by="luck")
     with pytest.raises(BadSetting, match="'people agree' twice"):
-        strata_of(compared(), [AgreementStrata(), AgreementStrata()])
+        strata_of(labels(), [AgreementStrata(), AgreementStrata()])
 
 
 @pytest.mark.parametrize("member", STRATA)

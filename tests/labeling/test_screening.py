@@ -20,7 +20,7 @@ from sfumato.labeling.screening_rules import (
     IdenticalRuns,
     RepeatsDisagree,
     TooFast,
-    rules_named,
+    rule_set,
 )
 from sfumato.tables.errors import BadSetting, BadTable, UnknownName
 
@@ -196,10 +196,10 @@ def test_nothing_is_deleted_and_reasons_are_listed(tmp_path: Path) -> None:
 
 
 def test_rule_sets_are_found_by_name() -> None:
-    assert rules_named("cifar-10h") == (FailedChecks(0.75),)
-    assert rules_named("soft-digits") == (FailedChecks(1.0),)
+    assert rule_set("cifar-10h") == (FailedChecks(0.75),)
+    assert rule_set("soft-digits") == (FailedChecks(1.0),)
     with pytest.raises(UnknownName, match="did you mean 'cifar-10s'"):
-        rules_named("cifar10s")
+        rule_set("cifar10s")
     assert set(RULE_SETS) == {"standard", "cifar-10h", "cifar-10s", "soft-digits"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Beliefs, SoftLabels
-from sfumato.labeling.transforms import TRANSFORMS, ClassMeans, Infill, Smooth, Sparsify, Temper, transform_named
+from sfumato.labeling.transforms import TRANSFORMS, ClassMeans, Infill, Smooth, Sparsify, Temper, transform_from_name
 from sfumato.tables.errors import BadSetting, BadTable
 
 CLASSES = ("cat", "dog", "fox")
@@ -85,7 +85,7 @@ def test_other_classes_are_refused() -> None:
 )
 def test_settings_out_of_range_are_refused(setting: tuple[str, dict[str, float]]) -> None:
     with pytest.raises(BadSetting):
-        transform_named(*setting)
+        transform_from_name(*setting)
 
 
 @pytest.mark.parametrize("transform", TRANSFORMS, ids=lambda transform: transform.name)

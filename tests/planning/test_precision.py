@@ -17,7 +17,7 @@ from sfumato.planning.precision import (
     expected_kl,
     expected_l2,
     expected_tv,
-    measure_named,
+    measure_from_name,
 )
 from sfumato.planning.prior import Population
 from sfumato.tables.errors import SfumatoError
@@ -123,5 +123,5 @@ def test_bad_parameters_and_names() -> None:
     with pytest.raises(SfumatoError, match="3 finite numbers above 0"):
         expected_kl(PROBS, [1], np.array([1.0, 0.0, 1.0]))
     with pytest.raises(SfumatoError) as caught:
-        measure_named("l1")
+        measure_from_name("l1")
     assert caught.value.code == "unknown-measure"

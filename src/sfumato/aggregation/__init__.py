@@ -70,13 +70,13 @@ __all__ = [
     "Spectral",
     "Wawa",
     "ZeroBasedSkill",
-    "aggregator_named",
+    "aggregator_from_name",
     "calibrate",
     "intervals",
     "update",
 ]
 
 
-def aggregator_named(name: str, settings: Mapping[str, Any]) -> Aggregator:
+def aggregator_from_name(name: str, settings: Mapping[str, Any]) -> Aggregator:
     """The aggregator called `name` with `settings`; the one place where a name becomes an object."""
     return strategy_from_name("aggregator", AGGREGATORS, name, settings)  # type: ignore[no-any-return]

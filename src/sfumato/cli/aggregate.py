@@ -90,7 +90,7 @@ def command(
     workers: int | None,
     **settings: Any,
 ) -> None:
-    from sfumato.aggregation import AggregationInputs, AnswerMatrix, aggregator_named, intervals
+    from sfumato.aggregation import AggregationInputs, AnswerMatrix, aggregator_from_name, intervals
     from sfumato.aggregation import calibrate as calibrated
     from sfumato.aggregation.aggregation import read_weights
     from sfumato.tables.annotations import Annotations
@@ -102,7 +102,7 @@ def command(
         if source:
             check_outputs(source, output=output, annotators=annotators, intervals=interval_path)
     between_0_and_1("level", level)
-    aggregator = aggregator_named(name, given(settings))
+    aggregator = aggregator_from_name(name, given(settings))
     runs_on = _engine(engine, workers, name)
     with progress_bar() as progress:
         # The beliefs are let go of as soon as the answers stand in order: of a hundred million both would be too much.

@@ -40,12 +40,12 @@ def command(
 ) -> None:
     import numpy as np
 
-    from sfumato.labeling.agreement import agreement, measure_named
+    from sfumato.labeling.agreement import agreement, measure_from_name
     from sfumato.tables.beliefs import Beliefs
 
     check_not_negative("seed", seed)
     check_outputs(beliefs, output=output)
-    measures = [measure_named(name) for name in dict.fromkeys(names)]
+    measures = [measure_from_name(name) for name in dict.fromkeys(names)]
     table = Beliefs.read(beliefs)
     refuse_empty(table, beliefs)
     result = agreement(table, measures=measures, level=level, resamples=resamples, rng=np.random.default_rng(seed))

@@ -74,20 +74,20 @@ class EvaluateOptions:
 
 def metrics_named(names: str | None) -> list[Metric]:
     """The metrics of `ece:bins=10,brier`."""
-    from sfumato.evaluation import METRICS, metric_named
+    from sfumato.evaluation import METRICS, metric_from_name
     from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen = []
     for choice in (StrategyText.of(text) for text in split_choices(names or "")):
         # In tables names have underlines; either is understood.
         name = choice.name.replace("-", "_")
-        chosen.append(metric_named(name, _settings(METRICS, name, choice.settings)))
+        chosen.append(metric_from_name(name, _settings(METRICS, name, choice.settings)))
     return chosen
 
 
 def strata_named(names: str | None) -> list[Stratification]:
     """The strata of `agree,entropy:quantiles=4,mine.csv`."""
-    from sfumato.evaluation import STRATA, GivenStrata, stratification_named
+    from sfumato.evaluation import STRATA, GivenStrata, stratification_from_name
     from sfumato.tables.strategies import StrategyText, split_choices
 
     chosen: list[Stratification] = []
@@ -96,7 +96,7 @@ def strata_named(names: str | None) -> list[Stratification]:
             chosen.append(GivenStrata.read(text))
             continue
         choice = StrategyText.of(text)
-        chosen.append(stratification_named(choice.name, _settings(STRATA, choice.name, choice.settings)))
+        chosen.append(stratification_from_name(choice.name, _settings(STRATA, choice.name, choice.settings)))
     return chosen
 
 

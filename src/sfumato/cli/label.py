@@ -65,7 +65,7 @@ def command(
     ignore_impossible: bool,
     **settings: Any,
 ) -> None:
-    from sfumato.labeling import ClassSimilarity, labeler_named, plausible_doubt
+    from sfumato.labeling import ClassSimilarity, labeler_from_name, plausible_doubt
     from sfumato.labeling.screening import set_aside_in
     from sfumato.labeling.top_two_arrays import has_bad_percents
     from sfumato.tables.annotations import Annotations
@@ -76,7 +76,7 @@ def command(
         settings["similarity"] = ClassSimilarity.read(similarity)
     if ignore_impossible:
         settings["respect_impossible"] = False
-    labeler = labeler_named(name, settings)
+    labeler = labeler_from_name(name, settings)
     everything = Annotations.read(annotations, classes or ())
     left_out = set_aside_in(screening) if screening else []
     chosen = everything.for_purposes("label", *(["repeat"] if repeats else [])).without(left_out)

@@ -67,11 +67,11 @@ def command(
 
     from sfumato.planning.answers_per_item import how_many
     from sfumato.planning.budget import trade_off
-    from sfumato.planning.precision import measure_named
+    from sfumato.planning.precision import measure_from_name
 
     check_not_negative("seed", seed)
     check_outputs(pilot or Path(), output=output)
-    by = measure_named(measure)
+    by = measure_from_name(measure)
     enough = _enough(target, share, probability)
     costs = _costs(seconds, wage)
     source = _source(pilot, prior, n_classes)

@@ -31,7 +31,7 @@ TRANSFORM_LINES = """\b
 @click.option("--original", type=PATH, help="SoftLabels with the class of every item (class-means).")
 @click.option("--filling", type=PATH, help="SoftLabels for the missing items (infill).")
 def command(table: Path, name: str, output: Path, original: Path | None, filling: Path | None, **settings: Any) -> None:
-    from sfumato.labeling.transforms import transform_named
+    from sfumato.labeling.transforms import transform_from_name
     from sfumato.tables.beliefs import Beliefs
     from sfumato.tables.files import read_rows
     from sfumato.tables.soft_labels import SoftLabels
@@ -40,7 +40,7 @@ def command(table: Path, name: str, output: Path, original: Path | None, filling
     settings = given(settings) | {
         role: SoftLabels.read(path) for role, path in (("original", original), ("filling", filling)) if path
     }
-    transform = transform_named(name, settings)
+    transform = transform_from_name(name, settings)
     kind = Beliefs if "annotator" in read_rows(table).schema.names else SoftLabels
     result = transform.apply(kind.read(table))
     result.write(output)

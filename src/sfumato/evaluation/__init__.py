@@ -1,7 +1,7 @@
-"""SoftLabels predicted and people's -> Scores: how near, how sure, and does the model doubt what people doubt?
+"""Scores of predictions against people's labels, and comparisons between training runs.
 
-NumPy only. Evaluation compares tables of distributions, whoever made them. What is named here is scoring and comparing;
-data maps, duplicates, geometry and paper tables stand in modules of their own.
+Needs only tables of distributions and NumPy. Data maps, duplicates, representations and publication tables are
+imported from their own modules.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from sfumato.evaluation.comparison import compare_runs, scores_over_seeds
 from sfumato.evaluation.cross_label import cross_label, kinds_of_labels, measure_against
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.evaluation.metric import Better, Estimate, Metric, mean_over_items
-from sfumato.evaluation.metric_scores import metric_named, score
+from sfumato.evaluation.metric import Better, Estimate, ItemMetric, Metric, mean_over_items
+from sfumato.evaluation.metric_scores import metric_from_name, score
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.mode_shift import mode_shift
 from sfumato.evaluation.run_predictions import RunPredictions, read_runs
 from sfumato.evaluation.run_scores import RunMeasurements, measure_runs
-from sfumato.evaluation.strata import STRATA, GivenStrata, Stratification, Stratum, stratification_named
+from sfumato.evaluation.strata import STRATA, GivenStrata, Stratification, Stratum, stratification_from_name
 
 __all__ = [
     "METRICS",
@@ -23,6 +23,7 @@ __all__ = [
     "Better",
     "Estimate",
     "GivenStrata",
+    "ItemMetric",
     "MatchedLabels",
     "Metric",
     "RunMeasurements",
@@ -36,10 +37,10 @@ __all__ = [
     "mean_over_items",
     "measure_against",
     "measure_runs",
-    "metric_named",
+    "metric_from_name",
     "mode_shift",
     "read_runs",
     "score",
     "scores_over_seeds",
-    "stratification_named",
+    "stratification_from_name",
 ]

@@ -75,20 +75,19 @@ class Reliability(Table):
         return len(self.start)
 
 
-def reliability(compared: MatchedLabels, *, bins: int = 15, level: float = 0.95) -> Reliability:
+def reliability(matched: MatchedLabels, *, bins: int = 15, level: float = 0.95) -> Reliability:
     """Accuracy by confidence in equally wide bins (lo, hi]: what `ece` adds up."""
     at_least("bins", bins, 1)
     edges = np.linspace(0, 1, bins + 1)
-    place = equal_width(compared.confidence, bins)
+    place = equal_width(matched.confidence, bins)
     n_items, sure, right = (
-        np.bincount(place, each, minlength=bins)
-        for each in (np.ones(len(compared)), compared.confidence, compared.right)
+        np.bincount(place, each, minlength=bins) for each in (np.ones(len(matched)), matched.confidence, matched.right)
     )
     return Reliability.of(edges[:-1], edges[1:], n_items, sure, right, level)
 
 
 def smooth_reliability(
-    compared: MatchedLabels, *, width: float = 0.05, points: int = 101, level: float = 0.95
+    matched: MatchedLabels, *, width: float = 0.05, points: int = 101, level: float = 0.95
 ) -> Reliability:
     """Accuracy along confidence, smoothed by a reflected Gaussian of standard deviation `width`, at so many points from
     0 to 1 (Blasiok & Nakkiran 2023): no bins whose edges could decide.
@@ -102,8 +101,8 @@ def smooth_reliability(
     grid = np.linspace(0, 1, POINTS)
     reach = 2 * np.sqrt(np.pi) * width
     within, sure, right = (
-        np.interp(at, grid, smoothed(on_grid(compared.confidence, each, POINTS), width)) * reach
-        for each in (np.ones(len(compared)), compared.confidence, compared.right)
+        np.interp(at, grid, smoothed(on_grid(matched.confidence, each, POINTS), width)) * reach
+        for each in (np.ones(len(matched)), matched.confidence, matched.right)
     )
     n_items = np.where(within >= 1, within, 0.0)
     return Reliability.of(at, at, n_items, sure, right, level)
@@ -134,11 +133,11 @@ class RiskCoverage(Table):
         return len(self.confidence)
 
 
-def risk_coverage(compared: MatchedLabels, *, points: int = 1000) -> RiskCoverage:
+def risk_coverage(matched: MatchedLabels, *, points: int = 1000) -> RiskCoverage:
     """The curve at every confidence that occurs, or at about `points` of them, evenly spaced in coverage, always with
     the last, where everything is kept. Items of equal confidence are kept together or not at all."""
     at_least("points", points, 1)
-    kept = SelectivePrediction.of(compared)
+    kept = SelectivePrediction.of(matched)
     last = np.flatnonzero(np.diff(kept.group, append=kept.group[-1] + 1))
     if len(last) > points:
         wanted = np.searchsorted(kept.n_kept[last], np.linspace(0, len(kept), points + 1)[1:])

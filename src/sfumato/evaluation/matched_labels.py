@@ -1,7 +1,4 @@
-"""Compared: what was predicted and what people say, item by item and class by class.
-
-Pairing: several runs beside people's labels, item by item.
-"""
+"""Predictions matched with people's labels by item and class: the input of every metric."""
 
 from __future__ import annotations
 
@@ -22,12 +19,12 @@ from sfumato.tables.soft_labels import SoftLabels
 
 ROWS_AT_ONCE = 2**16
 NEARLY_WHOLE = 1e-4
-"""How far from a whole number a share of votes times their number may be: files hold rounded shares."""
+"""A share times the number of votes may differ from a whole number by this much: files hold rounded shares."""
 
 
 @dataclass(frozen=True, eq=False)
 class VoteHistogram:
-    """How often, over items and classes, `n_votes` of `n` people chose a class; those that none or all did left out."""
+    """How often, over items and classes, `n_votes` of `n` people chose a class, without 0 of `n` and `n` of `n`."""
 
     n: Int[np.ndarray, "pairs"]
     n_votes: Int[np.ndarray, "pairs"]
@@ -36,10 +33,9 @@ class VoteHistogram:
 
 @dataclass(frozen=True, eq=False)
 class MatchedLabels:
-    """Predictions beside people's labels: the same items in the same order, the same classes in the same order.
+    """Predictions and people's labels for the same items and classes, in the same order.
 
-    `original` is the class each item came with, where it is known. What metrics share is worked out once, when first
-    asked for.
+    `original` is the original label of each item, if known. Arrays that several metrics use are computed once.
     """
 
     items: pa.StringArray
@@ -48,13 +44,13 @@ class MatchedLabels:
     people: Float[np.ndarray, "items classes"]
     original: Int[np.ndarray, "items"] | None = None
     n_annotators: Int[np.ndarray, "items"] | None = None
-    """How many people stand behind each of `people`'s rows, where it is known."""
+    """How many people answered about each item, if known."""
 
     def __len__(self) -> int:
         return len(self.predicted)
 
     def take(self, rows: Int[np.ndarray, "some"]) -> MatchedLabels:
-        """These rows alone."""
+        """Only these rows."""
         arrays = {
             field.name: value[rows]
             for field in fields(self)
@@ -64,51 +60,50 @@ class MatchedLabels:
 
     @cached_property
     def confidence(self) -> Float[np.ndarray, "items"]:
-        """The probability of the class held most probable."""
+        """The probability of the most probable class."""
         return np.asarray(self.predicted.max(axis=1))
 
     @cached_property
     def by_confidence(self) -> Int[np.ndarray, "items"]:
-        """The rows in order of confidence, the least sure first; equals keep their order."""
+        """The rows in order of confidence, the least confident first; ties keep their order."""
         return np.argsort(self.confidence, kind="stable")
 
     @cached_property
     def predicted_first(self) -> Bool[np.ndarray, "items classes"]:
-        """The class held most probable; several where they are tied."""
+        """The most probable class; several if tied."""
         return _firsts(self.predicted)
 
     @cached_property
     def people_first(self) -> Bool[np.ndarray, "items classes"]:
-        """The class most people chose; several where they are tied."""
+        """The class most people chose; several if tied."""
         return _firsts(self.people)
 
     @cached_property
     def predicted_second(self) -> Bool[np.ndarray, "items classes"]:
-        """The classes that could be the second choice, were ties broken at random."""
+        """The classes that could be the second choice if ties were broken at random."""
         return _seconds(self.predicted, self.predicted_first)
 
     @cached_property
     def people_second(self) -> Bool[np.ndarray, "items classes"]:
-        """The classes that could be people's second choice; one alone where first and second are both clear."""
+        """The classes that could be people's second choice; one if first and second choice are both unique."""
         return _seconds(self.people, self.people_first)
 
     @cached_property
     def right(self) -> Float[np.ndarray, "items"]:
-        """Whether the first choice is people's first choice: 1 or 0; where either is tied, the share of times it would
-        be if ties were broken at random."""
+        """Whether the most probable class is people's: 1 or 0, or its probability if ties are broken at random."""
         one, other = self.predicted_first, self.people_first
         return np.asarray((one & other).sum(axis=1) / (one.sum(axis=1) * other.sum(axis=1)))
 
     @cached_property
     def right_originally(self) -> Float[np.ndarray, "items"]:
-        """Whether the first choice is the class the item came with; the share of times, where it is tied."""
+        """Whether the most probable class is the original label: 1 or 0, or its share if tied."""
         assert self.original is not None
         first = self.predicted_first
         return np.asarray(first[np.arange(len(self)), self.original] / first.sum(axis=1))
 
     @cached_property
     def gaps(self) -> Float[np.ndarray, "items"]:
-        """Confidence minus whether it was right: what a calibrated model has none of, on average."""
+        """Confidence minus `right`: 0 on average for a calibrated model."""
         return np.asarray(self.confidence - self.right)
 
     @cached_property
@@ -121,7 +116,7 @@ class MatchedLabels:
 
     @cached_property
     def cross_entropies(self) -> Float[np.ndarray, "items"]:
-        """-sum q ln p; infinite where something that people saw was held to be impossible."""
+        """-sum q ln p; infinite if people chose a class of predicted probability 0."""
         with np.errstate(divide="ignore"):
             logs = np.log(self.predicted, out=np.zeros(self.predicted.shape), where=self.people > 0)
         return np.asarray(0.0 - np.einsum("ik,ik->i", self.people, logs))
@@ -134,7 +129,7 @@ class MatchedLabels:
 
     @cached_property
     def votes(self) -> VoteHistogram | None:
-        """What people's labels are made of, where they are whole votes of a known number of people."""
+        """The votes behind people's labels, if these are whole votes of a known number of people."""
         n = self.n_annotators
         if n is None or not len(n) or n.min() < 1:
             return None
@@ -172,7 +167,7 @@ def _firsts(probs: Float[np.ndarray, "items classes"]) -> Bool[np.ndarray, "item
 def _seconds(
     probs: Float[np.ndarray, "items classes"], first: Bool[np.ndarray, "items classes"]
 ) -> Bool[np.ndarray, "items classes"]:
-    """What comes next; where several come first, one of them is second."""
+    """The second most probable classes; if several are first, one of them is second."""
     second = _firsts(np.where(first, -1.0, probs))
     return np.where(first.sum(axis=1, keepdims=True) > 1, first, second)
 
@@ -180,10 +175,10 @@ def _seconds(
 def match_labels(
     *, predicted: SoftLabels, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
 ) -> MatchedLabels:
-    """Predictions beside people's labels, matched by item and class name.
+    """Match predictions with people's labels by item and class name.
 
-    People may have judged more items than were predicted. A prediction for an item nobody judged is an error, unless
-    `common` asks for the items both have. `original` holds the class each item came with, as one-hot rows.
+    People may have judged more items than were predicted. A prediction for an item that nobody judged is an error,
+    unless `common` restricts both to the common items. `original` holds the original labels as one-hot rows.
     """
     columns = _columns_of(predicted, people)
     found = pc.index_in(predicted.items, value_set=people.items)
@@ -205,7 +200,7 @@ def match_labels(
             f"{found.null_count:,} of {len(found):,} items that nobody judged, the first {show(missing[0].as_py())}",
             "people's label for every item predicted",
             "missing-item",
-            "leave these out, or compare the common items alone (--common)",
+            "remove these items, or score only the common items (--common)",
         )
     rows = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
     theirs = found.drop_null().to_numpy().astype(np.int64)
@@ -222,20 +217,20 @@ def match_labels(
 
 
 def _columns_of(predicted: SoftLabels, other: SoftLabels) -> list[int]:
-    """Where each class of the predictions stands in `other`."""
+    """The column in `other` of each class of the predictions."""
     if set(predicted.classes) != set(other.classes):
         raise _bad(
             predicted,
             f"the classes {listing(predicted.classes)}",
             f"those of {other.path or 'the other table'}: {listing(other.classes)}",
             "other-classes",
-            "name the classes alike in both tables; their order does not matter",
+            "use the same class names in both tables; their order does not matter",
         )
     return [other.classes.index(name) for name in predicted.classes]
 
 
 def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str, ...]) -> Int[np.ndarray, "items"]:
-    """The class each of `items` came with, as its place in `classes`."""
+    """The original label of each of `items`, as its index in `classes`."""
     for name in original.classes:
         if name not in classes:
             raise _bad(
@@ -243,7 +238,7 @@ def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str
                 f"class {show(name)}",
                 f"the classes predicted: {listing(classes)}",
                 "other-classes",
-                "name the classes alike in both tables",
+                "use the same class names in both tables",
             )
     place = np.array([classes.index(name) for name in original.classes])
     rows = original.rows_of(items)
@@ -252,10 +247,10 @@ def _original_of(original: SoftLabels, items: pa.StringArray, classes: tuple[str
         row = int(np.argmax(sure < 1))
         raise _bad(
             original,
-            f"an original label that is not sure, of item {show(items[row].as_py())}",
-            "one class an item",
+            f"an original label that is not one-hot, of item {show(items[row].as_py())}",
+            "one class per item",
             "soft-original",
-            "give the labels the items came with, or leave them out",
+            "give one original class per item, or omit the original labels",
         )
     return np.asarray(place[original.probs[rows].argmax(axis=1)])
 
@@ -265,10 +260,10 @@ def _bad(table: SoftLabels, found: str, expected: str, code: str, fix: str) -> B
     return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)
 
 
-def compared_runs(
+def match_runs(
     runs: Sequence[RunPredictions], *, people: SoftLabels, original: SoftLabels | None = None, common: bool = False
 ) -> list[MatchedLabels]:
-    """Every run beside people's labels: the same items in the same order, the same classes in the same order."""
+    """Match every run with people's labels: the same items and classes for all runs, in the same order."""
     check_some(runs)
     kept = runs[0].predictions.items
     n_most = max(len(run.predictions) for run in runs)
@@ -277,22 +272,22 @@ def compared_runs(
     if not len(kept):
         other = next(run for run in runs if not pc.any(pc.is_in(run.predictions.items, runs[0].predictions.items)))
         raise BadTable(
-            f"found no item that all runs predict: {runs[0].name} and {other.name} share none",
+            f"found no item that all runs predict: {runs[0].name} and {other.name} have none in common",
             expected="runs that predict the same items",
-            fix="score runs of different splits apart",
+            fix="score runs of different splits separately",
             code="no-common-items",
             where=_where(other),
         )
     if len(kept) < n_most:
         _warn(f"the runs predict different items: only the {len(kept):,} that all of them predict are scored")
     first = match_labels(predicted=_only(runs[0], kept), people=people, original=original, common=common)
-    beside = [first]
+    matched = [first]
     for run in runs[1:]:
         own = match_labels(predicted=run.predictions, people=people, common=True)
         rows = pc.index_in(first.items, value_set=own.items).to_numpy().astype(np.int64)
         columns = [own.classes.index(name) for name in first.classes]
-        beside.append(replace(first, predicted=np.ascontiguousarray(own.predicted[rows][:, columns])))
-    return beside
+        matched.append(replace(first, predicted=np.ascontiguousarray(own.predicted[rows][:, columns])))
+    return matched
 
 
 def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
@@ -303,7 +298,7 @@ def _only(run: RunPredictions, items: pa.StringArray) -> SoftLabels:
 
 
 def check_some(runs: Sequence[RunPredictions]) -> None:
-    """An error where there are no runs."""
+    """Raise if there are no runs."""
     if not runs:
         raise BadTable(
             "found no runs", expected="at least one", fix="train some with sfumato train first", code="no-runs"

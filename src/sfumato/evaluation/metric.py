@@ -1,11 +1,9 @@
-"""What every metric is: a figure about predictions beside people's labels, with an interval and a floor.
+"""The protocol of a metric, its estimate with interval and floor, and the ways to compute both.
 
-What a divergence to people cannot get under, because people are so many votes and no more.
-
-If predictions were exactly the crowd's distribution and the label a few votes of it, there would still be a distance.
-Its expectation is a sum over classes, and in each class the number of votes is binomial; so it is had exactly, from a
-table of the numbers of votes that occur. The crowd's distribution is taken to be the label itself: a class that nobody
-chose counts as impossible, which makes this floor a little too low.
+The floor of a divergence: even predictions equal to the crowd's distribution would differ from a label made of a few
+votes. The number of votes per class is binomial, so the expected difference is computed exactly, from the vote counts
+that occur. The crowd's distribution is taken to be the label itself: a class without votes counts as impossible, which
+makes the floor slightly too low.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -21,11 +19,12 @@ from jaxtyping import Float
 from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.tables.bootstrap import Bootstrap, Interval
 
-NO_ORIGINAL = "needs the original labels"
+SHARE = (0.0, 1.0)
+NOT_NEGATIVE = (0.0, np.inf)
 
 
 class Better(StrEnum):
-    """Which way a metric gets better."""
+    """Which values of a metric are better."""
 
     LOW = "lower is better"
     HIGH = "higher is better"
@@ -34,21 +33,21 @@ class Better(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class BootstrapDraws:
-    """A figure, and what it is in every draw of items: the same draws for all figures, so that they pair up."""
+    """A value, and its value in every bootstrap draw of items; all values use the same draws, so they can be paired."""
 
     figure: float
     draws: Float[np.ndarray, "draws"]
     is_linear: bool = False
-    """Whether only the figure's linear part was drawn; its interval may then know more than the draws do."""
+    """Whether only the linear part was drawn; the interval may then use more than the draws."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a metric says: its value over `n_items`, an interval, and the floor that no predictions get under (for
-    metrics where high is better: above), NaN where there is none to speak of.
+    """The value of a metric over `n_items`, its interval, and the floor: the best value that is possible (NaN if
+    unknown).
 
-    `drawn` lets differences between runs be bootstrapped over items. A metric that turns an estimate into another
-    figure turns its draws too, with the new figure; draws of a figure that is not `value` do not count.
+    `drawn` allows to bootstrap differences between runs over items. A metric that transforms an estimate also
+    transforms its draws and their `figure`; draws whose `figure` is not `value` are ignored.
     """
 
     value: float
@@ -59,47 +58,74 @@ class Estimate:
 
     @property
     def own_drawn(self) -> BootstrapDraws | None:
-        """The draws of `value`; None where there are none, or only those of another figure."""
+        """The draws of `value`; None if there are none, or only draws of another value."""
         return self.drawn if self.drawn is not None and self.drawn.figure == self.value else None
 
 
 @runtime_checkable
 class Metric(Protocol):
-    """A figure about predictions. A frozen dataclass whose fields are its settings."""
+    """A number computed from predictions and labels. A frozen dataclass whose fields are its settings.
+
+    A metric that needs more than predictions and people's labels says so in a class attribute `needs`, for example
+    `needs = ("original",)` (see `metric_scores.NEEDS`).
+    """
 
     @property
     def name(self) -> str:
-        """As it stands in Scores: lower case, words joined by `_`."""
+        """The name in Scores: lower case, words joined by `_`."""
 
     @property
     def better(self) -> Better: ...
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between what its values lie."""
+        """The smallest and the largest possible value."""
 
-    def missing(self, compared: MatchedLabels) -> str:
-        """What there would have to be, in words that say it is not there; empty where the figure can be had."""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        """The figure, with an interval from `resampling`, which draws the same items."""
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        """The value, with an interval from `bootstrap`, which resamples the items of `matched`."""
 
 
-def estimated(metric: Metric, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-    """What `metric` says, its interval ending where the metric does."""
-    found = metric.estimate(compared, resampling)
+@dataclass(frozen=True)
+class ItemMetric:
+    """Base of the metrics that are a mean over items: a subclass gives the value of every item."""
+
+    name: ClassVar[str]
+    better: ClassVar[Better]
+    bounds: ClassVar[tuple[float, float]]
+
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        """One value per item."""
+        raise NotImplementedError
+
+    def weights(self, matched: MatchedLabels) -> Float[np.ndarray, "items"] | None:  # noqa: ARG002
+        """How much each item counts; None: all count equally."""
+        return None
+
+    def floor(self, matched: MatchedLabels) -> float:  # noqa: ARG002
+        """The best possible value, NaN if unknown."""
+        return np.nan
+
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        return mean_over_items(
+            self.values(matched), bootstrap, weights=self.weights(matched), floor=self.floor(matched)
+        )
+
+
+def clipped_estimate(metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+    """The estimate of `metric`, its interval clipped to the metric's bounds."""
+    found = metric.estimate(matched, bootstrap)
     low, high = np.clip((found.interval.low, found.interval.high), *metric.bounds)
     return replace(found, interval=replace(found.interval, low=float(low), high=float(high)))
 
 
 def mean_over_items(
     values: Float[np.ndarray, "items"],
-    resampling: Bootstrap,
+    bootstrap: Bootstrap,
     *,
     weights: Float[np.ndarray, "items"] | None = None,
     floor: float = np.nan,
 ) -> Estimate:
-    """The mean of one value an item; items whose weight is 0 do not count."""
+    """The mean of one value per item; items with weight 0 do not count."""
     counted = np.ones(len(values)) if weights is None else weights
     counts = counted > 0
     n_items = int(counts.sum())
@@ -107,81 +133,82 @@ def mean_over_items(
         with np.errstate(invalid="ignore"):
             value = float(np.average(values[counts], weights=counted[counts]))
         return Estimate(value, Interval(np.nan, np.nan, "none: infinite for some items"), n_items, floor)
-    sums = resampling.sums(np.where(counts, values, 0.0) * counted, counted)
+    sums = bootstrap.sums(np.where(counts, values, 0.0) * counted, counted)
     figure = float(ratio(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
-    found = resampling.resampled_ratio(sums)
+    found = bootstrap.resampled_ratio(sums)
     return Estimate(figure, found.interval, n_items, floor, BootstrapDraws(figure, found.draws))
 
 
 def from_sums(
     sums: Float[np.ndarray, "blocks sums"],
     value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
-    resampling: Bootstrap,
+    bootstrap: Bootstrap,
     *,
     n_items: int,
     floor: float = np.nan,
 ) -> Estimate:
-    """The figure that `value` takes from sums over items, with the percentile interval of its draws."""
+    """The value that `value` computes from sums over items, with the percentile interval of its draws."""
     figure = float(value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(figure):
         return undefined("undefined", n_items, floor)
-    found = resampling.resampled(sums, value)
+    found = bootstrap.resampled(sums, value)
     return Estimate(figure, found.interval, n_items, floor, BootstrapDraws(figure, found.draws))
 
 
 def from_influence(
     figure: float,
     influence: Float[np.ndarray, "items"],
-    resampling: Bootstrap,
+    bootstrap: Bootstrap,
     *,
     bounds: tuple[float, float] = (-np.inf, np.inf),
-    debt: float = 0.0,
+    bias: float = 0.0,
     floor: float = np.nan,
 ) -> Estimate:
-    """A figure that is no function of a few sums, with the interval of its linear part.
+    """A value that is not a function of a few sums, with the interval of its linear part.
 
-    `influence` is what each item adds to the figure, to first order (Hampel 1974), and is 0 on average; its mean is
-    bootstrapped in the figure's place. `debt` is what the figure is known to be too high by: the interval stands around
-    `figure - debt`. It ends where the figure cannot go.
+    `influence` is the contribution of each item to the value, to first order (Hampel 1974), 0 on average; its mean is
+    bootstrapped instead of the value. `bias` is the known bias of the value: the interval is around `figure - bias`,
+    clipped to `bounds`.
     """
-    found = resampling.resampled_ratio(resampling.sums(influence, np.ones(len(influence))))
+    found = bootstrap.resampled_ratio(bootstrap.sums(influence, np.ones(len(influence))))
     between = found.interval
     if not np.isnan(between.low):
-        low, high = np.clip((figure - debt + between.low, figure - debt + between.high), *bounds)
+        low, high = np.clip((figure - bias + between.low, figure - bias + between.high), *bounds)
         kind = between.kind.replace("bootstrap of t", "bootstrap of t, of influence values,")
-        between = Interval(float(low), float(high), kind + (", bias taken off" if debt else ""))
+        between = Interval(float(low), float(high), kind + (", bias removed" if bias else ""))
     return Estimate(
         figure, between, len(influence), floor, BootstrapDraws(figure, figure + found.draws, is_linear=True)
     )
 
 
 def undefined(why: str, n_items: int, floor: float = np.nan) -> Estimate:
-    """No figure, and why."""
+    """An estimate without a value, and the reason."""
     return Estimate(np.nan, Interval(np.nan, np.nan, f"none: {why}"), n_items, floor)
 
 
 def ratio(totals: Float[np.ndarray, "draws 2"]) -> Float[np.ndarray, "draws"]:
-    """The first sum over the second, NaN where nothing stands below."""
+    """The first sum over the second, NaN where the second is 0."""
     above, below = totals[:, 0], totals[:, 1]
     return np.asarray(np.divide(above, below, out=np.full(len(above), np.nan), where=below > 0))
 
 
 MOST_PAIRS = 20_000
-"""Pairs of (votes in all, votes for a class) that are looked at; of more, so many evenly chosen."""
+"""At most this many pairs of (all votes, votes for a class) are used; of more, an even sample."""
 STANDARD_DEVIATIONS = 12
 
 
 def floor_of_votes(
-    compared: MatchedLabels, terms: Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]]
+    matched: MatchedLabels, terms: Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]]
 ) -> float:
-    """The expected divergence of the crowd's distribution to as many votes of it, a mean over items.
+    """The expected divergence between the crowd's distribution and the same number of votes drawn from it, a mean over
+    items.
 
-    `terms(q, p)` is what a class of probability p adds when the share of votes for it is q. NaN unless the number of
-    people is known for every item and their labels are that many whole votes.
+    `terms(q, p)` is the contribution of a class of probability p if the share of its votes is q. NaN unless the number
+    of annotators of every item is known and the labels are that many whole votes.
     """
-    votes = compared.votes
+    votes = matched.votes
     if votes is None:
         return np.nan
     chosen = slice(None, None, 1 + len(votes.times) // MOST_PAIRS)
@@ -191,7 +218,7 @@ def floor_of_votes(
         _expected(n, n_votes, log_factorial, terms)
         for n, n_votes in zip(votes.n[chosen].tolist(), votes.n_votes[chosen].tolist(), strict=True)
     ]
-    return float(np.dot(times, expected) / len(compared))
+    return float(np.dot(times, expected) / len(matched))
 
 
 def _expected(
@@ -200,7 +227,7 @@ def _expected(
     log_factorial: Float[np.ndarray, "numbers"],
     terms: Callable[[Float[np.ndarray, "n"], float], Float[np.ndarray, "n"]],
 ) -> float:
-    """What a class adds on average that `votes` of `n` people chose: votes for it are binomial."""
+    """The expected contribution of a class that `votes` of `n` people chose; its votes are binomial."""
     p = votes / n
     reach = STANDARD_DEVIATIONS * (1 + np.sqrt(n * p * (1 - p)))
     drawn = np.arange(max(0, int(votes - reach)), min(n, int(votes + reach)) + 1)

@@ -1,4 +1,4 @@
-"""Scoring: every metric asked for, over all items and in every stratum."""
+"""Scores of predictions: every requested metric, over all items and per stratum. The function behind `sf.score`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
-from sfumato.evaluation.metric import Metric, estimated
+from sfumato.evaluation.metric import Metric, clipped_estimate
 from sfumato.evaluation.metrics import METRICS
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
 from sfumato.tables.bootstrap import Bootstrap, check_resampling
@@ -18,7 +18,12 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.strategies import strategy_from_name
 
 FEW_ITEMS = 30
-"""Under so many items a bootstrap is not to be believed."""
+"""With fewer items bootstrap intervals are unreliable."""
+NEEDS = {
+    "original": "needs the original labels",
+    "class_order": "needs classes that have an order: say so with the setting ordered",
+}
+"""What a metric may need besides predictions and people's labels: an attribute of `MatchedLabels`, and the message."""
 
 
 def score(
@@ -33,20 +38,20 @@ def score(
     resamples: int = 1000,
     rng: np.random.Generator | None = None,
 ) -> Scores:
-    """How near `predicted` comes to `people`: one row a metric and condition, each with its interval.
+    """Scores of `predicted` against `people`: one row per metric and condition, each with its interval.
 
-    Without `metrics`, all that can be had. Without `rng`, the same draws every time. Intervals are about which items
-    were looked at; how much another training would differ they do not say (see `measure_runs`).
+    Without `metrics`, all metrics whose inputs are there. Without `rng`, the same draws every time. Intervals cover the
+    choice of items, not the variation between trainings (see `measure_runs`).
     """
-    compared = match_labels(predicted=predicted, people=people, original=original, common=common)
-    return scores_of(
-        compared, metrics=metrics, strata=strata, level=level, resamples=resamples,
+    matched = match_labels(predicted=predicted, people=people, original=original, common=common)
+    return score_matched(
+        matched, metrics=metrics, strata=strata, level=level, resamples=resamples,
         rng=np.random.default_rng(0) if rng is None else rng,
     )  # fmt: skip
 
 
-def scores_of(
-    compared: MatchedLabels,
+def score_matched(
+    matched: MatchedLabels,
     *,
     metrics: Sequence[Metric] = (),
     strata: Sequence[Stratification | Stratum] = (),
@@ -54,67 +59,79 @@ def scores_of(
     resamples: int = 1000,
     rng: np.random.Generator,
 ) -> Scores:
-    """The scores of predictions that are already beside people's labels."""
+    """The scores of predictions that are already matched with people's labels."""
     check_resampling(level, resamples)
-    asked = offered(compared, metrics)
-    scores = _under(ALL, compared, asked, level=level, resamples=resamples, rng=rng)
-    for stratum in strata_of(compared, strata):
-        part = compared.take(stratum.rows)
-        scores += _under(stratum.name, part, asked, level=level, resamples=resamples, rng=rng)
+    chosen = chosen_metrics(matched, metrics)
+    scores = _condition_scores(ALL, matched, chosen, level=level, resamples=resamples, rng=rng)
+    for stratum in strata_of(matched, strata):
+        part = matched.take(stratum.rows)
+        scores += _condition_scores(stratum.name, part, chosen, level=level, resamples=resamples, rng=rng)
     return Scores.of(scores)
 
 
-def offered(compared: MatchedLabels, metrics: Sequence[Metric]) -> list[Metric]:
-    """The metrics asked for; where none is, all that can be had."""
+def missing_input(metric: Metric, matched: MatchedLabels) -> str:
+    """Why `metric` cannot be computed; empty if it can."""
+    needs = getattr(metric, "needs", ())
+    return next((NEEDS[need] for need in needs if getattr(matched, need, None) is None), "")
+
+
+def chosen_metrics(matched: MatchedLabels, metrics: Sequence[Metric]) -> list[Metric]:
+    """The requested metrics; without any, all whose inputs are there."""
     names = [each.name for each in metrics]
     doubled = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if doubled:
         raise BadSetting(
             f"found {doubled[0]} twice",
-            expected="each metric once: a row in Scores is known by its metric's name",
+            expected="each metric once: rows of Scores are identified by the metric's name",
             fix="score the other settings in another call",
             code="bad-setting",
         )
-    return list(metrics) or [each for each in (member() for member in METRICS) if not each.missing(compared)]
+    return list(metrics) or [each for each in (member() for member in METRICS) if not missing_input(each, matched)]
 
 
-def few_items(condition: str, n_items: int) -> str:
-    """What is said of intervals over few items."""
-    return f"{condition}: found {n_items} items, which is too few for an interval to be trusted"
+def few_items_warning(condition: str, n_items: int) -> str:
+    return f"{condition}: found {n_items} items, which is too few for a reliable interval"
 
 
-def _under(
+def _condition_scores(
     condition: str,
-    compared: MatchedLabels,
+    matched: MatchedLabels,
     metrics: Sequence[Metric],
     *,
     level: float,
     resamples: int,
     rng: np.random.Generator,
 ) -> list[Score]:
-    """One condition: the same draws of its items for every metric."""
-    if 0 < len(compared) < FEW_ITEMS:
-        _warn(few_items(condition, len(compared)))
-    resampling = Bootstrap.of(len(compared), level=level, draws=resamples, rng=rng) if len(compared) else None
+    """The scores of one condition, all from the same draws of its items."""
+    if 0 < len(matched) < FEW_ITEMS:
+        _warn(few_items_warning(condition, len(matched)))
+    bootstrap = Bootstrap.of(len(matched), level=level, draws=resamples, rng=rng) if len(matched) else None
     scores = []
     for metric in metrics:
-        missing = "no items" if resampling is None else metric.missing(compared)
-        if missing or resampling is None:
-            if resampling is not None:
+        missing = "no items" if bootstrap is None else missing_input(metric, matched)
+        if missing or bootstrap is None:
+            if bootstrap is not None:
                 _warn(f"{condition}: {metric.name} cannot be computed: {missing}")
             scores.append(Score(metric.name, condition, np.nan, np.nan, np.nan, 0, np.nan, f"none: {missing}"))
             continue
-        found = estimated(metric, compared, resampling)
-        between = found.interval
+        found = clipped_estimate(metric, matched, bootstrap)
+        interval = found.interval
         scores.append(
             Score(
-                metric.name, condition, found.value, between.low, between.high, found.n_items, found.floor, between.kind
+                metric.name,
+                condition,
+                found.value,
+                interval.low,
+                interval.high,
+                found.n_items,
+                found.floor,
+                interval.kind,
             )
         )
     return scores
 
 
-def metric_named(name: str, settings: dict[str, object] | None = None) -> Metric:
+def metric_from_name(name: str, settings: dict[str, object] | None = None) -> Metric:
     """The metric called `name`, with `settings`."""
     return strategy_from_name("metric", METRICS, name, settings or {})  # type: ignore[no-any-return]
 

@@ -1,4 +1,4 @@
-"""Measuring: every metric of every training under every condition, with the draws that pair them up."""
+"""Scores of training runs: every metric of every run under every condition, with paired bootstrap draws."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from sfumato.evaluation.matched_labels import MatchedLabels, check_some, compared_runs
-from sfumato.evaluation.metric import Estimate, Metric, estimated, undefined
-from sfumato.evaluation.metric_scores import FEW_ITEMS, few_items, offered
+from sfumato.evaluation.matched_labels import MatchedLabels, check_some, match_runs
+from sfumato.evaluation.metric import Estimate, Metric, clipped_estimate, undefined
+from sfumato.evaluation.metric_scores import FEW_ITEMS, chosen_metrics, few_items_warning, missing_input
 from sfumato.evaluation.run_predictions import RunPredictions, joined
 from sfumato.evaluation.strata import Stratification, Stratum, strata_of
 from sfumato.tables.bootstrap import Bootstrap, Interval, check_resampling
@@ -22,52 +22,52 @@ from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
 
 GROUPS = 50
-"""Groups of items that are left out in turn, for a metric that is no function of sums."""
+"""Groups of items left out in turn, for a metric that is not a function of sums."""
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class SeedValues:
-    """One metric under one shift and in one stratum, of every seed of one target and network."""
+    """One metric under one shift and in one stratum, for every seed of one target and network."""
 
     target: str
     network: str
     metric: Metric
     shift: str
-    """The condition of the runs, empty where they have none."""
+    """The condition of the runs, empty if they have none."""
     stratum: str
     seeds: tuple[int, ...]
     values: Float[np.ndarray, "seeds"]
     drawn: Float[np.ndarray, "seeds draws"]
-    """The figure of every draw of items, NaN where the metric has no draws; the same draws for all seeds, targets and
+    """The value in every draw of items, NaN if the metric has no draws; the same draws for all seeds, targets and
     networks."""
     intervals: tuple[Interval, ...]
-    """What the metric itself says of each seed."""
+    """The metric's own interval of each seed."""
     is_exact: bool
-    """Whether the draws are the figure's own, and not those of its linear part."""
+    """Whether the draws are of the value itself, not only of its linear part."""
     n_items: int
     floor: float
     missing: str = ""
-    """Why there are no values, where there are none."""
+    """Why there are no values, if there are none."""
 
     @property
     def condition(self) -> str:
-        """Shift and stratum, as they stand in a table of scores."""
+        """Shift and stratum, as in a table of scores."""
         return joined(self.shift, self.stratum)
 
 
 @dataclass(frozen=True, eq=False)
 class RunMeasurements:
-    """All figures, in the order of shifts, strata, networks, targets and metrics as they were given."""
+    """All values, in the order of shifts, strata, networks, targets and metrics."""
 
     figures: tuple[SeedValues, ...]
     level: float
     over: str
-    """What was drawn, in words."""
+    """What was resampled, in words."""
 
     def of(self, target: str, network: str, metric: str, condition: str) -> SeedValues | None:
-        """The figures of one cell, if it was measured."""
+        """The values of one cell, if it was measured."""
         return self._by_cell.get((target, network, metric, condition))
 
     @cached_property
@@ -101,30 +101,30 @@ def measure_runs(
     thorough: bool = False,
     on_progress: Progress | None = None,
 ) -> RunMeasurements:
-    """Every metric of every run, under each condition that runs have, over all items and in every stratum.
+    """Every metric of every run, under each condition of the runs, over all items and per stratum.
 
-    All runs of a condition are scored on the same items, in the same order, and meet the same draws of them: figures
-    pair up by item and by seed. Where they predict different items, those that all predict are taken, with a warning.
+    All runs of a condition are scored on the same items and with the same draws, so values are paired by item and by
+    seed. If runs predict different items, only the common ones are scored, with a warning.
 
-    A metric that makes its interval in a way of its own has no draws to be paired. `thorough` finds some by leaving
-    out groups of items in turn, which takes some fifty times as long.
+    A metric with its own kind of interval has no draws to pair. `thorough` computes some by leaving out groups of
+    items in turn, which takes about fifty times as long.
     """
     check_resampling(level, resamples)
     check_some(runs)
     rng = np.random.default_rng(0) if rng is None else rng
-    measuring = _Measuring(metrics, strata, level, resamples, rng, thorough)
+    settings = _Settings(metrics, strata, level, resamples, rng, thorough)
     figures: list[SeedValues] = []
     over: list[str] = []
     n_before = 0
     for shift in dict.fromkeys(run.condition for run in runs):
         own = [run for run in runs if run.condition == shift]
-        beside = compared_runs(own, people=people, original=original, common=common)
+        matched = match_runs(own, people=people, original=original, common=common)
 
         def progress(done: int, of: int, before: int = n_before, n_own: int = len(own)) -> None:
             if on_progress:
                 on_progress(before * of // n_own + done, len(runs) * of // n_own)
 
-        found = measuring.under(shift, own, beside, progress)
+        found = settings.measure(shift, own, matched, progress)
         figures += found.figures
         over.append(found.over)
         n_before += len(own)
@@ -132,8 +132,8 @@ def measure_runs(
 
 
 @dataclass(frozen=True, eq=False)
-class _Measuring:
-    """What is asked of every condition."""
+class _Settings:
+    """The metrics, strata and bootstrap settings, the same for every condition."""
 
     metrics: Sequence[Metric]
     strata: Sequence[Stratification | Stratum]
@@ -142,53 +142,50 @@ class _Measuring:
     rng: np.random.Generator
     thorough: bool
 
-    def under(
-        self, shift: str, runs: Sequence[RunPredictions], beside: Sequence[MatchedLabels], on_progress: Progress
+    def measure(
+        self, shift: str, runs: Sequence[RunPredictions], matched: Sequence[MatchedLabels], on_progress: Progress
     ) -> RunMeasurements:
-        """The figures of runs of one condition."""
+        """The values of the runs of one condition."""
         # The same draws under each condition, as far as the items are the same.
         rng = deepcopy(self.rng)
-        asked = offered(beside[0], self.metrics)
-        strata = [Stratum(ALL, np.arange(len(beside[0]))), *strata_of(beside[0], self.strata)]
-        together: dict[tuple[str, str], list[int]] = {}
+        chosen = chosen_metrics(matched[0], self.metrics)
+        strata = [Stratum(ALL, np.arange(len(matched[0]))), *strata_of(matched[0], self.strata)]
+        rows_of: dict[tuple[str, str], list[int]] = {}
         for i, run in enumerate(runs):
-            together.setdefault((run.network, run.target), []).append(i)
+            rows_of.setdefault((run.network, run.target), []).append(i)
         figures: list[SeedValues] = []
         over = "items"
         n_done = 0
         for stratum in strata:
             n = len(stratum)
-            resampling = Bootstrap.of(n, level=self.level, draws=self.resamples, rng=rng) if n else None
-            over = resampling.over if resampling and stratum.name == ALL else over
-            parts = [each.take(stratum.rows) for each in beside]
-            missing = {each.name: each.missing(parts[0]) if n else "no items" for each in asked}
+            bootstrap = Bootstrap.of(n, level=self.level, draws=self.resamples, rng=rng) if n else None
+            over = bootstrap.over if bootstrap and stratum.name == ALL else over
+            parts = [each.take(stratum.rows) for each in matched]
+            missing = {each.name: missing_input(each, parts[0]) if n else "no items" for each in chosen}
             _warn_of(stratum, missing)
-            for (network, target), own in together.items():
-                for metric in asked:
+            for (network, target), own in rows_of.items():
+                for metric in chosen:
                     why = missing[metric.name]
                     found = [
                         _Found(undefined(why, 0), np.empty(0))
-                        if resampling is None or why
-                        else _found(metric, parts[i], resampling, self.thorough)
+                        if bootstrap is None or why
+                        else _found(metric, parts[i], bootstrap, self.thorough)
                         for i in own
                     ]
                     seeds = tuple(runs[i].seed for i in own)
                     figures.append(_figures(target, network, metric, shift, stratum.name, seeds, found, why))
                     n_done += len(own)
-                    on_progress(n_done, len(strata) * len(asked) * len(runs))
+                    on_progress(n_done, len(strata) * len(chosen) * len(runs))
         return RunMeasurements(tuple(figures), self.level, over)
 
 
 def _warn_of(stratum: Stratum, missing: Mapping[str, str]) -> None:
-    """What is wrong with a stratum; that it is empty was said before."""
+    """Warn of few items and missing inputs in a stratum; `strata_of` has already warned of empty ones."""
     if 0 < len(stratum) < FEW_ITEMS:
-        _warn(few_items(stratum.name, len(stratum)))
+        _warn(few_items_warning(stratum.name, len(stratum)))
     for name, why in missing.items():
         if why and len(stratum):
             _warn(f"{stratum.name}: {name} cannot be computed: {why}")
-
-
-# --- the draws of a metric ---
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,36 +195,33 @@ class _Found:
     is_exact: bool = True
 
 
-def _found(metric: Metric, compared: MatchedLabels, resampling: Bootstrap, thorough: bool) -> _Found:
-    """The figure and its draws: the metric's own, or with `thorough` those of its linear part (NaN: none)."""
-    found = estimated(metric, compared, resampling)
+def _found(metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap, thorough: bool) -> _Found:
+    """The value and its draws: the metric's own, or with `thorough` those of its linear part (NaN: none)."""
+    found = clipped_estimate(metric, matched, bootstrap)
     own = found.own_drawn
     if own is not None:
         return _Found(found, own.draws, is_exact=not own.is_linear)
-    if not thorough or not np.isfinite(found.value) or resampling.n_items < 2:
-        return _Found(found, np.full(resampling.draws, np.nan), is_exact=False)
-    return _Found(found, found.value + _jackknifed(metric, compared, resampling, found.value), is_exact=False)
+    if not thorough or not np.isfinite(found.value) or bootstrap.n_items < 2:
+        return _Found(found, np.full(bootstrap.draws, np.nan), is_exact=False)
+    return _Found(found, found.value + _jackknifed(metric, matched, bootstrap, found.value), is_exact=False)
 
 
 def _jackknifed(
-    metric: Metric, compared: MatchedLabels, resampling: Bootstrap, value: float
+    metric: Metric, matched: MatchedLabels, bootstrap: Bootstrap, value: float
 ) -> Float[np.ndarray, "draws"]:
-    """How far drawn items move the figure, to first order: groups of them are left out in turn (Shao and Wu 1989).
-
-    What a group adds is its mean influence, as strong as that of a single item of the group would be.
-    """
-    n_groups = min(GROUPS, resampling.n_blocks)
-    group = np.random.default_rng(0).permutation(resampling.n_blocks) % n_groups
+    """How much each draw changes the value, to first order: groups of items are left out in turn (Shao and Wu 1989)."""
+    n_groups = min(GROUPS, bootstrap.n_blocks)
+    group = np.random.default_rng(0).permutation(bootstrap.n_blocks) % n_groups
     size = np.bincount(group, minlength=n_groups)
     moved = np.empty(n_groups)
     for k in range(n_groups):
-        part = compared.take(np.flatnonzero(group[resampling.block] != k))
-        once = Bootstrap(np.arange(len(part)), len(part), np.ones((1, len(part)), np.uint16), resampling.level)
+        part = matched.take(np.flatnonzero(group[bootstrap.block] != k))
+        once = Bootstrap(np.arange(len(part)), len(part), np.ones((1, len(part)), np.uint16), bootstrap.level)
         moved[k] = value - metric.estimate(part, once).value
-    influence = moved * (resampling.n_blocks - size) / size
+    influence = moved * (bootstrap.n_blocks - size) / size
     influence -= np.average(influence, weights=size)
-    times = resampling.times_drawn.astype(np.float64) @ np.eye(n_groups)[group]
-    return np.asarray(times @ (influence * np.sqrt(size)) / resampling.n_blocks)
+    times = bootstrap.times_drawn.astype(np.float64) @ np.eye(n_groups)[group]
+    return np.asarray(times @ (influence * np.sqrt(size)) / bootstrap.n_blocks)
 
 
 def _figures(

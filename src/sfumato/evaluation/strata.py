@@ -30,7 +30,7 @@ class Stratum:
 
     name: str
     rows: Int[np.ndarray, "some"]
-    """Their rows in what is compared."""
+    """Their rows in what is matched."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -43,7 +43,7 @@ class Stratification(Protocol):
     @property
     def name(self) -> str: ...
 
-    def strata(self, compared: MatchedLabels) -> list[Stratum]:
+    def strata(self, matched: MatchedLabels) -> list[Stratum]:
         """The groups, in the order they are read; one may be empty, and is then still named."""
 
 
@@ -53,8 +53,8 @@ class AgreementStrata:
 
     name: ClassVar[str] = "agree"
 
-    def strata(self, compared: MatchedLabels) -> list[Stratum]:
-        agreed = compared.people.max(axis=1) >= 1 - ROUNDING
+    def strata(self, matched: MatchedLabels) -> list[Stratum]:
+        agreed = matched.people.max(axis=1) >= 1 - ROUNDING
         return [_where("people agree", agreed), _where("people disagree", ~agreed)]
 
 
@@ -72,9 +72,9 @@ class EntropyStrata:
     def __post_init__(self) -> None:
         at_least("quantiles", self.quantiles, 2)
 
-    def strata(self, compared: MatchedLabels) -> list[Stratum]:
+    def strata(self, matched: MatchedLabels) -> list[Stratum]:
         # Entropies of the same shares in another order of classes differ in the last digits.
-        doubt = compared.people_entropy.round(12)
+        doubt = matched.people_entropy.round(12)
         edges = np.quantile(doubt, np.arange(1, self.quantiles) / self.quantiles, method="inverted_cdf")
         group = np.searchsorted(edges, doubt, side="left")
         return [_where(f"entropy {k + 1} of {self.quantiles}", group == k) for k in range(self.quantiles)]
@@ -94,9 +94,9 @@ class ClassStrata:
     def __post_init__(self) -> None:
         one_of("by", self.by, ("people", "original"))
 
-    def strata(self, compared: MatchedLabels) -> list[Stratum]:
+    def strata(self, matched: MatchedLabels) -> list[Stratum]:
         if self.by == "original":
-            original = compared.original
+            original = matched.original
             if original is None:
                 raise BadSetting(
                     "found strata by original class and no original labels",
@@ -104,11 +104,11 @@ class ClassStrata:
                     fix="give --original, or take people's classes (class:by=people)",
                     code="no-original",
                 )
-            return [_where(f"class {name}", original == k) for k, name in enumerate(compared.classes)]
-        most = compared.people.max(axis=1, keepdims=True)
-        first = compared.people >= most - ROUNDING
+            return [_where(f"class {name}", original == k) for k, name in enumerate(matched.classes)]
+        most = matched.people.max(axis=1, keepdims=True)
+        first = matched.people >= most - ROUNDING
         tied = first.sum(axis=1) > 1
-        strata = [_where(f"class {name}", first[:, k] & ~tied) for k, name in enumerate(compared.classes)]
+        strata = [_where(f"class {name}", first[:, k] & ~tied) for k, name in enumerate(matched.classes)]
         return [*strata, _where("class tied", tied)] if tied.any() else strata
 
 
@@ -144,8 +144,8 @@ class GivenStrata:
                     )
         return cls(found, Path(path))
 
-    def strata(self, compared: MatchedLabels) -> list[Stratum]:
-        own = [self.stratum.get(item) for item in compared.items.to_pylist()]
+    def strata(self, matched: MatchedLabels) -> list[Stratum]:
+        own = [self.stratum.get(item) for item in matched.items.to_pylist()]
         n_without = own.count(None)
         if n_without:
             _warn(f"{n_without:,} of {len(own):,} items stand in no stratum of {self.path or 'those given'}")
@@ -165,16 +165,16 @@ STRATA: tuple[Any, ...] = (AgreementStrata, EntropyStrata, ClassStrata)
 """Those that have a name on the command line; a file there is `Given`."""
 
 
-def stratification_named(name: str, settings: Mapping[str, Any] | None = None) -> Stratification:
+def stratification_from_name(name: str, settings: Mapping[str, Any] | None = None) -> Stratification:
     """The way to part items that is called `name`, with `settings`."""
     return strategy_from_name("stratum", STRATA, name, settings or {})  # type: ignore[no-any-return]
 
 
-def strata_of(compared: MatchedLabels, asked: Iterable[Stratification | Stratum]) -> list[Stratum]:
+def strata_of(matched: MatchedLabels, asked: Iterable[Stratification | Stratum]) -> list[Stratum]:
     """Every stratum asked for; one that is empty is named in a warning."""
     strata: list[Stratum] = []
     for each in asked:
-        strata += [each] if isinstance(each, Stratum) else each.strata(compared)
+        strata += [each] if isinstance(each, Stratum) else each.strata(matched)
     _check_names([stratum.name for stratum in strata])
     empty = [stratum.name for stratum in strata if not len(stratum)]
     if empty:

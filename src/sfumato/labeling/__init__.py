@@ -52,11 +52,11 @@ __all__ = [
     "TopTwoSimilar",
     "TopTwoUniform",
     "TypicalityLabeler",
-    "labeler_named",
+    "labeler_from_name",
     "plausible_doubt",
 ]
 
 
-def labeler_named(name: str, settings: Mapping[str, Any]) -> Labeler:
+def labeler_from_name(name: str, settings: Mapping[str, Any]) -> Labeler:
     """The labeler called `name` with `settings`; the one place where a name becomes an object."""
     return strategy_from_name("labeler", LABELERS, name, settings)  # type: ignore[no-any-return]

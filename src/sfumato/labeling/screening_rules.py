@@ -219,7 +219,7 @@ def rules_of(asked: str | Mapping[str, Mapping[str, float]]) -> tuple[Rule, ...]
     """The rules that a study asks for: a set by its name (`standard` where it says none), or rules one by one with the
     numbers they go by."""
     if isinstance(asked, str):
-        return rules_named(asked or "standard")
+        return rule_set(asked or "standard")
     return tuple(_rule(name, settings) for name, settings in asked.items())
 
 
@@ -231,7 +231,7 @@ def _rule(name: str, settings: Mapping[str, float]) -> Any:
     return strategy_from_name("screening rule", SCREENING_RULES, name, numbers)
 
 
-def rules_named(name: str) -> tuple[Rule, ...]:
+def rule_set(name: str) -> tuple[Rule, ...]:
     """The rule set called `name`."""
     if name not in RULE_SETS:
         raise unknown("rule set", name, list(RULE_SETS))

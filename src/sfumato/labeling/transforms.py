@@ -204,10 +204,10 @@ __all__ = [
     "Sparsify",
     "Temper",
     "Transform",
-    "transform_named",
+    "transform_from_name",
 ]
 
 
-def transform_named(name: str, settings: Mapping[str, Any]) -> Transform:
+def transform_from_name(name: str, settings: Mapping[str, Any]) -> Transform:
     """The transform called `name` with `settings`."""
     return strategy_from_name("transform", TRANSFORMS, name, settings)  # type: ignore[no-any-return]

@@ -259,7 +259,7 @@ class DivergenceError:
 MEASURES: tuple[ErrorMeasure, ...] = (TotalVariationError(), SquaredError(), DivergenceError())
 
 
-def measure_named(name: str) -> ErrorMeasure:
+def measure_from_name(name: str) -> ErrorMeasure:
     """The measure called `name`; the one place where a name becomes an object."""
     for measure in MEASURES:
         if measure.name == name:

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from sfumato.evaluation.comparison import Difference, compare_runs, scores_over_seeds
-from sfumato.evaluation.matched_labels import MatchedLabels, compared_runs
+from sfumato.evaluation.matched_labels import MatchedLabels, match_runs
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.metrics import (
     AURC,
@@ -128,10 +128,10 @@ class ModelScores:
         with warnings.catch_warnings():
             # That runs predict different items was said when they were scored.
             warnings.simplefilter("ignore", SfumatoWarning)
-            found = compared_runs(own, people=people, common=True)
+            found = match_runs(own, people=people, common=True)
         by_target: dict[str, list[MatchedLabels]] = {name: [] for name in self.drawn()}
-        for run, compared in zip(own, found, strict=True):
-            by_target[run.target].append(compared)
+        for run, matched in zip(own, found, strict=True):
+            by_target[run.target].append(matched)
         return {name: each for name, each in by_target.items() if each}
 
     @cached_property

@@ -23,7 +23,7 @@ from sfumato.labeling.agreement import (
     RetestTotalVariation,
     TotalVariationAgreement,
     agreement,
-    measure_named,
+    measure_from_name,
 )
 
 CLASSES = ("a", "b", "c", "d")
@@ -278,8 +278,8 @@ def test_by_default_what_applies() -> None:
 
 def test_names_and_settings_are_checked() -> None:
     with pytest.raises(SfumatoError, match="did you mean 'alpha-nominal'"):
-        measure_named("alpha-nominl")
-    assert [measure_named(member.name).name for member in MEASURES] == [member.name for member in MEASURES]
+        measure_from_name("alpha-nominl")
+    assert [measure_from_name(member.name).name for member in MEASURES] == [member.name for member in MEASURES]
     table = votes([("1", "x", 0), ("1", "y", 1)])
     for wrong in ({"level": 1.0}, {"level": float("nan")}, {"resamples": 99}):
         with pytest.raises(SfumatoError, match="bad-setting"):

@@ -71,8 +71,8 @@ def _published(name: str, column: str) -> Published | None:
 
 def _mean(values: Float[np.ndarray, "items"]) -> Estimate:
     """The mean over images, with the interval for other images."""
-    resampling = Bootstrap.of(len(values), level=0.95, draws=DRAWS, rng=np.random.default_rng(0))
-    found = mean_over_items(values, resampling)
+    bootstrap = Bootstrap.of(len(values), level=0.95, draws=DRAWS, rng=np.random.default_rng(0))
+    found = mean_over_items(values, bootstrap)
     return Estimate.within(found.value, found.interval)
 
 

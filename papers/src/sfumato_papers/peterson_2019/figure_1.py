@@ -31,13 +31,13 @@ def figure_1(rerun: Rerun) -> Part:
     people = rerun.data.cifar_10h
     findings: list[Finding | Statement] = []
     for name in RELEASED:
-        compared = match_labels(predicted=released(rerun)[name], people=people)
-        same = compared.take(np.flatnonzero(compared.right == 1))
+        matched = match_labels(predicted=released(rerun)[name], people=people)
+        same = matched.take(np.flatnonzero(matched.right == 1))
         away, others = _away(same), _of_others(same, np.random.default_rng(0))
         surer = float((same.confidence > same.people.max(axis=1)).mean())
         findings += [
             Finding(
-                name, "same first guess, %", None, Estimate(100 * float(compared.right.mean())), places=1,
+                name, "same first guess, %", None, Estimate(100 * float(matched.right.mean())), places=1,
             ),
             Finding(name, "distance from people there", None, Estimate(float(away.mean())), places=4),
             Finding(name, "of other people", None, Estimate(others), places=4, how="total variation, in both columns"),
@@ -68,10 +68,10 @@ def figure_1(rerun: Rerun) -> Part:
 
 
 def _chart(rerun: Rerun) -> Chart:
-    compared = match_labels(predicted=released(rerun)["DenseNet"], people=rerun.data.cifar_10h)
-    doubted = np.flatnonzero((compared.right == 1) & (compared.people.max(axis=1) < 1))
+    matched = match_labels(predicted=released(rerun)["DenseNet"], people=rerun.data.cifar_10h)
+    doubted = np.flatnonzero((matched.right == 1) & (matched.people.max(axis=1) < 1))
     drawn = np.sort(np.random.default_rng(0).choice(doubted, min(SHOWN, len(doubted)), replace=False))
-    some = compared.take(drawn)
+    some = matched.take(drawn)
     return scatter(
         "figure-1",
         title="The first guess: how many people share it, and how sure the network is",
@@ -88,13 +88,13 @@ def _chart(rerun: Rerun) -> Chart:
     )
 
 
-def _away(compared: MatchedLabels) -> Float[np.ndarray, "items"]:
+def _away(matched: MatchedLabels) -> Float[np.ndarray, "items"]:
     """Total variation between network and people."""
-    return np.asarray(np.abs(compared.predicted - compared.people).sum(axis=1) / 2)
+    return np.asarray(np.abs(matched.predicted - matched.people).sum(axis=1) / 2)
 
 
-def _of_others(compared: MatchedLabels, rng: np.random.Generator) -> float:
+def _of_others(matched: MatchedLabels, rng: np.random.Generator) -> float:
     """The mean total variation between people's shares and those of as many votes drawn from them."""
-    assert compared.n_annotators is not None
-    drawn = rng.multinomial(compared.n_annotators, compared.people) / compared.n_annotators[:, None]
-    return float(np.abs(drawn - compared.people).sum(axis=1).mean() / 2)
+    assert matched.n_annotators is not None
+    drawn = rng.multinomial(matched.n_annotators, matched.people) / matched.n_annotators[:, None]
+    return float(np.abs(drawn - matched.people).sum(axis=1).mean() / 2)

@@ -1,5 +1,4 @@
-"""The metrics, one a file; `METRICS` lists them all. Beside them stands what several share: `bins`, `brier_parts`,
-`norms`, `selection`, `smoothing`, `votes`."""
+"""The metrics, one file per family; `METRICS` lists them all."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""Accuracy.
-
-Accuracy against the original labels.
-
-Accuracy against one person.
-
-Accuracy of the second choice.
-
-Log-odds of people's second choice.
-"""
+"""Accuracy of the first and of the second choice."""
 
 from __future__ import annotations
 
@@ -18,69 +9,52 @@ import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import NO_ORIGINAL, Better, Estimate, mean_over_items
+from sfumato.evaluation.metric import SHARE, Better, Estimate, ItemMetric, mean_over_items
 from sfumato.tables.bootstrap import Bootstrap
 from sfumato.tables.settings import one_of
 
 
-@dataclass(frozen=True)
-class Accuracy:
-    """The share of items whose first choice is people's first choice.
+class Accuracy(ItemMetric):
+    """The share of items whose most probable class is people's most frequent class.
 
-    Where either is tied, the share of times they would agree if ties were broken at random, so that no order of items
-    or classes matters. Blind to doubt: where people disagree, prefer `expected_accuracy`, or a divergence.
+    Ties count by the share of times both would agree if ties were broken at random, so the order of items and classes
+    does not matter. It ignores uncertainty: where people disagree, prefer `expected_accuracy` or a divergence.
     """
 
-    name: ClassVar[str] = "accuracy"
-    better: ClassVar[Better] = Better.HIGH
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, bounds = "accuracy", Better.HIGH, SHARE
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(compared.right, resampling)
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return matched.right
 
 
-@dataclass(frozen=True)
-class AccuracyOriginal:
-    """The share of items whose first choice is the class the item came with; ties in the prediction count by their
-    share.
+class AccuracyOriginal(ItemMetric):
+    """The share of items whose most probable class is the original label; ties count by their share.
 
-    The figure of hard-label benchmarks. Prefer `accuracy` to know how often people's first choice is met.
+    The number of hard-label benchmarks. Prefer `accuracy` to compare with people's most frequent class.
     """
 
-    name: ClassVar[str] = "accuracy_original"
-    better: ClassVar[Better] = Better.HIGH
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, bounds = "accuracy_original", Better.HIGH, SHARE
+    needs: ClassVar[tuple[str, ...]] = ("original",)
 
-    def missing(self, compared: MatchedLabels) -> str:
-        return NO_ORIGINAL if compared.original is None else ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(compared.right_originally, resampling)
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return matched.right_originally
 
 
-@dataclass(frozen=True)
-class ExpectedAccuracy:
-    """The share of people who chose the model's first choice, on average: how often it agrees with a person drawn at
-    random.
+class ExpectedAccuracy(ItemMetric):
+    """The probability that the model's most probable class is the choice of an annotator drawn at random.
 
-    `mean over items of q[argmax p]`; ties in the prediction count by their share. Its floor (here: a ceiling) is that
-    of always naming people's first choice, `mean of max q`, which is below 1 wherever people disagree.
+    `mean over items of q[argmax p]`; ties in the prediction count by their share. Its floor (here an upper limit) is
+    the value of always predicting people's most frequent class, `mean of max q`, below 1 where people disagree.
     """
 
-    name: ClassVar[str] = "expected_accuracy"
-    better: ClassVar[Better] = Better.HIGH
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, bounds = "expected_accuracy", Better.HIGH, SHARE
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        first = matched.predicted_first
+        return np.asarray(np.einsum("ik,ik->i", matched.people, first) / first.sum(axis=1))
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        first = compared.predicted_first
-        chosen = np.einsum("ik,ik->i", compared.people, first) / first.sum(axis=1)
-        return mean_over_items(np.asarray(chosen), resampling, floor=float(compared.people.max(axis=1).mean()))
+    def floor(self, matched: MatchedLabels) -> float:
+        return float(matched.people.max(axis=1).mean())
 
 
 TIES = ("unique", "credit", "published")
@@ -88,68 +62,58 @@ TIES = ("unique", "credit", "published")
 
 @dataclass(frozen=True)
 class SecondBestAccuracy:
-    """The share of items whose second choice is people's second choice (Peterson et al. 2019).
+    """The share of items whose second most probable class is people's second choice (Peterson et al. 2019).
 
-    Often people have no clear second: more than half of CIFAR-10H's images have none. `ties` says what then:
+    Often people have no unique second choice: more than half of CIFAR-10H's images have none. `ties` sets what counts:
 
-    - `unique`: only items where people's first and second choice are both clear; `n_items` counts them. The default.
-    - `credit`: all items; any class that could be people's second counts, even those nobody chose.
-    - `published`: all items; of tied classes the one with the highest index comes first, as a stable sort has it. This
-      figure changes when the classes are put in another order.
+    - `unique`: only items where people's first and second choice are both unique; `n_items` counts them. The default.
+    - `credit`: all items; every class that could be people's second choice counts, also classes without votes.
+    - `published`: all items; of tied classes the one with the highest index is first, as in a stable sort. This value
+      depends on the order of the classes.
 
-    Ties in the prediction count by their share, but for `published`.
+    Ties in the prediction count by their share, except for `published`.
     """
 
-    name: ClassVar[str] = "second_best_accuracy"
-    better: ClassVar[Better] = Better.HIGH
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
     ties: str = "unique"
+
+    name, better, bounds = "second_best_accuracy", Better.HIGH, SHARE
 
     def __post_init__(self) -> None:
         one_of("ties", self.ties, TIES)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         if self.ties == "published":
-            ours, theirs = (np.argsort(p, axis=1, kind="stable")[:, -2] for p in (compared.predicted, compared.people))
-            return mean_over_items(np.asarray(ours == theirs, np.float64), resampling)
-        second = compared.people_second
-        n_ours = compared.predicted_second.sum(axis=1)
-        agree = np.asarray((compared.predicted_second & second).sum(axis=1) / n_ours)
-        clear = np.asarray(second.sum(axis=1) == 1, np.float64) if self.ties == "unique" else None
-        return mean_over_items(agree, resampling, weights=clear)
+            ours, theirs = (np.argsort(p, axis=1, kind="stable")[:, -2] for p in (matched.predicted, matched.people))
+            return mean_over_items(np.asarray(ours == theirs, np.float64), bootstrap)
+        second = matched.people_second
+        n_ours = matched.predicted_second.sum(axis=1)
+        agree = np.asarray((matched.predicted_second & second).sum(axis=1) / n_ours)
+        unique = np.asarray(second.sum(axis=1) == 1, np.float64) if self.ties == "unique" else None
+        return mean_over_items(agree, bootstrap, weights=unique)
 
 
 @dataclass(frozen=True)
 class SecondChoiceLogOdds:
-    """The mean over items with a clear human second choice s of `ln p_s - ln(1 - p_s)`: how probable the model holds
-    what people choose second, against everything else.
+    """The mean of `ln p_s - ln(1 - p_s)` over items where people have a unique second choice s: the log-odds that the
+    model gives to people's second choice.
 
-    A second choice is clear where q has one largest and one second largest class; `n_items` counts these items. Not a
-    score to be made large: the floor is people's own, `mean of ln q_s - ln(1 - q_s)`, and near it is good. Infinite
-    where the model holds the second choice for impossible; then prefer `second_best_accuracy`.
+    A second choice is unique if q has one largest and one second largest class; `n_items` counts these items. Larger
+    is not better: the floor is people's own value, `mean of ln q_s - ln(1 - q_s)`, and close to it is good. Infinite
+    if the model gives a second choice probability 0; then prefer `second_best_accuracy`.
     """
 
-    name: ClassVar[str] = "second_choice_log_odds"
-    better: ClassVar[Better] = Better.NEITHER
-    bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    name, better, bounds = "second_choice_log_odds", Better.NEITHER, (-np.inf, np.inf)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        rows = np.flatnonzero(compared.people_second.sum(axis=1) == 1)
-        second = compared.people_second[rows].argmax(axis=1)
-        clear = np.zeros(len(compared))
-        clear[rows] = 1.0
-        odds = np.zeros(len(compared))
-        odds[rows] = _log_odds(compared.predicted[rows, second])
-        theirs = _log_odds(compared.people[rows, second])
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        rows = np.flatnonzero(matched.people_second.sum(axis=1) == 1)
+        second = matched.people_second[rows].argmax(axis=1)
+        unique = np.zeros(len(matched))
+        unique[rows] = 1.0
+        odds = np.zeros(len(matched))
+        odds[rows] = _log_odds(matched.predicted[rows, second])
+        theirs = _log_odds(matched.people[rows, second])
         floor = float(theirs.mean()) if len(rows) else np.nan
-        return mean_over_items(odds, resampling, weights=clear, floor=floor)
+        return mean_over_items(odds, bootstrap, weights=unique, floor=floor)
 
 
 def _log_odds(p: Float[np.ndarray, "some"]) -> Float[np.ndarray, "some"]:

@@ -1,19 +1,11 @@
-"""Bins of confidence: equally wide ones, and ones of equally many items.
+"""Bins of confidence, Gaussian smoothing along confidence, and intervals for the calibration errors.
 
-Values along 0..1 smoothed by a Gaussian that is reflected at both ends, on a grid.
-
-Reflected, the Gaussian is the heat kernel of an interval with closed ends: every cosine keeps its shape and loses
-height. So smoothing is one cosine transform, whatever the width.
-
-Intervals for calibration errors that add up absolute gaps, which chance can only make larger.
+The smoothing Gaussian is reflected at 0 and 1, so smoothing is one cosine transform.
 
 The sum of absolute gaps between confidence and accuracy is above 0 even for a calibrated model, so an ordinary
-bootstrap interval, which adds chance once more, lies too high. Instead a test is inverted: an error `e` is in the
-interval unless, were it the true one, a sum as large (or as small) as the one found would be rarer than the level
-allows.
-
-How a true error would be spread is taken from the gaps found, smoothed along confidence and scaled to add up to `e`.
-At perfect calibration (e = 0) no spread is needed and the test is exact but for normal noise.
+bootstrap interval, which adds chance a second time, is too high. Instead a test is inverted: the interval contains the
+errors `e` under which the observed sum is not too rare. The true gaps are assumed proportional to the observed ones,
+smoothed along confidence and scaled to sum to `e`. At e = 0 the test is exact except for the normal approximation.
 """
 
 from __future__ import annotations
@@ -29,31 +21,31 @@ from sfumato.tables.bootstrap import Bootstrap, Interval
 
 
 def equal_width(values: Float[np.ndarray, "items"], n_bins: int) -> Int[np.ndarray, "items"]:
-    """The bin of each value among `n_bins` of equal width over 0..1: (lo, hi], 0 in the first and 1 in the last."""
+    """The bin of each value among `n_bins` bins (lo, hi] of equal width over 0..1; 0 is in the first bin."""
     edges = np.linspace(0, 1, n_bins + 1)
     return np.clip(np.searchsorted(edges, values, side="left") - 1, 0, n_bins - 1)
 
 
 @dataclass(frozen=True, eq=False)
 class EqualCount:
-    """Items in order of confidence, `size` to a bin, the last bin with what remains.
+    """Items in order of confidence, `size` per bin, the last bin with the rest.
 
-    Where items of equal confidence fall into different bins, all figures are expectations over the order of equals,
-    so that the order of items does not matter.
+    If items of equal confidence are in different bins, all values are expectations over the order of ties, so the
+    order of items does not matter.
     """
 
     n_items: Int[np.ndarray, "bins"]
     confidence: Float[np.ndarray, "bins"]
     accuracy: Float[np.ndarray, "bins"]
     variance: Float[np.ndarray, "bins"]
-    """Of each bin's accuracy, over the order of equals: 0 where no equals are torn apart."""
+    """The variance of each bin's accuracy over the order of ties: 0 if no ties are split between bins."""
 
     @classmethod
-    def of(cls, compared: MatchedLabels, size: int) -> EqualCount:
-        n = len(compared)
+    def of(cls, matched: MatchedLabels, size: int) -> EqualCount:
+        n = len(matched)
         starts = np.arange(max(n // size, 1)) * size
         n_items = np.diff(starts, append=n)
-        confidence, right = compared.confidence[compared.by_confidence], compared.right[compared.by_confidence]
+        confidence, right = matched.confidence[matched.by_confidence], matched.right[matched.by_confidence]
         begins = np.concatenate([[True], np.diff(confidence) > 0])
         variance = np.zeros(len(starts))
         if not begins.all():
@@ -62,7 +54,7 @@ class EqualCount:
             mean = np.bincount(group, right) / n_equal
             spread = np.maximum(np.bincount(group, right**2) / n_equal - mean**2, 0.0)
             right = mean[group]
-            # A piece is what one bin holds of one group of equals: drawn from the group without replacement.
+            # A piece is the part of a group of ties in one bin: drawn from the group without replacement.
             begins[starts] = True
             pieces = np.flatnonzero(begins)
             k, m = np.diff(pieces, append=n), n_equal[group[pieces]]
@@ -76,16 +68,16 @@ class EqualCount:
         )
 
     @classmethod
-    def as_sorted(cls, compared: MatchedLabels, size: int) -> EqualCount:
-        """Equals in the order a sort leaves them in, and the first of tied classes chosen."""
-        n = len(compared)
-        order = np.argsort(compared.confidence)
-        right = compared.predicted.argmax(axis=1) == compared.people.argmax(axis=1)
+    def as_sorted(cls, matched: MatchedLabels, size: int) -> EqualCount:
+        """Ties in the order of the sort, and the first of tied classes as the prediction."""
+        n = len(matched)
+        order = np.argsort(matched.confidence)
+        right = matched.predicted.argmax(axis=1) == matched.people.argmax(axis=1)
         starts = np.arange(max(n // size, 1)) * size
         n_items = np.diff(starts, append=n)
         return cls(
             n_items,
-            np.add.reduceat(compared.confidence[order], starts) / n_items,
+            np.add.reduceat(matched.confidence[order], starts) / n_items,
             np.add.reduceat(right[order].astype(np.float64), starts) / n_items,
             np.zeros(len(starts)),
         )
@@ -103,7 +95,7 @@ class EqualCount:
 def on_grid(
     at: Float[np.ndarray, "items"], weights: Float[np.ndarray, "items"], n_points: int
 ) -> Float[np.ndarray, "points"]:
-    """The sum of `weights` at each of `n_points` points from 0 to 1, each split between the two nearest."""
+    """The sum of `weights` at each of `n_points` points from 0 to 1, each weight split between the two nearest."""
     place = np.clip(at, 0, 1) * (n_points - 1)
     below = np.minimum(place.astype(np.int64), n_points - 2)
     part = (place - below) * weights
@@ -113,14 +105,14 @@ def on_grid(
 
 
 def cosines(sums: Float[np.ndarray, "*rows points"]) -> Float[np.ndarray, "*rows points"]:
-    """The density of `sums` along 0..1 as heights of cosines, to be smoothed by several widths."""
+    """The cosine coefficients of the density of `sums` along 0..1."""
     density = sums * (sums.shape[-1] - 1)
     density[..., [0, -1]] *= 2
     return np.fft.rfft(np.concatenate([density, density[..., -2:0:-1]], axis=-1)).real
 
 
 def from_cosines(heights: Float[np.ndarray, "*rows points"], width: float) -> Float[np.ndarray, "*rows points"]:
-    """The density with these cosines, smoothed with standard deviation `width`."""
+    """The density with these cosine coefficients, smoothed with standard deviation `width`."""
     n_steps = heights.shape[-1] - 1
     keeps = np.exp(-((np.pi * width * np.arange(n_steps + 1)) ** 2) / 2)
     return np.asarray(np.fft.irfft(heights * keeps, 2 * n_steps)[..., : n_steps + 1])
@@ -132,7 +124,7 @@ def smoothed(sums: Float[np.ndarray, "*rows points"], width: float) -> Float[np.
 
 
 def trapezoid(n_points: int) -> Float[np.ndarray, "points"]:
-    """Weights that turn a density on a grid into its integral."""
+    """Weights of the trapezoidal rule on a grid from 0 to 1."""
     weights = np.full(n_points, 1 / (n_points - 1))
     weights[[0, -1]] /= 2
     return weights
@@ -140,66 +132,65 @@ def trapezoid(n_points: int) -> Float[np.ndarray, "points"]:
 
 HALVINGS = 9
 WIDTH = 0.5
-"""Of the smoothing, for one item; it gets narrower with the fifth root of their number, as kernels do."""
+"""Width of the smoothing for one item; divided by the fifth root of the number of items."""
 
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Mean gaps per cell, summed up with `weights`, and what chance may add to them, one draw a row."""
+    """Mean gaps per cell, their `weights` in the sum, and the noise of each draw."""
 
     found: Float[np.ndarray, "cells"]
     likely: Float[np.ndarray, "cells"]
-    """How the true gaps are spread over the cells, but for their size."""
+    """The assumed true gaps, up to a factor."""
     noise: Float[np.ndarray, "draws cells"]
     weights: Float[np.ndarray, "cells"]
 
     def share_as_large(self, error: float) -> float:
-        """The share of draws that would give a sum at least as large as the one found, were `error` the true one."""
+        """The share of draws with a sum at least as large as the observed one if `error` is the true error."""
         size = float(self.weights @ np.abs(self.likely))
         true = error * self.likely / size if size > 0 else np.zeros(len(self.likely))
         return float((np.abs(true + self.noise) @ self.weights >= self.weights @ np.abs(self.found)).mean())
 
 
-def likely_gaps(compared: MatchedLabels, n_points: int) -> Float[np.ndarray, "points"]:
-    """The sums of gaps along confidence, on a grid, had every item the mean gap of those of about its confidence."""
-    sums = on_grid(compared.confidence, compared.gaps, n_points)
-    counts = on_grid(compared.confidence, np.ones(len(compared)), n_points)
-    width = WIDTH * len(compared) ** -0.2
+def likely_gaps(matched: MatchedLabels, n_points: int) -> Float[np.ndarray, "points"]:
+    """The sums of gaps on a grid if every item had the mean gap of items with similar confidence."""
+    sums = on_grid(matched.confidence, matched.gaps, n_points)
+    counts = on_grid(matched.confidence, np.ones(len(matched)), n_points)
+    width = WIDTH * len(matched) ** -0.2
     return np.asarray(counts * smoothed(sums, width) / np.maximum(smoothed(counts, width), np.finfo(float).tiny))
 
 
 def noise_of(
-    sums: Float[np.ndarray, "cells"], squares: Float[np.ndarray, "cells"], n_items: int, resampling: Bootstrap
+    sums: Float[np.ndarray, "cells"], squares: Float[np.ndarray, "cells"], n_items: int, bootstrap: Bootstrap
 ) -> Float[np.ndarray, "draws cells"]:
-    """What chance may add to each cell's sum of gaps, over `n_items`: normal, of covariance diag(squares) - sums
-    sums'/n.
+    """Normal noise of each cell's sum of gaps, divided by `n_items`; its covariance is diag(squares) - sums sums'/n.
 
-    That is the covariance when items fall into cells at random. Its root is `D (I - b u u') ` with D the root of
-    `squares` and u = sums / (D sqrt n).
+    This is the covariance if items are in random cells. Its root is `D (I - b u u') ` with D the root of `squares` and
+    u = sums / (D sqrt n).
     """
     root = np.sqrt(squares)
     u = np.divide(sums, root * np.sqrt(n_items), out=np.zeros(len(sums)), where=root > 0)
     length = min(float(u @ u), 1.0)
     b = (1 - np.sqrt(1 - length)) / length if length > 0 else 0.0
-    drawn = resampling.normals(len(sums))
+    drawn = bootstrap.normals(len(sums))
     return np.asarray((drawn - b * (drawn @ u)[:, None] * u) * root / n_items)
 
 
-def inverted(gaps_at: Callable[[float], Gaps], value: float, resampling: Bootstrap) -> Interval:
-    """The errors that a test does not rule out; `gaps_at` gives the gaps to test an error with."""
-    if resampling.n_items < 2:
+def inverted_test(gaps_at: Callable[[float], Gaps], value: float, bootstrap: Bootstrap) -> Interval:
+    """The errors that the test does not reject; `gaps_at` gives the gaps for testing an error."""
+    if bootstrap.n_items < 2:
         return Interval(np.nan, np.nan, "none: only one item")
-    tail = resampling.tails[0]
+    tail = bootstrap.tails[0]
     gaps = gaps_at(value)
     most = min(1.0, value + 4 * float(gaps.weights @ gaps.noise.std(axis=0)))
     low = _crossing(lambda error: gaps_at(error).share_as_large(error) > tail, 0.0, value)
     high = _crossing(lambda error: gaps_at(error).share_as_large(error) >= 1 - tail, 0.0, most)
-    kind = f"{100 * resampling.level:g}% inverted test over items, {resampling.draws:,} normal draws"
+    kind = f"{100 * bootstrap.level:g}% inverted test over items, {bootstrap.draws:,} normal draws"
     return Interval(low, high, kind + ": about the error itself, free of what chance adds to the value")
 
 
 def _crossing(is_above: Callable[[float], bool], low: float, high: float) -> float:
-    """Where `is_above` turns from false to true between `low` and `high`."""
+    """The point between `low` and `high` where `is_above` changes from false to true."""
     if is_above(low):
         return low
     for _ in range(HALVINGS):

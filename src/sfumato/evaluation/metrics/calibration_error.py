@@ -1,69 +1,67 @@
-"""Expected calibration error.
-
-Root mean square calibration error.
-"""
+"""Binned calibration errors: expected (ECE) and root mean square."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp, lgamma, sqrt
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import Better, Estimate, undefined
-from sfumato.evaluation.metrics.calibration_bins import EqualCount, Gaps, equal_width, inverted, likely_gaps, noise_of
+from sfumato.evaluation.metric import SHARE, Better, Estimate, undefined
+from sfumato.evaluation.metrics.calibration_bins import (
+    EqualCount,
+    Gaps,
+    equal_width,
+    inverted_test,
+    likely_gaps,
+    noise_of,
+)
 from sfumato.tables.bootstrap import Bootstrap, Interval
 from sfumato.tables.settings import at_least, one_of
 
 POINTS = 2**10 + 1
-"""Of the grid on which gaps are smoothed for the interval."""
+"""Number of grid points on which gaps are smoothed for the interval."""
 
 
 @dataclass(frozen=True)
 class ECE:
     """`sum_b n_b / n |conf_b - acc_b|` over `bins` equally wide bins (lo, hi] of confidence (Guo et al. 2017, after
-    Naeini et al. 2015); right means that the first choice is people's.
+    Naeini et al. 2015); right: the most probable class is people's.
 
-    Chance makes it larger, the more so the fewer items there are: its floor is what a perfectly calibrated model of
-    the same confidences would get on average. The interval is about the error of these bins with infinitely many
-    items, so that the value may lie above it. Near perfect calibration no interval for a sum of absolute values can
-    be exact, and its coverage there is not promised. Prefer `smooth_ece`, which does not depend on where bins
-    end, or `rms_calibration` with `form="debiased"`.
+    Chance makes it larger, most with few items: its floor is the expected value of a perfectly calibrated model with
+    the same confidences. The interval is about the error of these bins with infinitely many items, so the value may be
+    above it. Near perfect calibration no interval for a sum of absolute values is exact, and its coverage is not
+    guaranteed. Prefer `smooth_ece`, which does not depend on the bin edges, or `rms_calibration` with
+    `form="debiased"`.
     """
 
-    name: ClassVar[str] = "ece"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
     bins: int = 15
+
+    name, better, bounds = "ece", Better.LOW, SHARE
 
     def __post_init__(self) -> None:
         at_least("bins", self.bins, 1)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        n = len(compared)
-        place = equal_width(compared.confidence, self.bins)
-        sums = np.bincount(place, compared.gaps, minlength=self.bins)
-        squares = np.bincount(place, compared.gaps**2, minlength=self.bins)
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        n = len(matched)
+        place = equal_width(matched.confidence, self.bins)
+        sums = np.bincount(place, matched.gaps, minlength=self.bins)
+        squares = np.bincount(place, matched.gaps**2, minlength=self.bins)
         points = equal_width(np.linspace(0, 1, POINTS), self.bins)
-        likely = np.bincount(points, likely_gaps(compared, POINTS), minlength=self.bins)
-        gaps = Gaps(sums / n, likely, noise_of(sums, squares, n, resampling), np.ones(self.bins))
+        likely = np.bincount(points, likely_gaps(matched, POINTS), minlength=self.bins)
+        gaps = Gaps(sums / n, likely, noise_of(sums, squares, n, bootstrap), np.ones(self.bins))
         value = float(np.abs(sums).sum() / n)
-        floor = _ece_floor(compared.confidence, place, self.bins)
-        return Estimate(value, inverted(lambda _: gaps, value, resampling), n, floor)
+        floor = _ece_floor(matched.confidence, place, self.bins)
+        return Estimate(value, inverted_test(lambda _: gaps, value, bootstrap), n, floor)
 
 
 def _ece_floor(confidence: Float[np.ndarray, "items"], place: Int[np.ndarray, "items"], n_bins: int) -> float:
-    """The expected value were every item right with the probability of its confidence.
+    """The expected value if every item is right with the probability of its confidence.
 
-    In a bin the number right is all but binomial, whose mean absolute deviation is `2 v (1 - c) Pr(v)` with
-    v = floor(n c) + 1 (de Moivre 1730), scaled to the variance that unequal confidences leave.
+    In a bin the number of right items is nearly binomial, with mean absolute deviation `2 v (1 - c) Pr(v)`,
+    v = floor(n c) + 1 (de Moivre 1730), scaled to the variance of unequal confidences.
     """
     expected = 0.0
     for n, total, variance in zip(
@@ -86,59 +84,54 @@ FORMS = ("all", "debiased", "published")
 
 @dataclass(frozen=True)
 class RMSCalibration:
-    """`sqrt(sum_b n_b / n (conf_b - acc_b)^2)` over bins of `size` items in order of confidence, the last bin with what
-    remains (Hendrycks et al. 2019).
+    """`sqrt(sum_b n_b / n (conf_b - acc_b)^2)` over bins of `size` items in order of confidence, the last bin with the
+    rest (Hendrycks et al. 2019).
 
-    Chance makes it larger: a perfectly calibrated model gets its floor, .04 with 3,000 items in bins of 100 and .12
-    with 100 in bins of 10. `form` says what to do:
+    Chance makes it larger: a perfectly calibrated model has the value of its floor, 0.04 with 3,000 items in bins of
+    100 and 0.12 with 100 items in bins of 10. `form` sets the correction:
 
-    - `all`: every bin counts, as defined above. The default; never compare it between different sizes.
-    - `debiased`: `acc_b (1 - acc_b) / (n_b - 1)` is taken off every square (Kumar et al. 2019), at least 0 in all.
-    - `published`: the published code's figure, which leaves out the last bin, that of the most confident, and breaks
-      ties by the order of items. Only to compare with published figures.
+    - `all`: every bin counts, as defined above. The default; do not compare it between different sizes.
+    - `debiased`: subtracts `acc_b (1 - acc_b) / (n_b - 1)` from every square (Kumar et al. 2019), total at least 0.
+    - `published`: the value of the published code, which omits the last bin (the most confident items) and breaks
+      ties by the order of items. Only to compare with published values.
 
-    The interval, in every form, is about the error itself, without the chance in its bins: normal on the scale of the
-    debiased square, as in Sun et al. (2024), so that it may lie below the value. Items of equal confidence are put in
-    bins at random, and the value is the root of the expected square.
+    The interval, in every form, is about the error without the effect of chance: normal on the scale of the debiased
+    square, as in Sun et al. (2024), so it may be below the value. Items of equal confidence are assigned to bins at
+    random, and the value is the root of the expected square.
     """
-
-    name: ClassVar[str] = "rms_calibration"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     size: int = 100
     form: str = "all"
+
+    name, better, bounds = "rms_calibration", Better.LOW, SHARE
 
     def __post_init__(self) -> None:
         at_least("size", self.size, 2)
         one_of("form", self.form, FORMS)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
         published = self.form == "published"
-        bins = (EqualCount.as_sorted if published else EqualCount.of)(compared, self.size)
+        bins = (EqualCount.as_sorted if published else EqualCount.of)(matched, self.size)
         counted = np.ones(len(bins.n_items), bool)
         if published:
             counted[-1] = False
-        n = len(compared)
+        n = len(matched)
         if not counted.any():
-            return undefined("the published form leaves out the last bin, and there is no other", n)
+            return undefined("the published form omits the last bin, and there is no other", n)
         if (bins.n_items < 2).any():
-            return undefined("one item alone", n)
+            return undefined("a bin with one item", n)
         share = np.where(counted, bins.n_items / n, 0.0)
         debiased = bins.squared_gaps - bins.spread / (bins.n_items - 1)
         square = float(share @ (debiased if self.form == "debiased" else bins.squared_gaps))
-        between = _interval(bins, share, resampling)
-        floor = 0.0 if self.form == "debiased" else _rms_floor(compared, bins, counted)
+        between = _interval(bins, share, bootstrap)
+        floor = 0.0 if self.form == "debiased" else _rms_floor(matched, bins, counted)
         return Estimate(sqrt(max(square, 0.0)), between, int(bins.n_items[counted].sum()), floor)
 
 
-def _interval(bins: EqualCount, share: np.ndarray, resampling: Bootstrap) -> Interval:
+def _interval(bins: EqualCount, share: np.ndarray, bootstrap: Bootstrap) -> Interval:
     """Normal on the squared scale: with d a bin's true gap and s^2 the variance of an item, the debiased square of the
-    bin has variance 4 d^2 s^2 / n_b + 2 s^4 / (n_b (n_b - 1)); that items could have had other confidences adds the
-    variance of d^2 between bins, over the number of items."""
+    bin has variance 4 d^2 s^2 / n_b + 2 s^4 / (n_b (n_b - 1)); sampling other confidences adds the variance of d^2
+    between bins, divided by the number of items."""
     n = bins.n_items
     squares = bins.squared_gaps - bins.spread / (n - 1)
     s2 = bins.spread * n / (n - 1)
@@ -147,27 +140,27 @@ def _interval(bins: EqualCount, share: np.ndarray, resampling: Bootstrap) -> Int
     mean = float(share @ squares)
     spread = float(share @ squares**2) - mean**2 - float(share @ within)
     variance = max(float(share**2 @ (4 * squares * s2 / n + of_noise)), float(share**2 @ of_noise))
-    variance += max(spread, 0.0) / resampling.n_items
-    reach = resampling.normal_quantile * sqrt(variance)
+    variance += max(spread, 0.0) / bootstrap.n_items
+    reach = bootstrap.normal_quantile * sqrt(variance)
     if variance == 0:
         return Interval(np.nan, np.nan, "none: nothing varies within bins")
-    kind = f"{100 * resampling.level:g}% normal on the debiased square over items"
+    kind = f"{100 * bootstrap.level:g}% normal on the debiased square over items"
     low, high = (sqrt(max(each, 0.0)) for each in (mean - reach, mean + reach))
     return Interval(low, high, kind + ": about the error itself, free of what chance adds to the value")
 
 
-def _rms_floor(compared: MatchedLabels, bins: EqualCount, counted: Bool[np.ndarray, "bins"]) -> float:
-    """The expected value were every item right with the probability of its confidence.
+def _rms_floor(matched: MatchedLabels, bins: EqualCount, counted: Bool[np.ndarray, "bins"]) -> float:
+    """The expected value if every item is right with the probability of its confidence.
 
-    The sum of squares is taken for a multiple of chi-squared with its own mean and variance (Satterthwaite 1946),
-    of which the root has the mean `sqrt(mean 2 / v) Gamma((v + 1) / 2) / Gamma(v / 2)`, v = 2 mean^2 / variance.
+    The sum of squares is approximated by a multiple of chi-squared with the same mean and variance (Satterthwaite
+    1946); the mean of its root is `sqrt(mean 2 / v) Gamma((v + 1) / 2) / Gamma(v / 2)`, v = 2 mean^2 / variance.
     """
-    confidence = np.clip(compared.confidence[compared.by_confidence], 0, 1)
+    confidence = np.clip(matched.confidence[matched.by_confidence], 0, 1)
     starts = np.cumsum(bins.n_items) - bins.n_items
     of_item = confidence * (1 - confidence)
     of_bin = np.add.reduceat(of_item, starts) / bins.n_items**2
     fourth = np.add.reduceat(of_item * (1 - 6 * of_item), starts) / bins.n_items**4
-    share = np.where(counted, bins.n_items / len(compared), 0.0)
+    share = np.where(counted, bins.n_items / len(matched), 0.0)
     mean, variance = float(share @ of_bin), float(share**2 @ (2 * of_bin**2 + fourth))
     if mean == 0 or variance <= 0:
         return sqrt(mean)

@@ -1,72 +1,54 @@
-"""Confidence when right.
-
-Confidence when wrong.
-
-Overconfidence.
-"""
+"""Confidence, where the model is right and where it is wrong."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+import numpy as np
+from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import Better, Estimate, mean_over_items
-from sfumato.tables.bootstrap import Bootstrap
+from sfumato.evaluation.metric import SHARE, Better, ItemMetric
 
 
-@dataclass(frozen=True)
-class ConfidenceWhenRight:
-    """The mean confidence over items whose first choice is people's first choice. `n_items` counts these.
+class ConfidenceWhenRight(ItemMetric):
+    """The mean confidence over items whose most probable class is people's; `n_items` counts these.
 
-    Read it beside `confidence_when_wrong`: their distance says whether doubt separates right from wrong. Items where
-    first choices are tied count by the share of times they agree.
+    Compare it with `confidence_when_wrong`: the difference shows whether confidence separates right from wrong. Tied
+    items count by the share of times both agree.
     """
 
-    name: ClassVar[str] = "confidence_when_right"
-    better: ClassVar[Better] = Better.HIGH
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, bounds = "confidence_when_right", Better.HIGH, SHARE
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return matched.confidence
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(compared.confidence, resampling, weights=compared.right)
+    def weights(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return matched.right
 
 
-@dataclass(frozen=True)
-class ConfidenceWhenWrong:
-    """The mean confidence over items whose first choice is not people's first choice. `n_items` counts these; NaN where
-    there are none.
+class ConfidenceWhenWrong(ItemMetric):
+    """The mean confidence over items whose most probable class is not people's; `n_items` counts these. NaN if there
+    are none.
 
-    Read it beside `confidence_when_right`. Items where first choices are tied count by the share of times they differ.
+    Compare it with `confidence_when_right`. Tied items count by the share of times both differ.
     """
 
-    name: ClassVar[str] = "confidence_when_wrong"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, bounds = "confidence_when_wrong", Better.LOW, SHARE
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return matched.confidence
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(compared.confidence, resampling, weights=1 - compared.right)
+    def weights(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return 1 - matched.right
 
 
-@dataclass(frozen=True)
-class Overconfidence:
-    """The mean confidence minus the accuracy: above 0 the model is surer than it is right, below 0 less sure.
+class Overconfidence(ItemMetric):
+    """The mean confidence minus the accuracy, `mean of (max p - right)`: above 0 the model is overconfident, below 0
+    underconfident.
 
-    `mean of (max p - right)`. Too much here and too little there cancel out: `ece`, `rms_calibration` and `smooth_ece`
-    do not let them.
+    Errors in both directions cancel out, unlike in `ece`, `rms_calibration` and `smooth_ece`.
     """
 
-    name: ClassVar[str] = "overconfidence"
-    better: ClassVar[Better] = Better.NEITHER
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    name, better, bounds = "overconfidence", Better.NEITHER, (-1.0, 1.0)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(compared.gaps, resampling)
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return matched.gaps

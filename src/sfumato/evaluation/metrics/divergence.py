@@ -1,69 +1,48 @@
-"""Cross-entropy.
-
-Kullback-Leibler divergence.
-
-Jensen-Shannon divergence.
-
-Jensen-Shannon distance.
-
-Total variation distance.
-
-Wasserstein distance between ordered classes.
-"""
+"""Divergences between predictions and people's labels. p is the prediction, q is people's label."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
 
 from sfumato.evaluation.matched_labels import MatchedLabels
-from sfumato.evaluation.metric import Better, Estimate, floor_of_votes, mean_over_items
-from sfumato.tables.bootstrap import Bootstrap
+from sfumato.evaluation.metric import NOT_NEGATIVE, SHARE, Better, ItemMetric, floor_of_votes
 from sfumato.tables.settings import one_of
 
 
-@dataclass(frozen=True)
-class CrossEntropy:
+class CrossEntropy(ItemMetric):
     """The mean over items of `-sum_k q_k ln p_k`, in nats.
 
-    Never clipped: one impossible thing that happened makes it infinite. It holds the label's own entropy (its floor),
-    so it must not be compared between groups of items; `kl_divergence` can be.
+    Never clipped: it is infinite if people chose a class of probability 0. It contains the entropy of the label (its
+    floor), so do not compare it between groups of items; compare `kl_divergence`.
     """
 
-    name: ClassVar[str] = "cross_entropy"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    name, better, bounds = "cross_entropy", Better.LOW, NOT_NEGATIVE
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return matched.cross_entropies
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        floor = float(compared.people_entropy.mean())
-        return mean_over_items(compared.cross_entropies, resampling, floor=floor)
+    def floor(self, matched: MatchedLabels) -> float:
+        return float(matched.people_entropy.mean())
 
 
-@dataclass(frozen=True)
-class KLDivergence:
+class KLDivergence(ItemMetric):
     """The mean over items of `sum_k q_k ln(q_k / p_k)`, in nats: people are the reference (Kullback & Leibler 1951).
 
-    What `cross_entropy` is above its floor, so it may be compared between groups of items. Infinite where something
-    people saw was held to be impossible; prefer `jsd` where that must not decide alone. The floor is what the crowd's
-    own distribution would get against as many votes, where `people` are votes (see `votes`).
+    `cross_entropy` minus its floor, so it can be compared between groups of items. Infinite if people chose a class of
+    probability 0; prefer `jsd` where this must not decide. The floor is the value of the crowd's own distribution
+    against the same number of votes, if `people` are votes.
     """
 
-    name: ClassVar[str] = "kl_divergence"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    name, better, bounds = "kl_divergence", Better.LOW, NOT_NEGATIVE
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return np.asarray(np.maximum(matched.cross_entropies - matched.people_entropy, 0.0))
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        divergences = np.maximum(compared.cross_entropies - compared.people_entropy, 0.0)
-        return mean_over_items(divergences, resampling, floor=floor_of_votes(compared, _kl_terms))
+    def floor(self, matched: MatchedLabels) -> float:
+        return floor_of_votes(matched, _kl_terms)
 
 
 def _kl_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -71,35 +50,31 @@ def _kl_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
 
 
 UNITS = {"nats": 1.0, "bits": np.log(2)}
-"""Nats in a unit."""
+"""Nats per unit."""
 
 
 @dataclass(frozen=True)
-class JSD:
-    """The mean over items of `H(m) - (H(p) + H(q)) / 2` with m = (p + q) / 2, in nats or, with `base="bits"`, in bits
-    (Lin 1991).
+class JSD(ItemMetric):
+    """The mean over items of the Jensen-Shannon divergence `H(m) - (H(p) + H(q)) / 2` with m = (p + q) / 2, in nats
+    or, with `base="bits"`, in bits (Lin 1991).
 
-    Symmetric and finite: at most ln 2, or 1 bit. Prefer `kl_divergence` where holding the possible for impossible
-    should cost most. The floor is what the crowd's own distribution would get against as many votes, where `people` are
-    votes (see `votes`).
+    Symmetric and finite: at most ln 2 nats, or 1 bit. Prefer `kl_divergence` where predicting probability 0 for a
+    class that people chose should cost most. The floor is the value of the crowd's own distribution against the same
+    number of votes, if `people` are votes.
     """
 
-    name: ClassVar[str] = "jsd"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
     base: str = "nats"
+
+    name, better, bounds = "jsd", Better.LOW, SHARE
 
     def __post_init__(self) -> None:
         one_of("base", self.base, tuple(UNITS))
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return np.asarray(matched.js_divergences / UNITS[self.base])
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        unit = UNITS[self.base]
-        floor = floor_of_votes(compared, _jsd_terms) / unit
-        return mean_over_items(compared.js_divergences / unit, resampling, floor=floor)
+    def floor(self, matched: MatchedLabels) -> float:
+        return float(floor_of_votes(matched, _jsd_terms) / UNITS[self.base])
 
 
 def _jsd_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -109,50 +84,39 @@ def _jsd_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
 
 
 @dataclass(frozen=True)
-class JSDistance:
+class JSDistance(ItemMetric):
     """The mean over items of the square root of the Jensen-Shannon divergence, in nats or bits: a metric in the
     mathematical sense (Endres & Schindelin 2003), at most sqrt(ln 2) or 1.
 
-    Small differences weigh more than in `jsd`, which is the one to average when items are to be weighed by information.
+    Small differences count more than in `jsd`. Prefer `jsd` to average information over items.
     """
 
-    name: ClassVar[str] = "js_distance"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
-
     base: str = "nats"
+
+    name, better, bounds = "js_distance", Better.LOW, SHARE
 
     def __post_init__(self) -> None:
         one_of("base", self.base, tuple(UNITS))
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(np.sqrt(compared.js_divergences / UNITS[self.base]), resampling)
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return np.asarray(np.sqrt(matched.js_divergences / UNITS[self.base]))
 
 
-@dataclass(frozen=True)
-class TotalVariation:
-    """The mean over items of `sum_k |p_k - q_k| / 2`: the mass that lies elsewhere, from 0 to 1.
+class TotalVariation(ItemMetric):
+    """The mean over items of `sum_k |p_k - q_k| / 2`: the probability mass that differs, from 0 to 1.
 
-    Bounded, symmetric, easy to say; LeWiDi's Manhattan distance is twice it, and DistCE (Baan et al. 2022) is it.
-    Prefer a proper score (`cross_entropy`, `brier`) to choose between models. The floor is what the crowd's own
-    distribution would get against as many votes, where `people` are votes (see `votes`).
+    Bounded, symmetric and easy to explain. The Manhattan distance of LeWiDi is twice this value, and DistCE (Baan et
+    al. 2022) is this value. Prefer a proper score (`cross_entropy`, `brier`) to choose between models. The floor is the
+    value of the crowd's own distribution against the same number of votes, if `people` are votes.
     """
 
-    name: ClassVar[str] = "total_variation"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    name, better, bounds = "total_variation", Better.LOW, SHARE
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return np.asarray(np.abs(matched.predicted - matched.people).sum(axis=1) / 2)
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        distances = np.abs(compared.predicted - compared.people).sum(axis=1) / 2
-        return mean_over_items(
-            np.asarray(distances), resampling, floor=floor_of_votes(compared, _total_variation_terms)
-        )
+    def floor(self, matched: MatchedLabels) -> float:
+        return floor_of_votes(matched, _total_variation_terms)
 
 
 def _total_variation_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndarray, "n"]:
@@ -160,24 +124,23 @@ def _total_variation_terms(q: Float[np.ndarray, "n"], p: float) -> Float[np.ndar
 
 
 @dataclass(frozen=True)
-class Wasserstein:
-    """The mean over items of `sum_j |P_j - Q_j|`, P and Q the cumulated distributions: how many steps the mass has to
-    move.
+class Wasserstein(ItemMetric):
+    """The mean over items of `sum_j |P_j - Q_j|`, P and Q the cumulative distributions: how many classes the
+    probability mass has to move.
 
-    Only for classes with an order (ratings, grades), which must be said: `ordered=True` takes them from first to last
-    as the table has them, one step apart. For classes without, prefer `total_variation`. Also known as earth mover's
-    distance, and as the ranked probability score's absolute form (Vallender 1974).
+    Only for ordered classes (ratings, grades): with `ordered=True`, classes are in the order of the table, one step
+    apart. For unordered classes prefer `total_variation`. Also known as earth mover's distance, and as the absolute
+    form of the ranked probability score (Vallender 1974).
     """
-
-    name: ClassVar[str] = "wasserstein"
-    better: ClassVar[Better] = Better.LOW
-    bounds: ClassVar[tuple[float, float]] = (0.0, np.inf)
 
     ordered: bool = False
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return "" if self.ordered else "needs classes that have an order: say so with the setting ordered"
+    name, better, bounds = "wasserstein", Better.LOW, NOT_NEGATIVE
 
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        apart = np.cumsum(compared.predicted - compared.people, axis=1)[:, :-1]
-        return mean_over_items(np.asarray(np.abs(apart).sum(axis=1)), resampling)
+    @property
+    def needs(self) -> tuple[str, ...]:
+        return () if self.ordered else ("class_order",)
+
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        apart = np.cumsum(matched.predicted - matched.people, axis=1)[:, :-1]
+        return np.asarray(np.abs(apart).sum(axis=1))

@@ -1,14 +1,8 @@
-"""Difference of entropies.
-
-Pearson correlation of entropies.
-
-Spearman correlation of entropies.
-"""
+"""Entropy of predictions compared with the entropy of people's labels: difference and correlations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -18,59 +12,50 @@ from sfumato.evaluation.metric import (
     Better,
     BootstrapDraws,
     Estimate,
+    ItemMetric,
     from_influence,
     from_sums,
-    mean_over_items,
     undefined,
 )
 from sfumato.tables.bootstrap import Bootstrap, Interval
 
 
-@dataclass(frozen=True)
-class EntropyDifference:
-    """The mean over items of H(p) - H(q), in nats: above 0 the model doubts more than people do, below 0 less.
+class EntropyDifference(ItemMetric):
+    """The mean over items of H(p) - H(q), in nats: above 0 the model is more uncertain than people, below 0 less.
 
-    EntCE of Baan et al. (2022), kept signed. Whether it doubts the same *items* say `entropy_pearson` and
-    `entropy_spearman`.
+    EntCE of Baan et al. (2022) with its sign. `entropy_pearson` and `entropy_spearman` show whether both are uncertain
+    about the same items.
     """
 
-    name: ClassVar[str] = "entropy_difference"
-    better: ClassVar[Better] = Better.NEITHER
-    bounds: ClassVar[tuple[float, float]] = (-np.inf, np.inf)
+    name, better, bounds = "entropy_difference", Better.NEITHER, (-np.inf, np.inf)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        return mean_over_items(compared.predicted_entropy - compared.people_entropy, resampling)
+    def values(self, matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+        return np.asarray(matched.predicted_entropy - matched.people_entropy)
 
 
 NO_SPREAD = 1e-9
-"""Standard deviations under this are rounding."""
+"""Smaller standard deviations are rounding errors."""
+ALL_THE_SAME = "the entropies of one side are all the same"
 
 
 @dataclass(frozen=True)
 class EntropyPearson:
-    """Pearson's correlation between H(p) and H(q) over items: does the model doubt what people doubt? (Pearson 1896)
+    """Pearson's correlation between H(p) and H(q) over items: is the model uncertain about the same items as people?
+    (Pearson 1896)
 
-    NaN where one of them is the same for all items. A few very doubtful items can decide it: prefer
-    `entropy_spearman` then. It does not ask whether doubt goes to the same classes; the divergences do.
+    NaN if one of them is the same for all items. A few very uncertain items can dominate it: then prefer
+    `entropy_spearman`. It ignores which classes the uncertainty is about; the divergences do not.
     """
 
-    name: ClassVar[str] = "entropy_pearson"
-    better: ClassVar[Better] = Better.HIGH
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    name, better, bounds = "entropy_pearson", Better.HIGH, (-1.0, 1.0)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        x = compared.predicted_entropy - compared.predicted_entropy.mean()
-        y = compared.people_entropy - compared.people_entropy.mean()
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        x = matched.predicted_entropy - matched.predicted_entropy.mean()
+        y = matched.people_entropy - matched.people_entropy.mean()
         if min(x.std(), y.std()) < NO_SPREAD:
-            return undefined("the entropies of one side are all the same", len(compared))
-        sums = resampling.sums(np.ones(len(x)), x, y, x * x, y * y, x * y)
-        return from_sums(sums, _correlation, resampling, n_items=len(x))
+            return undefined(ALL_THE_SAME, len(matched))
+        sums = bootstrap.sums(np.ones(len(x)), x, y, x * x, y * y, x * y)
+        return from_sums(sums, _correlation, bootstrap, n_items=len(x))
 
 
 def _correlation(totals: Float[np.ndarray, "draws 6"]) -> Float[np.ndarray, "draws"]:
@@ -81,42 +66,37 @@ def _correlation(totals: Float[np.ndarray, "draws 6"]) -> Float[np.ndarray, "dra
 
 
 DECIMALS = 12
-"""Entropies are ranked after rounding to so many, for equal ones differ in the last digits."""
+"""Entropies are rounded to this many decimals before ranking, because equal ones differ in the last digits."""
 
 
 @dataclass(frozen=True)
 class EntropySpearman:
-    """Spearman's rank correlation between H(p) and H(q) over items, equals sharing their mean rank (Spearman 1904).
+    """Spearman's rank correlation between H(p) and H(q) over items, ties with their mean rank (Spearman 1904).
 
-    Any growing function of either leaves it as it is; prefer `entropy_pearson` where how much they doubt matters, and
-    not only which more. NaN where one of them is the same for all items.
+    Increasing transformations do not change it; prefer `entropy_pearson` where the amount of uncertainty matters. NaN
+    if one of them is the same for all items.
 
-    Ranks move with the items drawn, so the interval bootstraps what each item adds to the correlation, its effect on
-    the others' ranks included (Croux & Dehon 2010; here with ties), on Fisher's scale atanh.
+    Ranks depend on the sampled items, so the interval bootstraps the contribution of each item to the correlation,
+    including its effect on the ranks of others (Croux & Dehon 2010; here with ties), on Fisher's atanh scale.
     """
 
-    name: ClassVar[str] = "entropy_spearman"
-    better: ClassVar[Better] = Better.HIGH
-    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+    name, better, bounds = "entropy_spearman", Better.HIGH, (-1.0, 1.0)
 
-    def missing(self, compared: MatchedLabels) -> str:  # noqa: ARG002
-        return ""
-
-    def estimate(self, compared: MatchedLabels, resampling: Bootstrap) -> Estimate:
-        x = Ranked.of(np.round(compared.predicted_entropy, DECIMALS))
-        y = Ranked.of(np.round(compared.people_entropy, DECIMALS))
+    def estimate(self, matched: MatchedLabels, bootstrap: Bootstrap) -> Estimate:
+        x = Ranked.of(np.round(matched.predicted_entropy, DECIMALS))
+        y = Ranked.of(np.round(matched.people_entropy, DECIMALS))
         a, b = (float((each.rank**2).mean()) for each in (x, y))
         if min(a, b) == 0:
-            return undefined("the entropies of one side are all the same", len(compared))
+            return undefined(ALL_THE_SAME, len(matched))
         c = float((x.rank * y.rank).mean())
         rho = float(np.clip(c / np.sqrt(a * b), -1.0, 1.0))
         if abs(rho) > 1 - 1e-12:
-            return Estimate(rho, Interval(np.nan, np.nan, "none: the ranks are all but the same"), len(compared))
+            return Estimate(rho, Interval(np.nan, np.nan, "none: the ranks are all but the same"), len(matched))
         of_c = x.rank * y.rank + x.above(y.rank) + y.above(x.rank) - 3 * c
         of_a = x.rank**2 + 2 * x.above(x.rank) - 3 * a
         of_b = y.rank**2 + 2 * y.above(y.rank) - 3 * b
         influence = of_c / np.sqrt(a * b) - rho / 2 * (of_a / a + of_b / b)
-        found = from_influence(float(np.arctanh(rho)), np.asarray(influence / (1 - rho**2)), resampling)
+        found = from_influence(float(np.arctanh(rho)), np.asarray(influence / (1 - rho**2)), bootstrap)
         between = found.interval
         low, high = (float(np.tanh(each)) for each in (between.low, between.high))
         drawn = None if found.drawn is None else BootstrapDraws(rho, np.tanh(found.drawn.draws), is_linear=True)
@@ -125,14 +105,14 @@ class EntropySpearman:
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """Values by their rank: the share of items below, equals by half, less one half."""
+    """Ranks of values: the share of smaller values, ties by half, minus one half."""
 
     rank: Float[np.ndarray, "items"]
     order: Int[np.ndarray, "items"]
     group: Int[np.ndarray, "items"]
-    """Equals have the same, smaller values a smaller one; in `order`."""
+    """The number of each group of ties, increasing with the value; in `order`."""
     ends: Int[np.ndarray, "groups"]
-    """How many items there are up to the end of each group."""
+    """The number of items up to the end of each group."""
 
     @classmethod
     def of(cls, values: Float[np.ndarray, "items"]) -> Ranked:
@@ -146,7 +126,7 @@ class Ranked:
         return cls(rank, order, group, ends)
 
     def above(self, others: Float[np.ndarray, "items"]) -> Float[np.ndarray, "items"]:
-        """For each item the sum of `others` over items of higher rank, equals by half, over the number of items."""
+        """For each item the sum of `others` over items of higher rank, ties by half, divided by the number of items."""
         sums = np.bincount(self.group, others[self.order])
         after = sums.sum() - np.cumsum(sums) + sums / 2
         found = np.empty(len(others))

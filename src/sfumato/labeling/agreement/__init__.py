@@ -38,7 +38,7 @@ __all__ = [
     "RetestTotalVariation",
     "TotalVariationAgreement",
     "agreement",
-    "measure_named",
+    "measure_from_name",
 ]
 
 
@@ -63,6 +63,6 @@ def agreement(
     return agreement_of(ItemAnswers.of(beliefs), measures, offered, level=level, resamples=resamples, rng=rng)
 
 
-def measure_named(name: str) -> AgreementMeasure:
+def measure_from_name(name: str) -> AgreementMeasure:
     """The measure called `name`."""
     return strategy_from_name("measure", MEASURES, name, {})  # type: ignore[no-any-return]

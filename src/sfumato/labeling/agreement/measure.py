@@ -160,14 +160,14 @@ def _figure(
         _warn(f"{measure.name} cannot be computed: {missing}")
         return AgreementFigure(measure.name, np.nan, Interval(np.nan, np.nan, "none: nothing to compare"), 0, 0)
     n_items = measure.n_items(answers)
-    resampling = Bootstrap.of(n_items, level=level, draws=resamples, rng=rng, n_sums=measure.n_sums(answers))
-    sums = measure.sums(answers, resampling.block, resampling.n_blocks)
+    bootstrap = Bootstrap.of(n_items, level=level, draws=resamples, rng=rng, n_sums=measure.n_sums(answers))
+    sums = measure.sums(answers, bootstrap.block, bootstrap.n_blocks)
     value = float(measure.value(sums.sum(axis=0, keepdims=True))[0])
     if np.isnan(value):
         _warn(f"{measure.name} is undefined: {measure.undefined}")
         between = Interval(np.nan, np.nan, "none: undefined")
     else:
-        between = resampling.interval(sums, measure.value)
+        between = bootstrap.interval(sums, measure.value)
     return AgreementFigure(measure.name, value, between, n_items, measure.n_answers(answers))
 
 

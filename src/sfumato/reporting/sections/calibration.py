@@ -128,7 +128,7 @@ def _risk(models: ModelScores) -> Chart:
     )
 
 
-def risk_at(compared: MatchedLabels, coverages: Float[np.ndarray, "points"]) -> Float[np.ndarray, "points"]:
+def risk_at(matched: MatchedLabels, coverages: Float[np.ndarray, "points"]) -> Float[np.ndarray, "points"]:
     """The risk at some coverages, straight lines between the thresholds there are."""
-    found = risk_coverage(compared)
+    found = risk_coverage(matched)
     return np.asarray(np.interp(coverages, found.coverage, found.risk))
