@@ -233,12 +233,12 @@ def test_checks_are_read_from_the_study_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
-        ('[[checks]]\nitem = "a"', "missing-key", "says nothing of its answer"),
+        ('[[checks]]\nitem = "a"', "missing-key", "without a condition"),
         ('[[checks]]\nclasses = ["cat"]', "missing-key", "no item"),
         ('[[checks]]\nitem = "a"\nclasses = ["bird"]', "unknown-class", "'bird'"),
         ('[[checks]]\nitem = "a"\nat_least = 0.5\nnone_on = ["cat"]', "missing-key", "at_least without classes"),
-        ('[[checks]]\nitem = "a"\nnear = { cat = 0.7 }', "bad-sum", "sum to 0.7"),
-        ('[[checks]]\nitem = "a"\nclasses = ["cat"]\nnone_on = ["cat"]', "empty-region", "name the same"),
+        ('[[checks]]\nitem = "a"\nnear = { cat = 0.7 }', "bad-sum", "sum of 0.7"),
+        ('[[checks]]\nitem = "a"\nclasses = ["cat"]\nnone_on = ["cat"]', "empty-region", "the same classes"),
         ('[[checks]]\nitem = "a"\nclasses = ["cat"]\nat_least = 1.5', "out-of-range", "1.5"),
         ('[[checks]]\nitem = "a"\nclasses = ["cat"]\n[[checks]]\nitem = "a"\nclasses = ["dog"]', "doubled-item", "too"),
         ('[[checks]]\nitem = "a"\nclasses = ["cat"]\nregion = 1', "unknown-key", "'region'"),

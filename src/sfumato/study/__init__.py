@@ -1,4 +1,4 @@
-"""study.toml: a Study as a researcher writes it, read with every mistake and its line, and begun from a template."""
+"""The study and its file, `study.toml`: reading with all mistakes, and templates for new studies."""
 
 from sfumato.study.study_file import Draft, read_draft, read_study, study_path
 

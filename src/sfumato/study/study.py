@@ -1,6 +1,6 @@
-"""Study: what is asked, about which items, of whom. Read from `study.toml` by `sfumato.study`.
+"""The parts of a study as frozen values, with the limits that `study_file` checks when it reads `study.toml`.
 
-Plain frozen values: a study knows nothing of the web, of stores or of how its kind of question works.
+Independent of the server, the store and the question types.
 """
 
 from __future__ import annotations
@@ -10,12 +10,35 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+MAX_TEXT = 100_000
 LANGUAGES = ("en", "fr", "de")
-"""The languages there is a catalogue of sentences for (`web/texts`)."""
+"""The languages with a translation of the participants' pages."""
 ABOUT_ONE_ITEM = ("choice", "top_two", "plausible", "sliders", "tokens")
-"""The kinds whose answers say of one item how likely each class is."""
+"""The question types whose answer is a distribution over the classes of one item."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The smallest and largest number that a key of `study.toml` may have; `whole` allows integers only."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Length:
+    """The most characters that a text in `study.toml` may have; `lines` allows several lines."""
+
+    most: int
+    lines: bool = False
+
+
+Share = Annotated[float, Range(0, 1)]
+Seconds = Annotated[float, Range(0.01, 86_400)]
+Money = Annotated[float, Range(0, 1_000_000)]
 
 
 class Framing(StrEnum):
@@ -26,7 +49,7 @@ class Framing(StrEnum):
 
 
 class Upscale(StrEnum):
-    """How a small picture is made larger: smoothly as in CIFAR-10H and CIFAR-10S, in blocks, or not at all."""
+    """How small pictures are enlarged: smoothly as in CIFAR-10H and CIFAR-10S, in blocks, or not at all."""
 
     LANCZOS = "lanczos"
     NEAREST = "nearest"
@@ -34,14 +57,14 @@ class Upscale(StrEnum):
 
 
 class Assignment(StrEnum):
-    """Who is asked about what: the item with the fewest answers, or the one where an answer is worth most."""
+    """Which item is assigned next: the one with the fewest answers, or the one where an answer is worth most."""
 
     FEWEST = "fewest"
     ADAPTIVE = "adaptive"
 
 
 class Entry(StrEnum):
-    """Who may take part: anyone who opens the page, or only who was given a link."""
+    """Who may take part: anyone who opens the page, or only people with a personal link."""
 
     OPEN = "open"
     LINKS = "links"
@@ -49,7 +72,7 @@ class Entry(StrEnum):
 
 @dataclass(frozen=True)
 class StudyClass:
-    """A class people choose from; `key` is its shortcut, `example` a picture of it shown in the instructions."""
+    """A class; `key` is its keyboard shortcut, `example` a picture shown in the instructions."""
 
     name: str
     key: str | None = None
@@ -58,32 +81,29 @@ class StudyClass:
 
 @dataclass(frozen=True)
 class ItemSource:
-    """Where the items come from: a folder of images, a CSV of texts or of image paths, or an npz. One of the three."""
+    """The source of the items: a folder of images, a CSV of texts or image paths, or an npz file."""
 
     folder: Path | None = None
     csv: Path | None = None
     npz: Path | None = None
     upscale: Upscale = Upscale.LANCZOS
-    size: int = 160
+    size: Annotated[int, Range(16, 1600, whole=True)] = 160
 
 
 @dataclass(frozen=True)
 class Question:
-    """How it is asked: the kind by name with its settings, whose view, and the sentence above the form if not ours."""
+    """A question type with its settings, whose view is asked for, and a prompt if not the default one."""
 
-    kind: str = "tokens"
+    kind: Annotated[str, Length(MAX_TEXT)] = "tokens"
     framing: Framing = Framing.OWN
-    prompt: str | None = None
+    prompt: Annotated[str | None, Length(1000, lines=True)] = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Region:
-    """A part of all distributions over the classes, where an answer must lie. Every condition that is given must hold.
-
-    At least `at_least` of the mass on `classes` together; none on any of `none_on`; within `within` of `near`, by total
-    variation.
-    """
+    """A set of distributions over the classes. All given conditions must hold: at least `at_least` of the mass on
+    `classes` together; none on any class of `none_on`; total variation to `near` at most `within`."""
 
     classes: tuple[str, ...] = ()
     at_least: float = 0.0
@@ -92,20 +112,20 @@ class Region:
     within: float = 1.0
 
     def has(self, belief: Mapping[str, float]) -> bool:
-        """Whether the distribution `belief` lies in it; classes it does not name have no mass."""
-        slack = 1e-9
-        apart = sum(abs(belief.get(name, 0.0) - self.near.get(name, 0.0)) for name in {*belief, *self.near}) / 2
+        """Whether the distribution `belief` is in the region; classes that it does not name have no mass."""
+        tolerance = 1e-9
+        distance = sum(abs(belief.get(name, 0.0) - self.near.get(name, 0.0)) for name in {*belief, *self.near}) / 2
         return (
-            (not self.classes or sum(belief.get(name, 0.0) for name in self.classes) >= self.at_least - slack)
-            and all(belief.get(name, 0.0) <= slack for name in self.none_on)
-            and (not self.near or apart <= self.within + slack)
+            (not self.classes or sum(belief.get(name, 0.0) for name in self.classes) >= self.at_least - tolerance)
+            and all(belief.get(name, 0.0) <= tolerance for name in self.none_on)
+            and (not self.near or distance <= self.within + tolerance)
         )
 
 
 @dataclass(frozen=True)
 class Check:
-    """An item whose answer is known to lie in a region, shown among the others without a word: after `at` answers, or
-    at a place of its own for everybody."""
+    """An attention check: an item whose answer must be in a region, shown unmarked among the others, after `at` answers
+    or at a random position per participant."""
 
     item: str
     region: Region
@@ -114,48 +134,47 @@ class Check:
 
 @dataclass(frozen=True)
 class Quality:
-    """Live rules. Who fails `most_failed` checks or more is marked; with `stop` they are thanked, and shown nothing
-    further. What they answered stays, and so does their pay: both are decided later, and apart. `rules` names a set of
-    rules (`sfumato screen`) whose flags the researcher's page shows, or rules one by one, each with its settings."""
+    """Live quality rules. Participants who fail `most_failed` checks are marked; with `stop` their session ends. Their
+    answers and pay are kept: both are decided later. `rules` names a set of screening rules (`sfumato screen`)
+    whose flags the dashboard shows, or single rules with their settings."""
 
-    most_failed: int = 2
+    most_failed: Annotated[int, Range(1, 1000, whole=True)] = 2
     stop: bool = False
     rules: str | Mapping[str, Mapping[str, float]] = ""
 
 
 @dataclass(frozen=True)
 class PracticeItem:
-    """An item everybody sees first; `feedback` (Markdown) is shown after the answer, and with a `region` whether the
-    answer lies in it. It is asked about with the usual form, or with the deeper one."""
+    """An item that every participant sees first, with the usual or the deeper form. After the answer comes `feedback`
+    (Markdown), and with a `region` whether the answer is in it."""
 
     item: str
-    feedback: str = ""
+    feedback: Annotated[str, Length(MAX_TEXT, lines=True)] = ""
     deeper: bool = False
     region: Region | None = None
 
 
 @dataclass(frozen=True)
 class ComprehensionQuestion:
-    """A question about the instructions, with its right answer among the choices."""
+    """A question about the instructions; `answer` is the correct one of the choices."""
 
-    question: str
+    question: Annotated[str, Length(1000, lines=True)]
     choices: tuple[str, ...]
     answer: str
 
 
 @dataclass(frozen=True)
 class People:
-    """How many answers from whom: `answers_per_item` people an item, `batches` times `batch_size` items a person.
+    """Numbers of answers: `answers_per_item` (the maximum if adaptive), and `batches` of `batch_size` per participant.
 
-    `repeats` of each batch's items are shown once more, to see how steady a person is: at the batch's end, or
-    `repeat_distance` items after the first time. Where assignment is adaptive, `answers_per_item` is the most that an
-    item gets.
+    `repeats` items of each batch are shown a second time, to measure test-retest reliability: at the end of the batch,
+    or `repeat_distance` items after the first time.
     """
 
     entry: Entry = Entry.OPEN
-    answers_per_item: int = 5
-    batch_size: int = 25
-    batches: int = 1
+    answers_per_item: Annotated[int, Range(1, 10_000, whole=True)] = 5
+    batch_size: Annotated[int, Range(1, 10_000, whole=True)] = 25
+    batches: Annotated[int, Range(1, 1000, whole=True)] = 1
     repeats: int = 0
     repeat_distance: int = 0
     assignment: Assignment = Assignment.FEWEST
@@ -163,52 +182,49 @@ class People:
 
 @dataclass(frozen=True)
 class Adaptive:
-    """Which item next, where assignment is adaptive: the one with the highest `index`
-    (sfumato.planning.acquisition_index).
+    """Adaptive assignment: the next item is the one with the highest `index` (sfumato.planning.acquisition_index).
 
-    An item is finished once the error that `index` takes down is expected to be below `target`, or once a class is
-    `lead` answers ahead, and never before `fewest` answers; the study once it has `answers` in all. The share `audit`
-    of choices is drawn evenly from all open items. `seconds` is what an answer takes, for weighing it against a deeper
-    form.
+    An item is finished when the expected error measured by `index` is below `target`, or when a class is `lead` answers
+    ahead, and never before `fewest` answers; the study is finished after `answers` in total. A share `audit` of the
+    items is drawn uniformly from all open items. `seconds` is the time per answer, to compare it with the deeper form.
     """
 
-    index: str = "kl"
-    target: float | None = None
-    lead: int | None = None
+    index: Annotated[str, Length(40)] = "kl"
+    target: Annotated[float | None, Range(1e-9, 100)] = None
+    lead: Annotated[int | None, Range(1, 10_000, whole=True)] = None
     fewest: int = 2
-    answers: int | None = None
-    audit: float = 0.05
-    seconds: float = 1.0
+    answers: Annotated[int | None, Range(1, 1_000_000_000, whole=True)] = None
+    audit: Share = 0.05
+    seconds: Seconds = 1.0
 
 
 @dataclass(frozen=True)
 class Deeper:
-    """A richer form, asked where it is worth it.
+    """A more detailed form for some answers.
 
-    It opens after the usual one, about the same item, by one of three doors: the person says that they are not sure
-    (`unsure`); the item is still uncertain, because at least the share `disagreement` of its answers, and of two or
-    more, names another class than most do; or by chance, for the share `share` of answers. About `items` it is asked
-    in any case. An adaptive study asks it outright, too, where that tells more a second: an answer is worth `votes`
-    plain ones and takes `seconds`.
+    It opens after the usual form, about the same item, when the participant is not sure (`unsure`), when the item has
+    two or more answers and at least a share `disagreement` of them differs from the majority, or at random for a
+    `share` of the answers. It is always used for `items`. An adaptive study also uses it directly where it gives more
+    information per second: one answer is worth `votes` usual answers and takes `seconds`.
     """
 
     question: Question
-    votes: float = 1.0
-    seconds: float = 1.0
+    votes: Annotated[float, Range(0.001, 1000)] = 1.0
+    seconds: Seconds = 1.0
     items: tuple[str, ...] = ()
     unsure: bool = False
-    share: float = 0.0
-    disagreement: float | None = None
+    share: Share = 0.0
+    disagreement: Annotated[float | None, Range(0.01, 1)] = None
 
     @property
     def follows(self) -> bool:
-        """Whether it opens after the usual form, by any of the doors."""
+        """Whether it can open after the usual form."""
         return self.unsure or self.share > 0 or self.disagreement is not None
 
 
 @dataclass(frozen=True)
 class Arm:
-    """One of several forms that are compared on the same items: each person is asked with one of them, by chance."""
+    """One of several forms that are compared on the same items: each participant gets one of them at random."""
 
     name: str
     question: Question
@@ -216,44 +232,41 @@ class Arm:
 
 @dataclass(frozen=True)
 class Limits:
-    """`lease_minutes`: how long an item is held for someone who does nothing. `remind_after_minutes`: the gap after
-    which the instructions come again. `comprehension_attempts`: how often the questions may be tried. `link_days`: how
-    long a link holds after it was made or last used; 0 for ever."""
+    """`lease_minutes`: how long an item stays reserved for an inactive participant. `remind_after_minutes`: the break
+    after which the instructions are shown again. `comprehension_attempts`: how often the comprehension questions may be
+    tried. `link_days`: how long a link works after it was made or last used; 0 for no limit."""
 
-    lease_minutes: float = 10.0
-    remind_after_minutes: float = 60.0
-    comprehension_attempts: int = 3
-    link_days: float = 30.0
+    lease_minutes: Annotated[float, Range(0.01, 10_080)] = 10.0
+    remind_after_minutes: Annotated[float, Range(0.01, 525_600)] = 60.0
+    comprehension_attempts: Annotated[int, Range(1, 100, whole=True)] = 3
+    link_days: Annotated[float, Range(0, 36_500)] = 30.0
 
 
 @dataclass(frozen=True)
 class Bonus:
-    """What answers earn beside the base: up to `most` a person, by the rule named and its settings.
+    """Bonus per participant, by a rule with its settings: 0 for a score of `floor` or less, `most` for a score of 1,
+    linear in between."""
 
-    Somebody whose answers score `floor` or less (0 to 1) earns nothing, who scores 1 earns `most`; in between it goes
-    up in a straight line.
-    """
-
-    rule: str
-    most: float
-    floor: float = 0.0
+    rule: Annotated[str, Length(40)]
+    most: Money
+    floor: Annotated[float, Range(0, 0.999)] = 0.0
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Pay:
-    """What a batch pays, as told to people before they begin, and by what rule there is more."""
+    """Pay and expected minutes per batch, as stated to participants before they begin, and the bonus."""
 
-    amount: float
-    currency: str
-    minutes: float | None = None
+    amount: Money
+    currency: Annotated[str, Length(12)]
+    minutes: Annotated[float | None, Range(0.1, 10_080)] = None
     bonus: Bonus | None = None
 
 
 @dataclass(frozen=True)
 class Recruiting:
-    """The platform people come from, by name, with its settings, and the codes it waits for: for who has finished, who
-    was not let in, and who did not consent."""
+    """The recruitment platform with its settings, and its completion codes: for participants who finished, who were
+    screened out, and who did not consent."""
 
     platform: str
     completed: str
@@ -264,7 +277,7 @@ class Recruiting:
 
 @dataclass(frozen=True)
 class Study:
-    """A whole study. `name` is its short name in a store (letters, digits, dashes), `path` its file."""
+    """A study. `name` identifies it in a store (letters, digits, dashes); `path` is its file."""
 
     name: str
     title: str
@@ -281,18 +294,17 @@ class Study:
     adaptive: Adaptive = Adaptive()
     deeper: Deeper | None = None
     arms: tuple[Arm, ...] = ()
-    """Forms that are compared; `question` is that of the first. Quotas are of each arm."""
+    """Forms that are compared; `question` is that of the first arm. Quotas are per arm."""
     limits: Limits = Limits()
     pay: Pay | None = None
     recruiting: Recruiting | None = None
     languages: tuple[str, ...] = ("en",)
-    """The languages its pages come in, the usual one first."""
+    """The languages of its pages, the default first."""
     path: Path | None = None
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The usual question and the deeper one if there is one, or those of the arms; a trial says which of them it
-        asks by its place."""
+        """The usual question and the deeper one, or those of the arms; a trial refers to one by its index."""
         if self.arms:
             return tuple(arm.question for arm in self.arms)
         return (self.question,) if self.deeper is None else (self.question, self.deeper.question)
@@ -303,5 +315,5 @@ class Study:
 
     @cached_property
     def set_aside(self) -> frozenset[str]:
-        """Items that everybody sees in practice or as a check, and nobody is asked to label."""
+        """Practice and check items: every participant sees them, and they are not labeled."""
         return frozenset([each.item for each in self.practice] + [each.item for each in self.checks])

@@ -1,4 +1,4 @@
-"""Text files a researcher writes by hand: read whole, and refused with the line where they are no plain text."""
+"""Reads text files written by hand; an error names the line that is not plain text."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_text(path: Path, *, limit: int, what: str) -> str:
-    """The text of `path` without a byte order mark; an error unless it is UTF-8, without NUL, at most `limit` bytes."""
+    """The text of `path` without a byte order mark; must be UTF-8 without NUL, and at most `limit` bytes."""
     data = _bytes_of(path, limit, what)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise _refused(path, 1, "UTF-16 text", "UTF-8 text", "save the file as UTF-8", "not-utf8")
+        raise _bad_text(path, 1, "UTF-16 text", "UTF-8 text", "save the file as UTF-8", "not-utf8")
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         fix = "remove the byte; the file may be damaged or of another kind"
-        raise _refused(path, line, "a NUL byte", "text without NUL bytes", fix, "nul-byte")
-    # Taken off the bytes: decoding as `utf-8-sig` would count the places of an error from behind it.
+        raise _bad_text(path, line, "a NUL byte", "text without NUL bytes", fix, "nul-byte")
+    # Not decoded as `utf-8-sig`: the positions of errors would not count the mark.
     data = data.removeprefix(BYTE_ORDER_MARK)
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _refused(
+        raise _bad_text(
             path, line, "bytes that are not UTF-8", "UTF-8 text", "save the file as UTF-8", "not-utf8"
         ) from error
 
 
 def is_file(path: Path) -> bool:
-    """Whether a file is there; false, too, for names no file can have."""
+    """Whether the file exists; also false for invalid names."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -38,7 +38,7 @@ def is_file(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder is there; false, too, for names no folder can have."""
+    """Whether the folder exists; also false for invalid names."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -47,23 +47,23 @@ def is_folder(path: Path) -> bool:
 
 def _bytes_of(path: Path, limit: int, what: str) -> bytes:
     if is_folder(path):
-        raise _refused(path, None, "a folder", what, "name a file inside it", "is-a-folder")
+        raise _bad_text(path, None, "a folder", what, "name a file inside it", "is-a-folder")
     if not is_file(path):
-        raise _refused(path, None, "nothing there", what, "check the path", "no-such-file")
+        raise _bad_text(path, None, "nothing there", what, "check the path", "no-such-file")
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)
     except OSError as error:
         found = f"a file that cannot be opened ({error.strerror})"
-        raise _refused(path, None, found, what, "check its permissions", "unreadable") from error
+        raise _bad_text(path, None, found, what, "check its permissions", "unreadable") from error
     if len(data) > limit:
         found = f"more than {limit:,} bytes"
-        raise _refused(path, None, found, f"{what} of at most that size", "is it the right file?", "huge-file")
+        raise _bad_text(path, None, found, f"{what} of at most that size", "is it the right file?", "huge-file")
     if not data.strip():
-        raise _refused(path, None, "an empty file", what, "write the file again", "empty-file")
+        raise _bad_text(path, None, "an empty file", what, "write the file again", "empty-file")
     return data
 
 
-def _refused(path: Path, line: int | None, found: str, expected: str, fix: str, code: str) -> BadFile:
+def _bad_text(path: Path, line: int | None, found: str, expected: str, fix: str, code: str) -> BadFile:
     name = str(path) if str(path).isprintable() else show(str(path))
-    return BadFile(f"found {found}", expected=expected, fix=fix, code=code, where=ErrorLocation(name, line=line))
+    return BadFile(found, expected, fix, code, ErrorLocation(name, line=line))

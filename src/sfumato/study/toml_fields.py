@@ -1,50 +1,79 @@
-"""The keys of one table of a study file, read one by one: what is wrong is noted, and a default taken instead."""
+"""Reads the keys of one table of a study file. A wrong value is recorded as a mistake and replaced by its default.
+
+Used by `study_file` and `study_tables`; the limits are those of the fields in `study`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
+from sfumato.study.study import MAX_TEXT, Length, Range
 from sfumato.study.text_file import is_file, is_folder
 from sfumato.study.toml_mistakes import KeyPath, Mistakes, written
 from sfumato.tables.errors import listing, nearest
-from sfumato.tables.errors import show as shown
+from sfumato.tables.errors import show as show_any
 
 Choice = TypeVar("Choice", bound=StrEnum)
+Part = TypeVar("Part")
 
-MAX_TEXT = 100_000
+TOP_KEYS = ("title", "name", "classes", "items", "language", "languages")
+"""Keys that belong above the first table, and are often written below it by mistake."""
 LINE_ENDS = "\n\r\t"
 NO_BREAK = "\N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
-"""Spaces at which no line ends, as French has them before : ; ? and !. They belong into sentences; in names, which are
-compared letter by letter, nobody would see them."""
+"""Allowed in sentences (French has them before : ; ? and !), but not in names, where they cannot be seen."""
 
 
 @dataclass
 class Fields:
-    """A table at `path`. Each key is asked for once; `close` then names those nobody asked for."""
+    """The table at `path`. Each known key is read once; `close` reports the other keys."""
 
     values: Mapping[str, Any]
     mistakes: Mistakes
     path: KeyPath = ()
-    _asked: dict[str, None] = field(default_factory=dict)
+    _known: dict[str, None] = field(default_factory=dict)
 
     def given(self, key: str) -> bool:
-        """Whether the key is there, whatever it holds."""
-        self._asked[key] = None
+        """Whether the key is in the table, with any value."""
+        self._known[key] = None
         return key in self.values
 
-    def add(self, key: str | None, found: str, *, expected: str, fix: str, code: str) -> None:
-        """Note a mistake at `key`, or at the table itself."""
-        at = self.path if key is None else (*self.path, key)
-        self.mistakes.add(at, found, expected=expected, fix=fix, code=code)
+    def add(self, key: str | None, found: str, expected: str, fix: str, code: str) -> None:
+        """Record a mistake at `key`, or at the table itself."""
+        self.mistakes.add(self.path if key is None else (*self.path, key), found, expected, fix, code)
 
-    def missing(self, key: str, expected: str, example: str) -> None:
-        """Note that a key which must be there is not."""
-        self.add(key, f"no {key}", expected=expected, fix=f"write {key} = {example}", code="missing-key")
+    def require(self, key: str, expected: str, example: str) -> None:
+        """Record a mistake if the key is missing."""
+        if key not in self.values:
+            self.add(key, f"no {key}", expected, f"write {key} = {example}", "missing-key")
+
+    def read(self, part: type[Part], *, close: bool = True, **known: Any) -> Part:
+        """The keys of this table as the fields of a dataclass; fields in `known` are already read.
+
+        A field named `settings` gets all other keys, which are checked later; otherwise they are mistakes, if `close`.
+        """
+        hints = get_type_hints(part, include_extras=True)
+        for each in fields(part):  # type: ignore[arg-type]
+            if each.name not in known and each.name != "settings":
+                known[each.name] = self._field(each.name, hints[each.name], each.default)
+        if "settings" in hints:
+            known["settings"] = self.rest()
+        elif close:
+            self.close()
+        return part(**known)
+
+    def _field(self, key: str, hint: Any, default: Any) -> Any:
+        limits = hint.__metadata__[0] if hasattr(hint, "__metadata__") else None
+        if isinstance(limits, Range):
+            return self._number(key, 0 if default is MISSING else default, limits)
+        if isinstance(limits, Length):
+            default = "" if default is MISSING else default
+            return self.text(key, default, one_line=not limits.lines, limit=limits.most) or default
+        return self.flag(key) if hint is bool else self.choice(key, default)
 
     def text(
         self,
@@ -55,7 +84,7 @@ class Fields:
         prose: bool = False,
         limit: int = MAX_TEXT,
     ) -> str | None:
-        """A text that says something."""
+        """A text that is not empty."""
         if not self.given(key):
             return default
         return self.checked_text((key,), self.values[key], one_line=one_line, prose=prose, limit=limit) or default
@@ -63,7 +92,7 @@ class Fields:
     def checked_text(
         self, at: KeyPath, value: object, *, one_line: bool = True, prose: bool = False, limit: int = MAX_TEXT
     ) -> str | None:
-        """`value`, which stands at `at` in this table, as a text; None where it is none. What has lines is `prose`."""
+        """`value`, which is at `at` in this table, as a text; None if it is wrong. Several lines are always `prose`."""
         key = written(at)
         path = (*self.path, *at)
         if not isinstance(value, str):
@@ -71,11 +100,11 @@ class Fields:
             return None
         allowed = ("" if one_line else LINE_ENDS) + (NO_BREAK if prose or not one_line else "")
         bad = next((c for c in value if not c.isprintable() and c not in allowed), None)
-        found, fix, code = "", f"write {key} anew", "bad-text"
+        found, fix, code = "", "", "bad-text"
         if not value.strip():
             found, fix, code = f"an empty {key}", "fill it in, or leave the key out", "empty-text"
         elif bad is not None:
-            fix = "write a plain space in its place" if bad in NO_BREAK else "remove it"
+            fix = "replace it with a plain space" if bad in NO_BREAK else "remove it"
             found = f"the character {show_value(bad)} in {key}"
         elif one_line and value != value.strip():
             found, fix = f"{key} = {show_value(value)} with space at its ends", "remove the space"
@@ -83,49 +112,43 @@ class Fields:
             found, fix = f"{len(value):,} characters in {key}", f"shorten it to {limit:,}"
         if not found:
             return value
-        expected = f"{'one line of ' if one_line else ''}text of 1 to {limit:,} characters"
-        self.mistakes.add(path, found, expected=expected, fix=fix, code=code)
+        self.mistakes.add(path, found, f"{'one line of ' * one_line}text of 1 to {limit:,} characters", fix, code)
         return None
 
-    def whole(self, key: str, default: int, low: int, high: int) -> int:
+    def whole(self, key: str, default: int | None, low: int, high: int) -> Any:
         """A whole number from `low` to `high`."""
-        if not self.given(key):
-            return default
-        value = self.values[key]
-        if type(value) is not int:
-            self._wrong_type((*self.path, key), value, "a whole number")
-            return default
-        return int(self._in_range(key, value, default, low, high))
+        return self._number(key, default, Range(low, high, whole=True))
 
     def number(self, key: str, default: float, low: float, high: float) -> float:
         """A number from `low` to `high`."""
+        return float(self._number(key, default, Range(low, high)))
+
+    def _number(self, key: str, default: Any, limits: Range) -> Any:
         if not self.given(key):
             return default
         value = self.values[key]
-        if type(value) not in (int, float):
-            self._wrong_type((*self.path, key), value, "a number")
+        if type(value) is not int and (limits.whole or type(value) is not float):
+            self._wrong_type((*self.path, key), value, "a whole number" if limits.whole else "a number")
             return default
-        return float(self._in_range(key, value, default, low, high))
-
-    def _in_range(self, key: str, value: float, default: float, low: float, high: float) -> float:
-        if low <= value <= high:
-            return value
-        fix = f"choose a number in this range, or leave the key out for {default:g}"
-        found = f"{key} = {show_value(value)}"
-        self.add(key, found, expected=f"{low:,g} to {high:,g}", fix=fix, code="out-of-range")
+        if limits.low <= value <= limits.high:
+            return value if limits.whole else float(value)
+        usual = "" if default is None else f" for {default:g}"
+        fix = f"choose a number in this range, or leave the key out{usual}"
+        expected = f"{limits.low:,g} to {limits.high:,g}"
+        self.add(key, f"{key} = {show_value(value)}", expected, fix, "out-of-range")
         return default
 
-    def flag(self, key: str) -> bool:
-        """True or false; false where it is missing."""
+    def flag(self, key: str, default: bool = False) -> bool:
+        """True or false."""
         if not self.given(key):
-            return False
+            return default
         value = self.values[key]
         if not isinstance(value, bool):
             self._wrong_type((*self.path, key), value, "true or false")
         return value is True
 
     def choice(self, key: str, default: Choice) -> Choice:
-        """One of the names of the enumeration of `default`."""
+        """One of the values of the enumeration of `default`."""
         if not self.given(key):
             return default
         value = self.values[key]
@@ -134,12 +157,11 @@ class Fields:
             return type(default)(value)
         near = nearest(value, names) if isinstance(value, str) else ""
         expected = " or ".join(f'"{name}"' for name in names)
-        fix = f"{near}write one of these in quotes"
-        self.add(key, f"{key} = {show_value(value)}", expected=expected, fix=fix, code=f"unknown-{key}")
+        self.add(key, f"{key} = {show_value(value)}", expected, f"{near}write one of these in quotes", f"unknown-{key}")
         return default
 
     def file(self, key: str, base: Path, *, folder: bool = False) -> Path | None:
-        """The path of a file (or folder) that is there, from `base` where it is relative."""
+        """The path of an existing file (or folder), relative to `base`."""
         value = self.text(key)
         if value is None:
             return None
@@ -148,72 +170,63 @@ class Fields:
             return path
         what = "folder" if folder else "file"
         wrong_sort = is_file(path) or is_folder(path)
-        found = f"{key} = {show_value(value)}, which is {'no ' + what if wrong_sort else 'not there'}"
-        near = nearest(path.name, _names_in(path.parent))
-        fix = f"{near}check the path; it is read from the folder of the study file"
-        self.add(key, found, expected=f"an existing {what}", fix=fix, code="no-such-file")
-        # Where it would be: what depends on it is not reported twice.
+        found = f"{key} = {show_value(value)}, which {f'is not a {what}' if wrong_sort else 'does not exist'}"
+        fix = f"{nearest(path.name, _names_in(path.parent))}check the path; it is relative to the study file"
+        self.add(key, found, f"an existing {what}", fix, "no-such-file")
+        # Not None: what depends on the path would be reported as a second mistake.
         return path
 
     def table(self, key: str) -> Fields:
-        """The table `[key]`; an empty one where it is missing."""
-        value = self.values.get(key, {})
-        self._asked[key] = None
-        if isinstance(value, Mapping):
-            return Fields(value, self.mistakes, (*self.path, key))
-        self._wrong_type((*self.path, key), value, f"a table, [{key}]")
-        return Fields({}, self.mistakes, (*self.path, key))
+        """The table `[key]`; an empty one if it is missing."""
+        value = self.values[key] if self.given(key) else {}
+        if not isinstance(value, Mapping):
+            self._wrong_type((*self.path, key), value, f"a table, [{key}]")
+            value = {}
+        return Fields(value, self.mistakes, (*self.path, key))
 
     def tables(self, key: str) -> list[Fields]:
         """The tables `[[key]]`, in order."""
-        value = self.values.get(key, [])
-        self._asked[key] = None
-        entries = value if isinstance(value, list) else [value]
+        value = self.values[key] if self.given(key) else []
         path = (*self.path, key)
-        good = isinstance(value, list) and all(isinstance(entry, Mapping) for entry in entries)
-        if not good:
+        if not isinstance(value, list) or not all(isinstance(entry, Mapping) for entry in value):
             self._wrong_type(path, value, f"tables, each under its own [[{key}]]")
-        return [
-            Fields(entry, self.mistakes, (*path, number))
-            for number, entry in enumerate(entries)
-            if good and isinstance(entry, Mapping)
-        ]
-
-    def texts(self, key: str, low: int, high: int, *, prose: bool = False) -> list[str]:
-        """A list of texts, each once."""
-        if not self.given(key):
             return []
+        return [Fields(entry, self.mistakes, (*path, number)) for number, entry in enumerate(value)]
+
+    def texts(self, key: str, low: int, high: int, *, prose: bool = False) -> tuple[str, ...]:
+        """A list of different texts; empty if the key is missing."""
+        if not self.given(key):
+            return ()
         value = self.values[key]
         if not isinstance(value, list):
             self._wrong_type((*self.path, key), value, "a list of texts in quotes")
-            return []
+            return ()
         if not low <= len(value) <= high:
             fix = "add some" if len(value) < low else "leave some out"
-            self.add(key, f"{len(value)} {key}", expected=f"{low} to {high} of them", fix=fix, code="out-of-range")
+            self.add(key, f"{len(value)} {key}", f"{low} to {high} of them", fix, "out-of-range")
         kept: list[str] = []
         for number, each in enumerate(value):
             text = self.checked_text((key, number), each, prose=prose)
             if text is not None and text in kept:
-                at = (*self.path, key, number)
                 found = f"{show_value(text)} twice in {key}"
-                self.mistakes.add(at, found, expected="each once", fix="leave one out", code="doubled-text")
+                self.mistakes.add((*self.path, key, number), found, "each once", "leave one out", "doubled-text")
             elif text is not None:
                 kept.append(text)
-        return kept
+        return tuple(kept)
 
     def rest(self) -> dict[str, Any]:
-        """The keys nobody asked for: taken as they are."""
-        return {key: value for key, value in self.values.items() if key not in self._asked}
+        """The keys that were not read, unchecked."""
+        return {key: value for key, value in self.values.items() if key not in self._known}
 
-    def close(self, elsewhere: Sequence[str] = ()) -> None:
-        """Note every key nobody asked for; `elsewhere` lists keys that belong above the first table."""
+    def close(self) -> None:
+        """Record every key that was not read as a mistake."""
         here = f"[{written(self.path)}]" if self.path else "a study file"
         for key in self.rest():
-            fix = f"{nearest(key, self._asked)}leave it out, or write it as listed".strip()
-            if self.path and key in elsewhere:
+            fix = f"{nearest(key, self._known)}leave it out, or write it as listed".strip()
+            if self.path and key in TOP_KEYS:
                 fix = f"write {key} above the first [table]; below one it belongs to that table"
-            expected = f"the keys of {here}: {listing(list(self._asked), 16)}"
-            self.add(key, f"the key {show_value(key)}", expected=expected, fix=fix, code="unknown-key")
+            expected = f"the keys of {here}: {listing(list(self._known), 16)}"
+            self.add(key, f"the key {show_value(key)}", expected, fix, "unknown-key")
 
     def _wrong_type(self, path: KeyPath, value: object, expected: str) -> None:
         fix = f"write {expected}"
@@ -222,13 +235,13 @@ class Fields:
         elif type(value) in (int, float) and "quotes" in expected:
             fix = "put it in quotes"
         found = f"{written(path[-1:] if isinstance(path[-1], str) else path[-2:])} = {show_value(value)}"
-        self.mistakes.add(path, found, expected=expected, fix=fix, code="wrong-type")
+        self.mistakes.add(path, found, expected, fix, "wrong-type")
 
 
 def show_value(value: object) -> str:
-    """A value of the file as it may be printed; Python refuses to spell out numbers of thousands of digits."""
+    """A value of the file for messages; Python does not print numbers of thousands of digits."""
     try:
-        return shown(value)
+        return show_any(value)
     except ValueError:
         return "a huge number"
 

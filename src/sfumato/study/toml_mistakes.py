@@ -1,7 +1,4 @@
-"""Where each key of a TOML document stands: `tomllib` reads the values and keeps no places.
-
-Mistakes of a study file as they are gathered: every one is kept, with its line, and reading goes on.
-"""
+"""Mistakes of a TOML file, each with its line. `lines_of` finds the lines, which `tomllib` does not keep."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from dataclasses import dataclass, field
 from sfumato.tables.errors import BadSetting, ErrorLocation, SfumatoError
 
 KeyPath = tuple[str | int, ...]
-"""The way to a value: keys, and positions (from 0) in arrays: `("practice", 1, "item")`."""
+"""The path of a value: keys, and indices in arrays: `("practice", 1, "item")`."""
 
 BLANK = re.compile(r"(?:[ \t\n]|#[^\n]*)*")
 SPACE = re.compile(r"[ \t]*")
@@ -30,16 +27,16 @@ PLAIN = re.compile(r"[^,\]}#\n]*")
 def lines_of(text: str) -> dict[KeyPath, int]:
     """The line (from 1) of every table, key and array element of `text`, a document that `tomllib` accepts.
 
-    A table stands where its header does, or its first key where it has none.
+    The line of a table is that of its header, or of its first key if it has none.
     """
-    scan = _Scan(text.replace("\r\n", "\n"))
+    scan = _Scanner(text.replace("\r\n", "\n"))
     scan.document()
     return scan.lines
 
 
 @dataclass
-class _Scan:
-    """A walk through the document; `at` is the next character."""
+class _Scanner:
+    """Reads the document once; `at` is the next character."""
 
     text: str
     at: int = 0
@@ -67,7 +64,7 @@ class _Scan:
                 self._pair(table)
 
     def _within(self, table: KeyPath, keys: list[str]) -> KeyPath:
-        """The path of `keys` seen from `table`: an array of tables stands for its last entry."""
+        """The path of `keys` from `table`; an array of tables means its last entry."""
         path = table
         for key in keys:
             path = (*path, key)
@@ -97,7 +94,7 @@ class _Scan:
             self._skip(PLAIN)
 
     def _ends(self, mark: str) -> bool:
-        """Whether the array or inline table ends here; a comma before what comes next is passed over."""
+        """Whether the array or inline table ends here; skips a comma before the next value."""
         self._skip(BLANK)
         if self._takes(","):
             self._skip(BLANK)
@@ -117,14 +114,14 @@ class _Scan:
         return keys
 
     def _string(self) -> bool:
-        """Pass over a string, if one stands here."""
+        """Skip a string, if there is one here."""
         match = next((found for each in STRINGS if (found := each.match(self.text, self.at))), None)
         if match:
             self.at = match.end()
         return match is not None
 
     def _note(self, path: KeyPath) -> None:
-        """Keep the line of `path`; what it lies in has stood there since its first key, unless it has a header."""
+        """Record the line of `path`, and of the tables around it unless they have one already."""
         self._line += self.text.count("\n", self._counted_to, self.at)
         self._counted_to = self.at
         for length in range(1, len(path)):
@@ -149,34 +146,31 @@ class _Scan:
 
 @dataclass
 class Mistakes:
-    """What is wrong with `file` so far."""
+    """The mistakes found in `file` so far."""
 
     file: str
     lines: Mapping[KeyPath, int] = field(default_factory=dict)
     found: list[SfumatoError] = field(default_factory=list)
 
-    def add(self, path: KeyPath, found: str, *, expected: str, fix: str, code: str) -> None:
-        """One more mistake, at the key `path`."""
-        self.found.append(BadSetting(f"found {found}", expected=expected, fix=fix, code=code, where=self.where(path)))
+    def add(self, path: KeyPath, found: str, expected: str, fix: str, code: str) -> None:
+        """Record a mistake at the key `path`."""
+        self.found.append(BadSetting(found, expected, fix, code, self.where(path)))
 
     def place(self, path: KeyPath, error: SfumatoError) -> None:
-        """One more mistake that somebody else found, at the key `path` to which it is owed."""
-        where = self.where(path)
+        """Record an error of another check as a mistake at the key `path`."""
         at = f" ({error.where})" if error.where.file and error.where.file != self.file else ""
-        self.found.append(
-            type(error)(error.found + at, expected=error.expected, fix=error.fix, code=error.code, where=where)
-        )
+        self.found.append(type(error)(error.found + at, error.expected, error.fix, error.code, self.where(path)))
 
     def where(self, path: KeyPath) -> ErrorLocation:
-        """The place of a key; that of the table it should be in where it is missing."""
+        """The location of a key; if it is missing, that of its table."""
         return ErrorLocation(self.file, line=self.line(path), column=written(path) or None)
 
     def line(self, path: KeyPath) -> int:
-        """The line of a key, or of the nearest thing around it that is there."""
+        """The line of a key, or of the innermost table around it that exists."""
         return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 1)
 
     def about(self, *path: str | int) -> bool:
-        """Whether a mistake was found at `path` or within it."""
+        """Whether there is a mistake at `path` or below it."""
         start = written(path)
         return any(
             (each.where.column or "") == start or (each.where.column or "").startswith((f"{start}.", f"{start}["))
@@ -184,10 +178,10 @@ class Mistakes:
         )
 
     def in_order(self) -> list[SfumatoError]:
-        """The mistakes from the top of the file to its end; those of other files come last."""
+        """The mistakes by line; those of other files come last."""
         return sorted(self.found, key=lambda each: (each.where.file != self.file, each.where.line or 0))
 
 
 def written(path: KeyPath) -> str:
-    """A path as one would write it: `practice[1].item`."""
+    """A path as text: `practice[1].item`."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).removeprefix(".")
