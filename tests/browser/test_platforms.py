@@ -11,8 +11,8 @@ from playwright.sync_api import Page, Request, Route
 from study_server import StudyServer
 
 from browser import Person, rows
+from sfumato.recruitment.arrival import entry_address
 from sfumato.recruitment.bonus_rules import BrierBonus
-from sfumato.server.entry_address import entry_address
 from sfumato.study import read_study
 
 Served = Callable[..., StudyServer]

@@ -183,7 +183,7 @@ def asks_in_both_framings(kind: Kind) -> None:
 def asks_the_same_when_started_again(kind: Kind) -> None:
     stimuli = stimuli_of(kind)
     assert stimuli == stimuli_of(kind)
-    asked = [(stimulus.item, stimulus.others, msgspec.json.encode(stimulus.told)) for stimulus in stimuli]
+    asked = [(stimulus.item, stimulus.others, msgspec.json.encode(stimulus.context)) for stimulus in stimuli]
     assert len(set(asked)) == len(asked) > 0
     assert all(len(set(stimulus.shown)) == len(stimulus.shown) for stimulus in stimuli)
 
@@ -240,7 +240,7 @@ def answers_as_it_believes(kind: Kind) -> None:
     """
     rng = np.random.default_rng(5)
     for stimulus in stimuli_of(kind)[:10]:
-        told = stimulus.told.get("classes") or [stimulus.told["class"]] if stimulus.told else CLASSES
+        told = stimulus.context.get("classes") or [stimulus.context["class"]] if stimulus.context else CLASSES
         for name in told:
             answer = kind.simulate([one_hot(name)] * len(stimulus.shown), stimulus, study_of(kind), rng)
             for probs in labelled(kind, stimulus, answer):
@@ -541,13 +541,13 @@ def test_simulated_tokens_are_the_nearest(belief: list[float], n: int, seed: int
 def test_mixed_pairs_are_of_different_classes_and_shares_are_dealt_out() -> None:
     stimuli = MixtureKind(pairs=50, shares=[0.2, 0.8]).stimuli(ITEMS, study_of(MixtureKind()))  # type: ignore[arg-type]
     given_class = {item.id: item.given for item in ITEMS}
-    pairs = [stimulus.told["of"] for stimulus in stimuli]
+    pairs = [stimulus.context["of"] for stimulus in stimuli]
     assert len({frozenset(pair) for pair in pairs}) == len(stimuli) == 50
     for stimulus, (a, b) in zip(stimuli, pairs, strict=True):
-        assert stimulus.told["classes"] == [given_class[a], given_class[b]]
+        assert stimulus.context["classes"] == [given_class[a], given_class[b]]
         assert given_class[a] != given_class[b]
-        assert stimulus.item == f"{a}+{b}@{stimulus.told['mix']}"
-    assert [stimulus.told["mix"] for stimulus in stimuli[:3]] == [0.2, 0.8, 0.2]
+        assert stimulus.item == f"{a}+{b}@{stimulus.context['mix']}"
+    assert [stimulus.context["mix"] for stimulus in stimuli[:3]] == [0.2, 0.8, 0.2]
 
 
 @pytest.mark.parametrize("pairs", [250, 126, 125, 1])
@@ -562,7 +562,9 @@ def test_another_study_mixes_other_pairs() -> None:
 
 def test_pictures_mixed_already_are_asked_about_as_they_are() -> None:
     items = [Item("m1", picture=Path("m1.png"), columns={"first": "cat", "second": "dog"})]
-    assert MixtureKind().stimuli(items, study_of(MixtureKind())) == [Stimulus("m1", told={"classes": ["cat", "dog"]})]
+    assert MixtureKind().stimuli(items, study_of(MixtureKind())) == [
+        Stimulus("m1", context={"classes": ["cat", "dog"]})
+    ]
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
+import msgspec
 import pytest
 from study_at_work import Serve, items_named, sent
 
-from sfumato.elicitation.participant import RECEIPTS_AT_HAND
+from sfumato.elicitation.participant import MAX_RECEIPTS
 from sfumato.tables.errors import InvalidAnswer, NotThere
 
 
@@ -27,7 +27,7 @@ def test_an_answer_is_stored_with_its_times(serve: Serve) -> None:
     shown = person.first()
     at.clock.advance(10)
     outcome = person.submit(sent(shown.handle, "dog", "k", elapsed_ms=2500, age_ms=700))
-    assert (outcome.again, outcome.code, outcome.standing.answered) == (False, None, 1)
+    assert (outcome.again, outcome.code, outcome.state.answered) == (False, None, 1)
     now = at.clock.now()
     (row,) = at.rows(
         "SELECT a.payload, a.kind, a.purpose, a.number, a.submitted_at, a.started_at, a.received_at, a.seconds, a.key,"
@@ -45,7 +45,7 @@ def test_the_same_answer_sent_again_is_the_same_answer(serve: Serve) -> None:
     answer = sent(person.first().handle)
     first = person.submit(answer)
     for _ in range(3):
-        again = person.submit(replace(answer, age_ms=60_000))
+        again = person.submit(msgspec.structs.replace(answer, age_ms=60_000))
         assert (again.answer, again.again, again.code) == (first.answer, True, None)
     assert at.one("SELECT count(*) FROM answers") == 1
     assert at.one("SELECT count(*) FROM refused") == 0
@@ -61,7 +61,7 @@ def test_another_body_under_the_same_key_is_refused(serve: Serve) -> None:
             person.submit(other)
         assert caught.value.code == "key-reused"
     assert at.rows("SELECT payload FROM answers") == [('{"class":"cat"}',)]
-    assert person.standing().answered == 1
+    assert person.state().answered == 1
 
 
 def test_keys_of_two_people_are_independent(serve: Serve) -> None:
@@ -77,7 +77,7 @@ def test_a_key_is_known_however_old_and_through_a_restart(serve: Serve) -> None:
     person = at.new()
     first = sent(person.first().handle)
     stored = person.submit(first).answer
-    for _ in range(2 * RECEIPTS_AT_HAND):
+    for _ in range(2 * MAX_RECEIPTS):
         person.answer()
     assert (person.submit(first).answer, person.submit(first).again) == (stored, True)
     restarted = at.restarted()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from study_at_work import AtWork, items_named, plain_study, sent
 
 from sfumato.elicitation.participant import Participant, Trial
-from sfumato.elicitation.trial_sequence import TrialSequence
+from sfumato.elicitation.trial_sequence import TrialSequence, _check_positions
 from sfumato.store.schema import ANSWERED, OPEN
 from sfumato.study import read_study
 from sfumato.study.study import Check, People, Quality, Region
@@ -36,7 +36,7 @@ def at_work(store: str, **quality: object) -> AtWork:
         quality=Quality(**quality),  # type: ignore[arg-type]
     )
     at = AtWork(store, study, items_named(8))
-    at.work.judge = ByChoice()
+    at.running.check_judge = ByChoice()
     return at.start()
 
 
@@ -64,15 +64,15 @@ def test_a_region_of_the_simplex(region: Region, belief: dict[str, float], holds
 # --- where checks and repeats come ---
 
 
-def led_through(course: TrialSequence, seed: int, fresh: int) -> list[tuple[str, int]]:
+def led_through(sequence: TrialSequence, seed: int, fresh: int) -> list[tuple[str, int]]:
     """Why each trial of somebody was shown, and its item, where there are `fresh` items to label."""
     person, rng = Participant(1, "hash", seed), random.Random(seed)
     shown: list[tuple[str, int]] = []
     items = iter(range(fresh))
-    while (purpose := course.due(person)) is not None:
-        item = next(items, None) if purpose == "label" else course.check_due(person)
+    while (purpose := sequence.next_purpose(person)) is not None:
+        item = next(items, None) if purpose == "label" else sequence.next_check(person)
         if purpose == "repeat":
-            pick = course.to_repeat(person, rng)
+            pick = sequence.next_repeat(person, rng)
             item = None if pick is None else pick.item
         if item is None:
             assert purpose == "label", f"no item for a {purpose}"
@@ -91,9 +91,9 @@ def test_everybody_sees_each_check_once_and_repeats_at_their_distance(
 ) -> None:
     size = 5 + max(repeats, 1) + more
     people = People(batch_size=size, batches=batches, repeats=repeats, repeat_distance=5)
-    course = TrialSequence(people, {}, {1000 + n: None if n % 2 else n + 1 for n in range(n_checks)})
-    shown = led_through(course, seed, fresh=size * batches)
-    assert len(shown) == course.n_wanted
+    sequence = TrialSequence(people, {}, {1000 + n: None if n % 2 else n + 1 for n in range(n_checks)})
+    shown = led_through(sequence, seed, fresh=size * batches)
+    assert len(shown) == sequence.n_wanted
     assert [item for purpose, item in shown if purpose == "label"] == list(range(size * batches))
     checks = [place for place, (purpose, _) in enumerate(shown) if purpose == "check"]
     assert len({shown[place] for place in checks}) == n_checks
@@ -115,19 +115,21 @@ def test_no_check_drawn_by_chance_falls_behind_the_last_item(
     checks = {1000 + n: None for n in range(n_checks)}
     for batch_size in (n_items + 5, 25):
         people = People(batch_size=batch_size, repeats=repeats, repeat_distance=distance)
-        course = TrialSequence(people, {}, checks, n_items)
-        shown = led_through(course, seed, fresh=n_items)
+        sequence = TrialSequence(people, {}, checks, n_items)
+        shown = led_through(sequence, seed, fresh=n_items)
         purposes = [purpose for purpose, _ in shown]
         assert purposes.count("check") == n_checks
         assert purposes.count("repeat") == min(repeats, max(n_items - distance, 0))
         assert "check" not in (purposes[0], purposes[-1])
-        assert len(shown) == course.n_wanted
+        assert len(shown) == sequence.n_wanted
 
 
 def test_places_of_checks_differ_from_person_to_person_and_stay() -> None:
-    course = TrialSequence(People(batch_size=50), {}, {7: None})
-    places = [next(place for place, _ in course._places(seed)) for seed in range(200)]
-    assert places == [next(place for place, _ in course._places(seed)) for seed in range(200)]
+    sequence = TrialSequence(People(batch_size=50), {}, {7: None})
+    checks = tuple(sequence.checks.items())
+    places = [_check_positions(checks, sequence._n_between, seed)[0][0] for seed in range(200)]
+    _check_positions.cache_clear()
+    assert places == [_check_positions(checks, sequence._n_between, seed)[0][0] for seed in range(200)]
     assert len(set(places)) > 30
     assert min(places) >= 1
     assert max(places) <= 50
@@ -151,16 +153,16 @@ def test_who_fails_is_thanked_where_the_study_says_so_and_keeps_their_answers(st
     at = at_work(store, most_failed=2, stop=True)
     person = at.new()
     stages = []
-    while (standing := person.standing()).stage == "trials":
-        person.submit(sent(standing.trials[0].handle, "dog"))
-        stages.append(standing.stage)
-    assert person.standing().stage == "excluded"
+    while (state := person.state()).stage == "trials":
+        person.submit(sent(state.trials[0].handle, "dog"))
+        stages.append(state.stage)
+    assert person.state().stage == "excluded"
     answers = at.one("SELECT count(*) FROM answers")
     assert answers == len(stages) < 7
     assert at.one("SELECT count(*) FROM trials WHERE state = 0") == 0
     again = at.restarted()
-    again.work.judge = ByChoice()
-    assert again.same(person).standing().stage == "excluded"
+    again.running.check_judge = ByChoice()
+    assert again.same(person).state().stage == "excluded"
     again.stop()
 
 
@@ -178,9 +180,9 @@ def test_failed_checks_are_counted_over_a_restart(store: str) -> None:
     at.stop()
     again = at_work(store, most_failed=2, stop=True)
     person = again.same(person)
-    while (standing := person.standing()).stage == "trials":
-        person.submit(sent(standing.trials[0].handle, "dog"))
-    assert standing.stage == "excluded"
+    while (state := person.state()).stage == "trials":
+        person.submit(sent(state.trials[0].handle, "dog"))
+    assert state.stage == "excluded"
     assert again.one("SELECT count(*) FROM answers WHERE purpose = 'check'") == 2
     again.stop()
 

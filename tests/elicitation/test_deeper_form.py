@@ -62,9 +62,9 @@ def answer(person: Someone, shown: ShownTrial, chosen: str | None = "cat") -> Su
 
 def answer_all(person: Someone, chosen: str | None = "cat") -> list[ShownTrial]:
     shown = []
-    while (standing := person.standing()).stage == "trials":
-        shown.append(standing.trials[0])
-        answer(person, standing.trials[0], chosen)
+    while (state := person.state()).stage == "trials":
+        shown.append(state.trials[0])
+        answer(person, state.trials[0], chosen)
     return shown
 
 
@@ -72,16 +72,16 @@ def answer_all(person: Someone, chosen: str | None = "cat") -> list[ShownTrial]:
 
 
 def test_by_chance_as_often_as_the_share_says() -> None:
-    depth, rng = DeeperFormRule(Deeper(Question("tokens"), share=0.25)), random.Random(7)
-    drawn = [depth.drawn(1, "label", rng) for _ in range(4000)]
+    rule, rng = DeeperFormRule(Deeper(Question("tokens"), share=0.25)), random.Random(7)
+    drawn = [rule.draw(1, "label", rng) for _ in range(4000)]
     assert {each.probability for each in drawn} == {0.25}
     assert Counter(each.why for each in drawn)["random"] == pytest.approx(1000, abs=4 * (4000 * 0.25 * 0.75) ** 0.5)
-    assert {depth.drawn(1, "repeat", rng) for _ in range(50)} == {depth.drawn(1, "practice", rng)}
-    assert depth.drawn(1, "repeat", rng).why is None
+    assert {rule.draw(1, "repeat", rng) for _ in range(50)} == {rule.draw(1, "practice", rng)}
+    assert rule.draw(1, "repeat", rng).why is None
 
 
 def test_an_item_is_uncertain_where_enough_answers_name_another_class() -> None:
-    depth = DeeperFormRule(Deeper(Question("tokens"), disagreement=0.4))
+    rule = DeeperFormRule(Deeper(Question("tokens"), disagreement=0.4))
     said: list[tuple[str | None, bool]] = [
         ("cat", False),  # one answer says nothing yet
         ("dog", True),  # 1 of 2
@@ -91,18 +91,18 @@ def test_an_item_is_uncertain_where_enough_answers_name_another_class() -> None:
         ("cat", False),  # 2 of 6
     ]
     for chosen, uncertain in said:
-        depth.heard(1, chosen)
-        assert depth.is_uncertain(1) is uncertain
-    assert not depth.is_uncertain(2)
+        rule.add_choice(1, chosen)
+        assert rule.is_uncertain(1) is uncertain
+    assert not rule.is_uncertain(2)
 
 
 def test_listed_and_uncertain_items_open_for_certain() -> None:
-    depth, rng = DeeperFormRule(Deeper(Question("tokens"), share=0.5, disagreement=0.3), [5]), random.Random(1)
+    rule, rng = DeeperFormRule(Deeper(Question("tokens"), share=0.5, disagreement=0.3), [5]), random.Random(1)
     for chosen in ("cat", "dog"):
-        depth.heard(6, chosen)
-    assert (depth.drawn(5, "label", rng).why, depth.drawn(5, "label", rng).probability) == ("listed", 1.0)
-    assert (depth.drawn(6, "label", rng).why, depth.drawn(6, "label", rng).probability) == ("uncertain", 1.0)
-    assert depth.drawn(6, "check", rng).probability == 0.5  # nothing tells a check from an item
+        rule.add_choice(6, chosen)
+    assert (rule.draw(5, "label", rng).why, rule.draw(5, "label", rng).probability) == ("listed", 1.0)
+    assert (rule.draw(6, "label", rng).why, rule.draw(6, "label", rng).probability) == ("uncertain", 1.0)
+    assert rule.draw(6, "check", rng).probability == 0.5  # nothing tells a check from an item
 
 
 # --- in a running study ---
@@ -212,7 +212,7 @@ def test_a_repeat_asks_as_the_first_time_and_checks_are_judged_in_either_form(st
         checks=(Check("i0", Region(("cat",), 0.5), 1),),
     )
     at = AtWork(store, study, items_named(8))
-    at.work.judge = Judge()
+    at.running.check_judge = Judge()
     at.start()
     shown = answer_all(at.new())
     assert len(shown) == 4 + 2 + 1
@@ -247,7 +247,7 @@ def test_practice_says_whether_the_answer_lies_in_the_region(store: str) -> None
         PracticeItem("i3", "Nothing said of it."),
     )
     at = AtWork(store, replace(study_with(), practice=practice), items_named(9))
-    at.work.judge = Judge()
+    at.running.check_judge = Judge()
     at.start()
     person = at.new()
     passed = []

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from study_at_work import AtWork, Someone, at_work, plain_study
 
-from sfumato.elicitation.researcher_actions import erased
+from sfumato.elicitation.researcher_actions import erase_participant
 from sfumato.recruitment import Prolific
-from sfumato.recruitment.arrival import arrived, checked, entry_key, note_check, unchecked
+from sfumato.recruitment.arrival import admit, check_arrival, entry_key, store_check, unchecked_arrivals
 from sfumato.recruitment.platform import Arrival
 from sfumato.recruitment.turnout import turnout_of
 from sfumato.store.export import export
@@ -28,17 +28,17 @@ PERSON, SESSION = "pid5f0a9c1e77", "ses60d1b2aa77"
 def arrives(at: AtWork, person: str = PERSON, session: str = SESSION) -> Someone:
     platform = Prolific()
 
-    def come(work: object) -> str:
-        key = entry_key(work.secret, platform.name)  # type: ignore[attr-defined]
-        return arrived(work, platform, key, Arrival(person, "study1", session))  # type: ignore[arg-type]
+    def come(running: object) -> str:
+        key = entry_key(running.secret, platform.name)  # type: ignore[attr-defined]
+        return admit(running, platform, key, Arrival(person, "study1", session))  # type: ignore[arg-type]
 
     someone = Someone(at, at.run(come))
-    someone.instructed()
+    someone.finish_instructions()
     return someone
 
 
 def erase(at: AtWork, **who: object) -> str:
-    return at.run(lambda work: erased(work, "tests", **who))  # type: ignore[arg-type]
+    return at.run(lambda running: erase_participant(running, "tests", **who))  # type: ignore[arg-type]
 
 
 def test_the_id_goes_and_the_counts_stay(store: str) -> None:
@@ -78,7 +78,11 @@ def test_nothing_of_the_id_is_left_in_the_file(tmp_path: Path) -> None:
     assert any(PERSON.encode() in file.read_bytes() for file in tmp_path.iterdir())
     with at_work(str(store), study) as at:
         # As SQLite is by itself; some systems' is stricter.
-        at.run(lambda work: work.steer(lambda connection, *_: connection.exec_driver_sql("PRAGMA secure_delete = OFF")))
+        at.run(
+            lambda running: running.run_action(
+                lambda connection, *_: connection.exec_driver_sql("PRAGMA secure_delete = OFF")
+            )
+        )
         erase(at, platform_id=PERSON)
     for file in tmp_path.iterdir():
         assert PERSON.encode() not in file.read_bytes(), file.name
@@ -92,7 +96,7 @@ def test_their_link_is_dead_and_their_turn_goes_back(store: str) -> None:
         assert at.one("SELECT count(*) FROM trials WHERE state = 0") > 0
         erase(at, platform_id=PERSON)
         with pytest.raises(NotThere) as error:
-            person.standing()
+            person.state()
         assert error.value.code == "unknown-link"
         assert at.one("SELECT count(*) FROM trials WHERE state = 0") == 0
         # Coming again from the platform is no new person.
@@ -162,14 +166,14 @@ class OldWord:
 def test_a_word_about_an_earlier_visit_is_not_taken_for_the_last(store: str) -> None:
     with at_work(store, STUDY) as at:
         arrives(at)
-        (first,) = at.run(lambda work: unchecked(work, Prolific()))
-        said = checked(OldWord(), first)  # type: ignore[arg-type]
+        (first,) = at.run(lambda running: unchecked_arrivals(running, Prolific()))
+        said = check_arrival(OldWord(), first)  # type: ignore[arg-type]
         arrives(at, PERSON, "another9")
-        (second,) = at.run(lambda work: unchecked(work, Prolific()))
+        (second,) = at.run(lambda running: unchecked_arrivals(running, Prolific()))
         assert first.key != second.key
-        at.run(lambda work: note_check(work, second, checked(OldWord(), second)))  # type: ignore[arg-type]
-        at.run(lambda work: note_check(work, first, said))  # comes late
-        at.run(lambda work: note_check(work, second, "known"))  # and a second word changes nothing
+        at.run(lambda running: store_check(running, second, check_arrival(OldWord(), second)))  # type: ignore[arg-type]
+        at.run(lambda running: store_check(running, first, said))  # comes late
+        at.run(lambda running: store_check(running, second, "known"))  # and a second word changes nothing
         (one,) = turnout_of(StoreLocation.of(store), STUDY).people
         assert (one.checked, one.arrival.session, one.earlier) == ("unknown", "another9", (SESSION,))  # type: ignore[union-attr]
-        assert at.run(lambda work: unchecked(work, Prolific())) == []
+        assert at.run(lambda running: unchecked_arrivals(running, Prolific())) == []

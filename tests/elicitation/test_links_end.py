@@ -23,7 +23,7 @@ def new_link(at: AtWork) -> Someone:
 
 
 def opened(person: Someone) -> Someone:
-    person.at.run(lambda work: work.welcome(person.token))
+    person.at.run(lambda running: running.sessions.open_link(person.token))
     return person
 
 
@@ -46,36 +46,36 @@ def test_a_link_nobody_opened_ends_so_long_after_it_was_made(tmp_path: Path) -> 
         with pytest.raises(LinkEnded):
             opened(more.same(late))
         never = more.restarted(study=replace(WEEK, limits=replace(WEEK.limits, link_days=0)))
-        assert opened(never.same(late)).standing().stage == "instructions"
+        assert opened(never.same(late)).state().stage == "instructions"
 
 
 def test_whoever_comes_in_time_is_never_cut_off(tmp_path: Path) -> None:
     with at_work(str(tmp_path / "answers.sqlite"), WEEK) as at:
         person = opened(new_link(at))
-        person.instructed()
+        person.finish_instructions()
         for _ in range(4):
             at.clock.advance(6.9 * DAY)
             person.answer()
-        assert person.standing().stage == "finished"
+        assert person.state().stage == "finished"
 
 
 def test_what_was_answered_is_stored_though_the_link_has_ended(store: str) -> None:
     with at_work(store, WEEK) as at:
         person = opened(new_link(at))
-        person.instructed()
-        first, second, *_ = person.standing().trials
+        person.finish_instructions()
+        first, second, *_ = person.state().trials
         at.clock.advance(8 * DAY)
-        for ask in (Someone.standing, Someone.instructed, Someone.pulse, Someone.consent):
+        for ask in (Someone.state, Someone.finish_instructions, Someone.heartbeat, Someone.consent):
             with pytest.raises(LinkEnded):
                 ask(person)
         later = at.restarted()
         outcomes = [later.same(person).submit(sent(each.handle)) for each in (first, second)]
-        assert [(each.code, each.again, each.standing.stage) for each in outcomes] == [(None, False, "ended")] * 2
-        assert [each.standing.trials for each in outcomes] == [(), ()]
+        assert [(each.code, each.again, each.state.stage) for each in outcomes] == [(None, False, "ended")] * 2
+        assert [each.state.trials for each in outcomes] == [(), ()]
         assert sum(later.answers_by_item().values()) == 2
         # Neither that, nor leaving, makes the link hold again.
         with pytest.raises(LinkEnded):
-            later.same(person).standing()
+            later.same(person).state()
         assert later.same(person).withdraw().stage == "ended"
         assert later.one("SELECT count(*) FROM annotators WHERE withdrawn_at IS NOT NULL") == 1
 
@@ -85,8 +85,8 @@ def test_no_clock_that_is_set_ends_a_link(tmp_path: Path) -> None:
         before = at.new()
         for seconds in (365 * DAY, -2 * 365 * DAY):
             at.clock.jump(seconds)
-            assert before.standing().stage == "trials"
-            assert at.new().standing().stage == "trials"
+            assert before.state().stage == "trials"
+            assert at.new().state().stage == "trials"
 
 
 def test_the_date_of_a_link_is_signed_with_it() -> None:

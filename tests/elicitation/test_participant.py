@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.elicitation.assignment import NextTrial
-from sfumato.elicitation.participant import RECEIPTS_AT_HAND, AnswerReceipt, Participant, Trial
+from sfumato.elicitation.participant import MAX_RECEIPTS, AnswerReceipt, Participant, Trial
 from sfumato.elicitation.trial_sequence import TrialSequence
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN
 from sfumato.study.study import People
@@ -41,9 +41,9 @@ def test_a_trial_goes_from_open_to_lapsed_and_back_to_answered() -> None:
 def test_practice_first_then_batches_each_followed_by_its_repeats() -> None:
     person, people = someone(), People(batch_size=3, batches=2, repeats=1)
     purposes, item = [], 0
-    while (purpose := TrialSequence(people, {0: 0, 1: 0}).due(person)) is not None:
+    while (purpose := TrialSequence(people, {0: 0, 1: 0}).next_purpose(person)) is not None:
         purposes.append(purpose)
-        asked = TrialSequence(people).to_repeat(person, random.Random(1)) if purpose == "repeat" else NextTrial(item)
+        asked = TrialSequence(people).next_repeat(person, random.Random(1)) if purpose == "repeat" else NextTrial(item)
         assert asked is not None
         person.move(shown(person, asked.item, purpose), ANSWERED)
         item += 1
@@ -53,11 +53,11 @@ def test_practice_first_then_batches_each_followed_by_its_repeats() -> None:
 def test_open_trials_count_as_begun() -> None:
     person, people = someone(), People(batch_size=2, batches=1)
     shown(person, 1)
-    assert TrialSequence(people).due(person) == "label"
+    assert TrialSequence(people).next_purpose(person) == "label"
     lapsing = shown(person, 2)
-    assert TrialSequence(people).due(person) is None
+    assert TrialSequence(people).next_purpose(person) is None
     person.move(lapsing, LAPSED)
-    assert TrialSequence(people).due(person) == "label"
+    assert TrialSequence(people).next_purpose(person) == "label"
 
 
 @given(st.integers(1, 6), st.integers(1, 3), st.integers(0, 6), st.integers(0, 99))
@@ -67,7 +67,7 @@ def test_repeats_are_of_the_batch_before_them_and_each_once(size: int, batches: 
     batch: list[int] = []
     repeated: list[int] = []
     fresh = 0
-    while (purpose := TrialSequence(people).due(person)) is not None:
+    while (purpose := TrialSequence(people).next_purpose(person)) is not None:
         if purpose == "label":
             if len(batch) == size:
                 batch = []
@@ -76,7 +76,7 @@ def test_repeats_are_of_the_batch_before_them_and_each_once(size: int, batches: 
             fresh += 1
         else:
             assert len(batch) == size
-            pick = TrialSequence(people).to_repeat(person, rng)
+            pick = TrialSequence(people).next_repeat(person, rng)
             assert pick is not None
             item = pick.item
             assert item in batch
@@ -94,22 +94,25 @@ def test_a_repeat_drawn_ahead_is_of_its_own_batch() -> None:
     person.move(shown(person, 1, "repeat"), ANSWERED)
     person.move(shown(person, 3), ANSWERED)
     shown(person, 4)
-    assert TrialSequence(people).due(person) == "repeat"
-    assert {TrialSequence(people).to_repeat(person, random.Random(seed)) for seed in range(20)} <= {NextTrial(3), None}
+    assert TrialSequence(people).next_purpose(person) == "repeat"
+    assert {TrialSequence(people).next_repeat(person, random.Random(seed)) for seed in range(20)} <= {
+        NextTrial(3),
+        None,
+    }
 
 
 def test_nothing_to_repeat_before_anything_is_answered() -> None:
     person, people = someone(), People(batch_size=1, repeats=1)
     shown(person, 1)
-    assert TrialSequence(people).due(person) == "repeat"
-    assert TrialSequence(people).to_repeat(person, random.Random(1)) is None
+    assert TrialSequence(people).next_purpose(person) == "repeat"
+    assert TrialSequence(people).next_repeat(person, random.Random(1)) is None
 
 
 def test_repeats_come_from_the_older_half_where_that_will_do() -> None:
     person, people = someone(), People(batch_size=6, repeats=1)
     for item in range(6):
         person.move(shown(person, item), ANSWERED)
-    assert {TrialSequence(people).to_repeat(person, random.Random(seed)) for seed in range(100)} == {
+    assert {TrialSequence(people).next_repeat(person, random.Random(seed)) for seed in range(100)} == {
         NextTrial(0),
         NextTrial(1),
         NextTrial(2),
@@ -118,9 +121,9 @@ def test_repeats_come_from_the_older_half_where_that_will_do() -> None:
 
 def test_the_latest_receipts_are_at_hand_and_every_key_is_known() -> None:
     person = someone()
-    keys = [f"key-{number}" for number in range(3 * RECEIPTS_AT_HAND)]
+    keys = [f"key-{number}" for number in range(3 * MAX_RECEIPTS)]
     for key in keys:
         person.note(key, AnswerReceipt("digest", key))
-    assert list(person.receipts) == keys[-RECEIPTS_AT_HAND:]
+    assert list(person.receipts) == keys[-MAX_RECEIPTS:]
     assert all(hash(key) in person.sent for key in keys)
     assert all(a < b for a, b in pairwise(int(key[4:]) for key in person.receipts))

@@ -24,7 +24,7 @@ from sfumato.tables.errors import BadSetting, InvalidAnswer
 
 STUDY = Study("pets", "Pets", tuple(map(StudyClass, ("cat", "dog", "ship"))), ItemSource(folder=Path("pets")))
 ONE = Stimulus("x")
-OF_CAT = Stimulus("x", told={"class": "cat"})
+OF_CAT = Stimulus("x", context={"class": "cat"})
 PAIR = Stimulus("x", ("y",))
 THREE = Stimulus("x", ("y", "z"))
 NAN = float("nan")
@@ -164,7 +164,7 @@ class TestSettings:
 class TestTypicalityStimuli:
     def test_each_item_is_asked_about_with_its_class(self) -> None:
         asked = TypicalityKind().stimuli([Item("1", given="cat"), Item("2", given="ship")], STUDY)
-        assert asked == [Stimulus("1", told={"class": "cat"}), Stimulus("2", told={"class": "ship"})]
+        assert asked == [Stimulus("1", context={"class": "cat"}), Stimulus("2", context={"class": "ship"})]
 
     def test_items_without_a_class_are_counted_and_named(self) -> None:
         with pytest.raises(BadSetting, match=r"2 of 3 items: 2, 3.*column class"):

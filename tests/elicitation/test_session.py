@@ -34,7 +34,7 @@ NO_REMINDER = Limits(lease_minutes=LEASE / 60, remind_after_minutes=1e7)
 
 
 def items_of(person: Someone) -> list[str]:
-    return [shown.stimulus.item for shown in person.standing().trials]
+    return [shown.stimulus.item for shown in person.state().trials]
 
 
 # --- stages ---
@@ -43,27 +43,27 @@ def items_of(person: Someone) -> list[str]:
 def test_stages_come_in_order(serve: Serve) -> None:
     at = serve(plain_study(consent="May we?", instructions="Look.", comprehension=QUESTIONS))
     person = at.new(ready=False)
-    assert person.standing().stage == "consent"
-    assert person.instructed().stage == "consent"
+    assert person.state().stage == "consent"
+    assert person.finish_instructions().stage == "consent"
     assert person.comprehension("cats", "yes").stage == "consent"
     assert person.consent().stage == "instructions"
     assert person.consent().stage == "instructions"
-    asked = person.instructed()
+    asked = person.finish_instructions()
     assert (asked.stage, asked.attempts_left, asked.trials) == ("comprehension", 3, ())
     begun = person.comprehension("cats", "yes")
     assert (begun.stage, begun.answered, begun.wanted) == ("trials", 0, 4)
     assert [shown.number for shown in begun.trials] == [1, 2, 3]
     person.answer_all()
-    done = person.standing()
+    done = person.state()
     assert (done.stage, done.answered, done.trials) == ("finished", 4, ())
     assert done.code
-    assert person.standing().code == done.code
+    assert person.state().code == done.code
 
 
 def test_without_consent_text_and_questions_only_the_instructions_stand_before_the_trials(serve: Serve) -> None:
     person = serve().new(ready=False)
-    assert person.standing().stage == "instructions"
-    assert person.instructed().stage == "trials"
+    assert person.state().stage == "instructions"
+    assert person.finish_instructions().stage == "trials"
 
 
 def test_who_fails_the_questions_too_often_is_excluded(serve: Serve) -> None:
@@ -74,12 +74,12 @@ def test_who_fails_the_questions_too_often_is_excluded(serve: Serve) -> None:
     with pytest.raises(InvalidAnswer) as caught:
         person.comprehension("cats")
     assert caught.value.code == "invalid-answer"
-    assert person.standing().attempts_left == 1
+    assert person.state().attempts_left == 1
     assert person.comprehension("cars", "no").stage == "excluded"
     assert person.comprehension("cats", "yes").stage == "excluded"
-    assert at.same(person).standing().trials == ()
+    assert at.same(person).state().trials == ()
     again = at.restarted()
-    assert again.same(person).standing().stage == "excluded"
+    assert again.same(person).state().stage == "excluded"
     assert again.one("SELECT count(*) FROM trials") == 0
 
 
@@ -87,22 +87,22 @@ def test_attempts_are_remembered_through_a_restart(serve: Serve) -> None:
     at = serve(plain_study(comprehension=QUESTIONS))
     person = at.new()
     person.comprehension("cars", "no")
-    assert at.restarted().same(person).standing().attempts_left == 2
+    assert at.restarted().same(person).state().attempts_left == 2
 
 
 def test_links_only(serve: Serve) -> None:
     at = serve(plain_study(people=People(entry=Entry.LINKS)))
     with pytest.raises(NotNow) as caught:
-        at.run(lambda work: work.join())
+        at.run(lambda running: running.sessions.join())
     assert caught.value.code == "links-only"
     token = new_token(at.one("SELECT secret FROM studies"))
     with pytest.raises(NotThere):
-        Someone(at, token).standing()
-    seed = at.run(lambda work: work.welcome(token))
-    assert at.run(lambda work: work.welcome(token)) == seed
-    assert Someone(at, token).standing().stage == "instructions"
+        Someone(at, token).state()
+    seed = at.run(lambda running: running.sessions.open_link(token))
+    assert at.run(lambda running: running.sessions.open_link(token)) == seed
+    assert Someone(at, token).state().stage == "instructions"
     with pytest.raises(NotThere) as unknown:
-        at.run(lambda work: work.welcome(token[:-1] + ("A" if token[-1] != "A" else "B")))
+        at.run(lambda running: running.sessions.open_link(token[:-1] + ("A" if token[-1] != "A" else "B")))
     assert unknown.value.code == "unknown-link"
     assert at.one("SELECT count(*) FROM annotators") == 1
 
@@ -111,13 +111,13 @@ def test_fifty_at_once_by_one_link_are_one_person(serve: Serve) -> None:
     at = serve(plain_study(people=People(entry=Entry.LINKS)))
     token = new_token(at.one("SELECT secret FROM studies"))
     with ThreadPoolExecutor(10) as pool:
-        seeds = set(pool.map(lambda _: at.run(lambda work: work.welcome(token)), range(50)))
+        seeds = set(pool.map(lambda _: at.run(lambda running: running.sessions.open_link(token)), range(50)))
     assert (len(seeds), at.one("SELECT count(*) FROM annotators")) == (1, 1)
 
 
 def test_a_link_nobody_has(serve: Serve) -> None:
     at = serve()
-    for ask in (Someone.standing, Someone.instructed, Someone.pulse, Someone.withdraw):
+    for ask in (Someone.state, Someone.finish_instructions, Someone.heartbeat, Someone.withdraw):
         with pytest.raises(NotThere) as caught:
             ask(Someone(at, "x" * 32))
         assert caught.value.code == "unknown-link"
@@ -127,7 +127,7 @@ def test_nothing_can_be_answered_before_it_is_given(serve: Serve) -> None:
     at = serve(plain_study(consent="May we?"))
     person, other = at.new(ready=False), at.new(ready=False)
     other.consent()
-    trial = other.instructed().trials[0].handle
+    trial = other.finish_instructions().trials[0].handle
     for handle in (trial, "no-such-trial", ""):
         with pytest.raises(NotThere) as caught:
             person.submit(sent(handle))
@@ -140,14 +140,14 @@ def test_the_instructions_come_again_after_a_long_gap(serve: Serve) -> None:
     person = at.new()
     before = person.comprehension("cats", "yes").trials[0].handle
     at.clock.advance(59 * 60)
-    assert person.standing().stage == "trials"
+    assert person.state().stage == "trials"
     at.clock.advance(61 * 60)
-    assert person.standing().stage == "instructions"
-    back = person.instructed()
+    assert person.state().stage == "instructions"
+    back = person.finish_instructions()
     assert (back.stage, back.trials[0].handle) == ("trials", before)
     person.answer_all()
     at.clock.advance(DAY)
-    assert person.standing().stage == "finished"
+    assert person.state().stage == "finished"
 
 
 # --- leases ---
@@ -158,10 +158,10 @@ def test_a_late_answer_is_taken_while_its_item_has_room(serve: Serve) -> None:
     person = at.new()
     trial = person.first().handle
     at.clock.advance(LEASE)
-    at.run(lambda work: None)
+    at.run(lambda running: None)
     assert at.rows("SELECT state FROM trials") == [(2,)]
     outcome = person.submit(sent(trial))
-    assert (outcome.code, outcome.again, outcome.standing.stage) == (None, False, "finished")
+    assert (outcome.code, outcome.again, outcome.state.stage) == (None, False, "finished")
     assert at.answers_by_item() == {"i0": 1}
 
 
@@ -174,7 +174,7 @@ def test_a_late_answer_is_kept_aside_when_somebody_else_has_the_item(serve: Serv
     late = sent(trial)
     for again in (False, True):
         outcome = person.submit(late)
-        assert (outcome.code, outcome.again, outcome.standing.stage) == ("given-to-others", again, "empty")
+        assert (outcome.code, outcome.again, outcome.state.stage) == ("given-to-others", again, "empty")
     other.answer()
     assert person.submit(sent(trial)).code == "given-to-others"
     assert at.answers_by_item() == {"i0": 1}
@@ -184,22 +184,22 @@ def test_a_late_answer_is_kept_aside_when_somebody_else_has_the_item(serve: Serv
 def test_a_lease_ends_after_its_time_and_not_before(serve: Serve) -> None:
     at = serve(plain_study(people=ONE_EACH), items_named(1))
     person, other = at.new(), at.new()
-    person.standing()
+    person.state()
     at.clock.advance(LEASE - 1)
-    assert other.standing().stage == "empty"
+    assert other.state().stage == "empty"
     at.clock.advance(1)
     assert items_of(other) == ["i0"]
 
 
-@pytest.mark.parametrize("sign", [Someone.pulse, Someone.standing])
+@pytest.mark.parametrize("sign", [Someone.heartbeat, Someone.state])
 def test_a_lease_is_renewed_while_its_owner_is_there(serve: Serve, sign: Callable[[Someone], object]) -> None:
     at = serve(plain_study(people=ONE_EACH), items_named(1))
     person, other = at.new(), at.new()
-    person.standing()
+    person.state()
     for _ in range(12):
         at.clock.advance(0.6 * LEASE)
         sign(person)
-        assert other.standing().stage == "empty"
+        assert other.state().stage == "empty"
     at.clock.advance(LEASE)
     assert items_of(other) == ["i0"]
 
@@ -207,10 +207,10 @@ def test_a_lease_is_renewed_while_its_owner_is_there(serve: Serve, sign: Callabl
 def test_a_lapsed_trial_goes_back_to_its_owner_first_with_the_same_handle(serve: Serve) -> None:
     at = serve(stimuli=items_named(8))
     person = at.new()
-    before = [shown.handle for shown in person.standing().trials]
+    before = [shown.handle for shown in person.state().trials]
     at.clock.advance(3 * LEASE)
-    at.run(lambda work: None)
-    assert [shown.handle for shown in person.standing().trials] == before
+    at.run(lambda running: None)
+    assert [shown.handle for shown in person.state().trials] == before
     assert at.one("SELECT count(*) FROM trials") == 3
 
 
@@ -222,7 +222,7 @@ def test_jumps_of_the_clock_end_no_lease(serve: Serve, days: int) -> None:
     for jump in (days, -days, days):
         at.clock.jump(jump * DAY)
         at.clock.advance(LEASE / 5)
-        assert other.standing().stage == "empty"
+        assert other.state().stage == "empty"
     assert person.first().handle == trial
     at.clock.jump(-days * DAY)
     assert person.submit(sent(trial)).code is None
@@ -232,11 +232,11 @@ def test_jumps_of_the_clock_end_no_lease(serve: Serve, days: int) -> None:
 def test_a_clock_set_back_before_a_restart_lengthens_no_lease(serve: Serve) -> None:
     at = serve(plain_study(people=ONE_EACH), items_named(1))
     person = at.new()
-    person.standing()
+    person.state()
     at.clock.jump(-DAY)
     again = at.restarted()
     other = again.new()
-    assert other.standing().stage == "empty"
+    assert other.state().stage == "empty"
     at.clock.advance(LEASE)
     assert items_of(other) == ["i0"]
 
@@ -247,8 +247,8 @@ def test_a_jump_of_the_clock_ends_no_lease_when_memory_is_made_anew(serve: Serve
     trial = person.first().handle
     at.clock.jump(DAY)
     # As after a failed group, or when another server of the same database has written.
-    at.run(lambda work: work.end() or work.forget() or work.begin(work._connection))
-    assert other.standing().stage == "empty"
+    at.run(lambda running: running.end() or running.forget() or running.begin(running.transaction))
+    assert other.state().stage == "empty"
     assert person.submit(sent(trial)).code is None
 
 
@@ -260,7 +260,7 @@ def test_a_lease_that_ends_while_its_owner_is_not_in_memory_is_given_back(serve:
     person, other = again.same(person), again.same(other)
     at.clock.advance(LEASE)
     # The first thing that happens after the lease has ended is that its owner opens the page.
-    again.run(lambda work: work.seed(person.token_hash))
+    again.run(lambda running: running.sessions.seed(person.token_hash))
     assert items_of(other) == ["i0"]
     other.answer()
     assert person.submit(sent(trial)).code == "given-to-others"
@@ -274,11 +274,11 @@ def test_practice_comes_first_and_never_counts(serve: Serve) -> None:
     practice = (PracticeItem("i3", "A cat."), PracticeItem("i1"))
     at = serve(plain_study(people=People(answers_per_item=1, batch_size=2), practice=practice))
     person = at.new()
-    assert [shown.practice for shown in person.standing().trials] == [True, True, False]
+    assert [shown.practice for shown in person.state().trials] == [True, True, False]
     shown = person.answer_all()
     assert [(each.stimulus.item, each.practice) for each in shown[:2]] == [("i3", True), ("i1", True)]
     assert [each.practice for each in shown[2:]] == [False, False]
-    done = person.standing()
+    done = person.state()
     assert (done.stage, done.answered, done.wanted) == ("finished", 2, 2)
     other = at.new()
     assert [each.stimulus.item for each in other.answer_all()[:2]] == ["i3", "i1"]
@@ -307,7 +307,7 @@ def test_repeats_come_after_each_batch_and_are_of_it(serve: Serve) -> None:
             assert set(repeats) < set(batch)
             assert len(set(repeats)) == 2
         assert len(set(items)) == 15
-        done = person.standing()
+        done = person.state()
         assert (done.stage, done.answered, done.wanted) == ("finished", 21, 21)
     assert at.one("SELECT count(*) FROM answers WHERE purpose = 'repeat'") == 18
     assert max(at.answers_by_item().values()) <= 3
@@ -333,7 +333,7 @@ def test_fifty_people_at_once_fill_every_quota_and_none_is_exceeded(serve: Serve
     for theirs in shown:
         assert len({each.stimulus.item for each in theirs}) == len(theirs) <= 5
     assert at.answers_by_item() == {f"i{number}": quota for number in range(30)}
-    assert {person.standing().stage for person in people} == {"finished"}
+    assert {person.state().stage for person in people} == {"finished"}
     twice = at.rows("SELECT item, annotator FROM answers GROUP BY item, annotator HAVING count(*) > 1")
     assert twice == []
 
@@ -341,10 +341,10 @@ def test_fifty_people_at_once_fill_every_quota_and_none_is_exceeded(serve: Serve
 def test_near_the_end_nobody_keeps_a_reserve(serve: Serve) -> None:
     at = serve(stimuli=items_named(3), answers_per_item=1, batch_size=3)
     first, second, third, fourth = (at.new() for _ in range(4))
-    assert len(first.standing().trials) == 3
+    assert len(first.state().trials) == 3
     at.clock.advance(LEASE)
-    assert [len(person.standing().trials) for person in (second, third)] == [3, 0]
-    assert {third.standing().stage, fourth.standing().stage, first.standing().stage} == {"empty"}
+    assert [len(person.state().trials) for person in (second, third)] == [3, 0]
+    assert {third.state().stage, fourth.state().stage, first.state().stage} == {"empty"}
 
 
 def test_empty_while_something_may_come_back_and_finished_only_then(serve: Serve) -> None:
@@ -355,13 +355,13 @@ def test_empty_while_something_may_come_back_and_finished_only_then(serve: Serve
         person.answer()
     else:
         other.answer()
-    waiting = next(each for each in (person, other) if not each.standing().trials)
-    assert (waiting.standing().stage, waiting.standing().code) == ("empty", None)
+    waiting = next(each for each in (person, other) if not each.state().trials)
+    assert (waiting.state().stage, waiting.state().code) == ("empty", None)
     holder = person if waiting is other else other
     holder.answer()
-    assert waiting.standing().stage == "finished"
-    assert waiting.standing().code
-    assert waiting.standing().code != holder.standing().code
+    assert waiting.state().stage == "finished"
+    assert waiting.state().code
+    assert waiting.state().code != holder.state().code
 
 
 def test_what_i_have_answered_cannot_come_back_to_me(serve: Serve) -> None:
@@ -369,7 +369,7 @@ def test_what_i_have_answered_cannot_come_back_to_me(serve: Serve) -> None:
     person, other = at.new(), at.new()
     person.answer()
     assert items_of(other) == ["i0"]
-    assert person.standing().stage == "finished"
+    assert person.state().stage == "finished"
 
 
 def test_nobody_is_given_more_than_their_batches(serve: Serve) -> None:
@@ -387,10 +387,10 @@ def test_nobody_is_given_more_than_their_batches(serve: Serve) -> None:
         if not lost & set(held):
             Someone(at, token).withdraw()
     assert not lost & {shown.stimulus.item for shown in person.answer_all()}
-    done = person.standing()
+    done = person.state()
     assert (done.stage, done.answered) == ("finished", 2)
     at.clock.advance(LEASE)
-    after = person.standing()
+    after = person.state()
     assert (after.stage, after.answered, after.code) == ("finished", 2, done.code)
 
 
@@ -405,32 +405,32 @@ def test_withdrawing_gives_back_what_is_held_and_keeps_what_was_answered(serve: 
     assert person.withdraw().trials == ()
     rest = {shown.stimulus.item for shown in other.answer_all()}
     assert rest == {"i0", "i1", "i2", "i3"} - {done}
-    assert other.standing().stage == "finished"
-    assert at.restarted().same(person).standing().stage == "withdrawn"
+    assert other.state().stage == "finished"
+    assert at.restarted().same(person).state().stage == "withdrawn"
     assert sum(at.answers_by_item().values()) == 4
 
 
 def test_nothing_new_is_given_while_paused_and_answers_are_taken(serve: Serve) -> None:
     at = serve(stimuli=items_named(8), answers_per_item=2, batch_size=8)
     person = at.new()
-    held = [shown.handle for shown in person.standing().trials]
-    at.run(lambda work: work.pause(True))
-    assert at.new().standing().stage == "paused"
-    assert [shown.handle for shown in person.standing().trials] == held
+    held = [shown.handle for shown in person.state().trials]
+    at.run(lambda running: running.pause(True))
+    assert at.new().state().stage == "paused"
+    assert [shown.handle for shown in person.state().trials] == held
     person.answer_all()
-    assert (person.standing().stage, person.standing().answered) == ("paused", 3)
+    assert (person.state().stage, person.state().answered) == ("paused", 3)
     at = at.restarted()
-    assert at.same(person).standing().stage == "paused"
-    at.run(lambda work: work.pause(False))
-    assert at.same(person).standing().stage == "trials"
-    assert at.restarted().same(person).standing().stage == "trials"
+    assert at.same(person).state().stage == "paused"
+    at.run(lambda running: running.pause(False))
+    assert at.same(person).state().stage == "trials"
+    assert at.restarted().same(person).state().stage == "trials"
 
 
 def test_a_quota_goes_up(serve: Serve) -> None:
     at = serve(stimuli=items_named(2), answers_per_item=1, batch_size=4)
     at.new().answer_all()
-    assert at.new().standing().stage == "finished"
-    at.run(lambda work: work.set_quota(3))
+    assert at.new().state().stage == "finished"
+    at.run(lambda running: running.set_quota(3))
     for _ in range(3):
         at.new().answer_all()
     assert at.answers_by_item() == {"i0": 3, "i1": 3}
@@ -440,20 +440,20 @@ def test_a_quota_goes_down_and_what_is_held_may_still_be_answered(serve: Serve) 
     at = serve(stimuli=items_named(2), answers_per_item=3, batch_size=4)
     at.new().answer_all()
     person = at.new()
-    held = [shown.handle for shown in person.standing().trials]
-    at.run(lambda work: work.set_quota(1))
+    held = [shown.handle for shown in person.state().trials]
+    at.run(lambda running: running.set_quota(1))
     other = at.new()
-    assert other.standing().stage == "empty"
+    assert other.state().stage == "empty"
     assert all(person.submit(sent(handle)).code is None for handle in held)
-    assert other.standing().stage == "finished"
-    assert person.standing().stage == "finished"
+    assert other.state().stage == "finished"
+    assert person.state().stage == "finished"
     assert sum(at.answers_by_item().values()) == 2 + len(held)
 
 
 def test_a_new_quota_is_not_for_practice_nor_for_items_that_are_gone(serve: Serve) -> None:
     at = serve(plain_study(practice=(PracticeItem("i0"),)), items_named(4))
     at = at.restarted(stimuli=items_named(3))
-    at.run(lambda work: work.set_quota(5))
+    at.run(lambda running: running.set_quota(5))
     at.new().answer_all()
     assert set(at.answers_by_item()) == {"i1", "i2"}
 
@@ -465,11 +465,11 @@ def test_after_a_restart_people_go_on_where_they_were(serve: Serve) -> None:
     at = serve(stimuli=items_named(12), answers_per_item=2, batch_size=6)
     person = at.new()
     done = [person.answer() for _ in range(2)]
-    held = person.standing().trials
+    held = person.state().trials
     at = at.restarted()
     person = at.same(person)
-    assert person.standing().trials == held
-    assert person.standing().answered == 2
+    assert person.state().trials == held
+    assert person.state().answered == 2
     rest = person.answer_all()
     assert len({shown.stimulus.item for shown in (*done, *rest)}) == 6
     assert [shown.number for shown in (*done, *rest)] == [1, 2, 3, 4, 5, 6]
@@ -490,8 +490,8 @@ def test_the_finish_is_remembered(serve: Serve) -> None:
     at = serve(stimuli=items_named(2), answers_per_item=1, batch_size=2)
     person = at.new()
     person.answer_all()
-    code = person.standing().code
-    assert at.restarted().same(person).standing().code == code
+    code = person.state().code
+    assert at.restarted().same(person).state().code == code
 
 
 @pytest.mark.parametrize("change", ["classes", "kind"])
@@ -502,7 +502,7 @@ def test_another_question_is_refused(serve: Serve, change: str) -> None:
     study = replace(at.study, classes=(StudyClass("cat"), StudyClass("fox"))) if change == "classes" else at.study
     changed = replace(at, study=study)
     if change == "kind":
-        changed.work.kinds = [type("Tokens", (type(changed.work.kinds[0]),), {"name": "tokens"})()]
+        changed.running.kinds = [type("Tokens", (type(changed.running.kinds[0]),), {"name": "tokens"})()]
     with pytest.raises(BadSetting) as caught:
         changed.start()
     assert caught.value.code == "study-changed"
@@ -542,7 +542,7 @@ def test_practice_added_later_keeps_nobody_from_the_rest(serve: Serve) -> None:
     seen = person.answer().stimulus.item
     at = at.restarted(study=replace(at.study, practice=(PracticeItem(seen),)))
     person = at.same(person)
-    assert person.standing().stage == "trials"
+    assert person.state().stage == "trials"
     assert len(person.answer_all()) == 3
 
 
@@ -561,44 +561,44 @@ def test_two_studies_in_one_store_do_not_meet(serve: Serve, store: str) -> None:
     pets.stop()
     zoo = serve(plain_study("zoo", people=ONE_EACH), items_named(3))
     with pytest.raises(NotThere):
-        zoo.same(person).standing()
+        zoo.same(person).state()
     visitor = zoo.new()
     assert len(visitor.answer_all()) == 3
     zoo.stop()
     again = serve(plain_study("pets", people=ONE_EACH), items_named(3))
-    assert again.same(person).standing().answered == 1
+    assert again.same(person).state().answered == 1
     assert len(again.same(person).answer_all()) == 2
     with pytest.raises(NotThere):
-        again.same(visitor).standing()
+        again.same(visitor).state()
     assert again.one("SELECT count(*) FROM items") == 6
 
 
 def test_a_person_forgotten_to_save_memory_is_read_anew(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.elicitation.study_state.PEOPLE_AT_HAND", 2)
+    monkeypatch.setattr("sfumato.elicitation.study_state.MAX_PARTICIPANTS", 2)
     at = serve(stimuli=items_named(20), answers_per_item=3, batch_size=4)
     people = [at.new() for _ in range(6)]
-    held = [person.standing().trials for person in people]
-    assert [person.standing().trials for person in people] == held
+    held = [person.state().trials for person in people]
+    assert [person.state().trials for person in people] == held
     at.clock.advance(LEASE)
     for person in people:
         person.answer_all()
-    assert {person.standing().answered for person in people} == {4}
+    assert {person.state().answered for person in people} == {4}
     assert max(at.answers_by_item().values()) <= 3
 
 
 def test_who_has_finished_is_not_remembered_for_long(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.elicitation.study_state.FINISHED_AT_HAND", 2)
+    monkeypatch.setattr("sfumato.elicitation.study_state.MAX_FINISHED", 2)
     at = serve(stimuli=items_named(20), answers_per_item=10, batch_size=4)
     people = [at.new() for _ in range(8)]
     still_there = at.new()
     for person in people:
         person.answer_all()
-    memory = at.work._memory
+    kept = at.running.state
     # Those that the last request found finished are let go of after it.
-    assert len(memory._people) == len(memory._by_id) == 3
-    codes = [person.standing().code for person in people]
-    assert [person.standing().code for person in people] == codes
-    assert still_there.standing().stage == "trials"
+    assert len(kept._participants) == len(kept._by_id) == 3
+    codes = [person.state().code for person in people]
+    assert [person.state().code for person in people] == codes
+    assert still_there.state().stage == "trials"
 
 
 # --- two servers ---
@@ -618,12 +618,12 @@ def test_two_servers_on_one_postgresql_database(postgres: object) -> None:
             while True:
                 # Each request goes to any of the two servers, and some are sent to both.
                 here = rng.choice(servers).same(person)
-                standing = here.standing()
-                if standing.stage == "empty":
+                state = here.state()
+                if state.stage == "empty":
                     continue
-                if standing.stage == "finished":
+                if state.stage == "finished":
                     return
-                answer = sent(standing.trials[0].handle, rng.choice(["cat", "dog"]))
+                answer = sent(state.trials[0].handle, rng.choice(["cat", "dog"]))
                 outcomes = [here.submit(answer)]
                 if rng.random() < 0.3:
                     outcomes.append(rng.choice(servers).same(person).submit(answer))
@@ -645,12 +645,12 @@ def test_what_one_server_is_told_the_other_knows(postgres: object) -> None:
     with at_work(postgres.new_database(), plain_study(people=ONE_EACH), items_named(2)) as at:
         other = at.beside()
         person = at.new()
-        assert other.same(person).standing().trials == person.standing().trials
-        other.run(lambda work: work.pause(True))
-        assert at.new().standing().stage == "paused"
-        at.run(lambda work: work.pause(False))
-        at.run(lambda work: work.set_quota(2))
-        assert len(other.new().standing().trials) >= 1
+        assert other.same(person).state().trials == person.state().trials
+        other.run(lambda running: running.pause(True))
+        assert at.new().state().stage == "paused"
+        at.run(lambda running: running.pause(False))
+        at.run(lambda running: running.set_quota(2))
+        assert len(other.new().state().trials) >= 1
         answer = sent(person.first().handle)
         first = at.same(person).submit(answer)
         again = other.same(person).submit(answer)

@@ -168,7 +168,7 @@ def test_a_truth_of_labels_is_matched_by_name() -> None:
 def test_a_mixed_picture_is_as_it_was_mixed() -> None:
     rows = {"a": np.array([1.0, 0.0]), "b": np.array([0.0, 1.0])}
     truth = Truth(("cat", "dog"), rows.__getitem__)
-    mixed = Stimulus("a+b@0.3", told={"classes": ["cat", "dog"], "mix": 0.3, "of": ["a", "b"]})
+    mixed = Stimulus("a+b@0.3", context={"classes": ["cat", "dog"], "mix": 0.3, "of": ["a", "b"]})
     np.testing.assert_allclose(truth.shown(mixed), [[0.3, 0.7]])
     np.testing.assert_allclose(truth.shown(Stimulus("a", ("b", "a"))), [[1, 0], [0, 1], [1, 0]])
     np.testing.assert_allclose(truth.alikeness(["a", "b"]), [[0.5, 0], [0, 0.5]])

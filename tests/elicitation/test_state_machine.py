@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, settings
@@ -32,7 +33,8 @@ from sfumato.elicitation.answer_intake import AnswerIntake
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.lease import LeaseBook, LeaseTable
 from sfumato.elicitation.participant_state import ParticipantState, SubmitResult, SubmittedAnswer
-from sfumato.elicitation.session import RunningStudy, hash_of
+from sfumato.elicitation.running_study import RunningStudy
+from sfumato.elicitation.session import ParticipantSessions, hash_of
 from sfumato.store import queries
 from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import InteractionRecord
@@ -141,19 +143,19 @@ class Model:
         fewest = min((self.taken()[item] for item in fresh), default=0)
         return [item for item in fresh if self.taken()[item] == fewest]
 
-    def check(self, person: Taker, standing: ParticipantState) -> None:
+    def check(self, person: Taker, state: ParticipantState) -> None:
         """Whether this is what the person must be told now; takes in the trials they were given."""
         if person.withdrawn:
-            assert (standing.stage, standing.trials) == ("withdrawn", ())
+            assert (state.stage, state.trials) == ("withdrawn", ())
             return
-        shown = {each.handle: each for each in standing.trials}
+        shown = {each.handle: each for each in state.trials}
         before = {handle for handle, each in person.asked.items() if each.state == OPEN}
         assert before <= set(shown), "what is held stays held"
         for handle in before:
             if person.asked[handle].expires - self.now < LEASE / 2:
                 person.asked[handle].expires = self.now + LEASE
         assert not (self.paused and set(shown) - before), "nothing new while paused"
-        pending = [each for each in standing.trials if each.handle not in before]
+        pending = [each for each in state.trials if each.handle not in before]
         while pending:
             # What lapsed and what is new may come in turns, each allowed at its own.
             due, choices = person.due(), self.choices(person)
@@ -166,13 +168,13 @@ class Model:
             assert (each.practice, each.number) == (due == "practice", 1 + list(person.asked).index(each.handle))
             asked.state, asked.expires = OPEN, self.now + LEASE
         assert len(shown) <= MOST_AT_ONCE
-        assert [each.number for each in standing.trials] == sorted(each.number for each in standing.trials)
-        assert standing.answered == len(person.of("label", ANSWERED)) + len(person.of("repeat", ANSWERED))
-        assert standing.stage == self.stage(person, bool(shown))
-        if standing.stage == "finished":
-            assert standing.code
-            assert person.code in (None, standing.code)
-            person.code = standing.code
+        assert [each.number for each in state.trials] == sorted(each.number for each in state.trials)
+        assert state.answered == len(person.of("label", ANSWERED)) + len(person.of("repeat", ANSWERED))
+        assert state.stage == self.stage(person, bool(shown))
+        if state.stage == "finished":
+            assert state.code
+            assert person.code in (None, state.code)
+            person.code = state.code
 
     def stage(self, person: Taker, has_trials: bool) -> str:
         if has_trials:
@@ -193,7 +195,7 @@ class Steps(RuleBasedStateMachine):
 
     engine: sa.Engine
     study: Study = STUDY
-    fieldwork: type[RunningStudy] = RunningStudy
+    running_type: type[RunningStudy] = RunningStudy
     numbers = itertools.count(1)
 
     @initialize(seed=st.integers(0, 3), people=st.sampled_from(KINDS_OF_PEOPLE))
@@ -207,9 +209,9 @@ class Steps(RuleBasedStateMachine):
     def start(self) -> None:
         study = replace(self.study, name=self.name, people=replace(self.people, answers_per_item=self.model.quota))
         stimuli = [Stimulus(item) for item in ("practice", *ITEMS)]
-        self.work = self.fieldwork(study, kinds_of(study), stimuli, None, self.clock, random.Random(self.seed))
-        self.writer = Writer(self.engine, self.work)
-        self.ask(lambda work: None)
+        self.running = self.running_type(study, kinds_of(study), stimuli, None, self.clock, random.Random(self.seed))
+        self.writer = Writer(self.engine, self.running)
+        self.ask(lambda running: None)
 
     def ask(self, do: Callable[[RunningStudy], object]) -> object:
         """Do one request in a group of its own, as the writer's thread would."""
@@ -228,20 +230,20 @@ class Steps(RuleBasedStateMachine):
         return sent(handle, chosen, key)
 
     def submit(self, person: Taker, answer: SubmittedAnswer) -> SubmitResult:
-        return self.ask(lambda work: work.submit(person.token_hash, answer))
+        return self.ask(lambda running: running.sessions.submit(person.token_hash, answer))
 
     @rule()
     @precondition(lambda self: len(self.model.people) < 5)
     def register(self) -> None:
-        person = Taker(hash_of(self.ask(lambda work: work.join()).token), self.people)
+        person = Taker(hash_of(self.ask(lambda running: running.sessions.join()).token), self.people)
         self.model.people.append(person)
-        self.model.check(person, self.ask(lambda work: work.instructed(person.token_hash)))
+        self.model.check(person, self.ask(lambda running: running.sessions.finish_instructions(person.token_hash)))
 
     @rule(who=WHO, pulse=st.booleans())
     def next(self, who: int, pulse: bool) -> None:
         person = self.someone(who)
-        ask = RunningStudy.pulse if pulse else RunningStudy.standing
-        self.model.check(person, self.ask(lambda work: ask(work, person.token_hash)))
+        ask = ParticipantSessions.heartbeat if pulse else ParticipantSessions.state
+        self.model.check(person, self.ask(lambda running: ask(running.sessions, person.token_hash)))
 
     @rule(who=WHO, which=WHICH, chosen=st.sampled_from(["cat", "dog"]))
     def answer(self, who: int, which: int, chosen: str) -> None:
@@ -260,7 +262,7 @@ class Steps(RuleBasedStateMachine):
             code, asked.state = None, ANSWERED
         assert (outcome.code, outcome.again, outcome.answer is None) == (code, False, code is not None)
         person.sent[answer.key] = (answer, outcome.answer, code)
-        self.model.check(person, outcome.standing)
+        self.model.check(person, outcome.state)
 
     @rule(who=WHO, chosen=st.sampled_from(["cat", "dog"]))
     def answer_current(self, who: int, chosen: str) -> None:
@@ -275,7 +277,7 @@ class Steps(RuleBasedStateMachine):
             answer, stored, code = list(person.sent.values())[which % len(person.sent)]
             outcome = self.submit(person, answer)
             assert (outcome.answer, outcome.code, outcome.again) == (stored, code, True)
-            self.model.check(person, outcome.standing)
+            self.model.check(person, outcome.state)
 
     @rule(who=WHO, which=WHICH)
     def other_body(self, who: int, which: int) -> None:
@@ -309,22 +311,22 @@ class Steps(RuleBasedStateMachine):
 
     @rule(paused=st.booleans())
     def pause_or_resume(self, paused: bool) -> None:
-        self.ask(lambda work: work.pause(paused))
+        self.ask(lambda running: running.pause(paused))
         self.model.paused = paused
 
     @rule(who=WHO)
     @precondition(lambda self: sum(not person.withdrawn for person in self.model.people) > 2)
     def withdraw(self, who: int) -> None:
         person = self.someone(who)
-        standing = self.ask(lambda work: work.withdraw(person.token_hash))
+        state = self.ask(lambda running: running.sessions.withdraw(person.token_hash))
         person.withdrawn = True
         for each in person.asked.values():
             each.state = LAPSED if each.state == OPEN else each.state
-        self.model.check(person, standing)
+        self.model.check(person, state)
 
     @rule(quota=st.integers(1, 3))
     def change_quota(self, quota: int) -> None:
-        self.ask(lambda work: work.set_quota(quota))
+        self.ask(lambda running: running.set_quota(quota))
         self.model.quota = quota
 
     @rule(seconds=st.sampled_from([0, LEASE - 1, LEASE]), who=WHO)
@@ -343,10 +345,10 @@ class Steps(RuleBasedStateMachine):
 
         given = [self.given(handle) for handle in list(person.asked)[which:]]
 
-        def breaks(work: RunningStudy) -> None:
-            work.standing(person.token_hash)
+        def breaks(running: RunningStudy) -> None:
+            running.sessions.state(person.token_hash)
             for answer in given:
-                work.submit(person.token_hash, answer)
+                running.sessions.submit(person.token_hash, answer)
             raise ZeroDivisionError
 
         with pytest.raises(StoreDown):
@@ -355,26 +357,27 @@ class Steps(RuleBasedStateMachine):
     @invariant()
     def the_store_says_the_same(self) -> None:
         # After a failure nothing is known until the next request, which also ends what has run out.
-        if not hasattr(self, "work") or self.work._known is None:
+        if not hasattr(self, "running") or self.running._state is None:
             return
         with self.engine.begin() as connection:
             names = {
-                number: stimulus.item for number, (stimulus, _) in queries.stimuli(connection, self.work.number).items()
+                number: stimulus.item
+                for number, (stimulus, _) in queries.stimuli(connection, self.running.number).items()
             }
             taken: Counter[str] = Counter()
-            for (item, _), n in queries.taken(connection, self.work.number).items():
+            for (item, _), n in queries.taken(connection, self.running.number).items():
                 taken[names[item]] += n
         assert taken == self.model.taken()
-        assert self.work._memory.leases.room() == sum(max(self.model.quota - taken.get(item, 0), 0) for item in ITEMS)
+        assert self.running.state.leases.room() == sum(max(self.model.quota - taken.get(item, 0), 0) for item in ITEMS)
 
     def teardown(self) -> None:
-        if not hasattr(self, "work"):
+        if not hasattr(self, "running"):
             return
         stored = sa.select(answers.c.key, answers.c.handle, items.c.item, answers.c.purpose).join(items)
         aside = sa.select(refused.c.key, refused.c.code)
         with self.engine.begin() as connection:
-            found = {tuple(row) for row in connection.execute(stored.where(answers.c.study == self.work.number))}
-            kept = {tuple(row) for row in connection.execute(aside.where(refused.c.study == self.work.number))}
+            found = {tuple(row) for row in connection.execute(stored.where(answers.c.study == self.running.number))}
+            kept = {tuple(row) for row in connection.execute(aside.where(refused.c.study == self.running.number))}
         sent_ = [(person, *each) for person in self.model.people for each in person.sent.values()]
         taken = [(answer, id_, person.asked[answer.trial]) for person, answer, id_, code in sent_ if code is None]
         assert found == {(answer.key, id_, asked.item, asked.purpose) for answer, id_, asked in taken}
@@ -401,14 +404,14 @@ class DeeperSteps(Steps):
             return plain
         answer = {"tokens": {chosen: 10}, "others": False}
         # Another body than that of the choice alone, and so another digest.
-        return replace(plain, answer=answer, record=record, digest=plain.digest[::-1])
+        return msgspec.structs.replace(plain, answer=answer, record=record, digest=plain.digest[::-1])
 
     def teardown(self) -> None:
         super().teardown()
-        if hasattr(self, "work"):
+        if hasattr(self, "running"):
             said = sa.select(answers.c.kind, trials.c.question, trials.c.deeper).join(trials)
             with self.engine.begin() as connection:
-                for kind, question, why in connection.execute(said.where(answers.c.study == self.work.number)):
+                for kind, question, why in connection.execute(said.where(answers.c.study == self.running.number)):
                     # One answer a trial, in the form that the trial says was answered last.
                     assert (kind, question == 1) in (("tokens/1", True), ("choice/1", False))
                     assert question == 1 or why is None
@@ -426,8 +429,8 @@ class LapsesUnwritten(RunningStudy):
         finally:
             self._begins = False
 
-    def _written(self) -> sa.Connection:
-        return self._connection if self._begins else super()._written()
+    def connection(self) -> sa.Connection:
+        return self.transaction if self._begins else super().connection()
 
 
 BUDGET = settings(
@@ -451,8 +454,8 @@ def engine() -> Iterator[sa.Engine]:
         engine.dispose()
 
 
-def run(engine: sa.Engine, fieldwork: type[RunningStudy], budget: settings, steps: type[Steps] = Steps) -> None:
-    run_state_machine_as_test(type("Run", (steps,), {"engine": engine, "fieldwork": fieldwork}), settings=budget)
+def run(engine: sa.Engine, running_type: type[RunningStudy], budget: settings, steps: type[Steps] = Steps) -> None:
+    run_state_machine_as_test(type("Run", (steps,), {"engine": engine, "running_type": running_type}), settings=budget)
 
 
 def test_the_study_does_as_the_model(engine: sa.Engine) -> None:
@@ -467,7 +470,7 @@ def test_a_study_with_a_deeper_form_does_as_the_same_model(engine: sa.Engine) ->
 
 
 def test_a_form_that_is_not_noted_is_found(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LeaseBook, "deepened", lambda self, trial, *, unsure: setattr(trial, "question", 1))
+    monkeypatch.setattr(LeaseBook, "set_deeper", lambda self, trial, *, unsure: setattr(trial, "question", 1))
     with pytest.raises(AssertionError):
         run(engine, RunningStudy, FEW, DeeperSteps)
 
@@ -484,6 +487,6 @@ def test_a_key_that_is_forgotten_is_found(engine: sa.Engine, monkeypatch: pytest
 
 
 def test_a_lease_not_given_back_is_found(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LeaseTable, "give_back", lambda self, trial: None)
+    monkeypatch.setattr(LeaseTable, "release", lambda self, trial: None)
     with pytest.raises(AssertionError):
         run(engine, RunningStudy, FEW)

@@ -35,16 +35,16 @@ def acknowledge_early() -> None:
             careful(self, group, alone)
             return
         with self._engine.begin() as connection:
-            self._fieldwork.begin(connection)
+            self._work.begin(connection)
             for request in group:
                 try:
-                    request.result = request.do(self._fieldwork)
+                    request.result = request.do(self._work)
                 except SfumatoError as error:
                     request.error = error
-            self._fieldwork.end()
+            self._work.end()
             writer._deliver(group)
             time.sleep(LATE_SECONDS)
-        self._fieldwork.committed()
+        self._work.committed()
 
     writer.Writer._group = hasty  # type: ignore[method-assign]
 
@@ -73,14 +73,14 @@ def hold_nothing() -> None:
         if trial.purpose == "label":
             self.restore(trial)
 
-    def answered(self: LeaseTable, trial: Trial) -> None:
+    def complete(self: LeaseTable, trial: Trial) -> None:
         if self._held.pop(trial.id, None) is not None:
-            self._of(trial).take(trial.item)
+            self._quotas(trial).take(trial.item)
 
-    def give_back(self: LeaseTable, trial: Trial) -> None:
+    def release(self: LeaseTable, trial: Trial) -> None:
         self._held.pop(trial.id, None)
 
-    LeaseTable.hold, LeaseTable.answered, LeaseTable.give_back = hold, answered, give_back  # type: ignore[method-assign]
+    LeaseTable.hold, LeaseTable.complete, LeaseTable.release = hold, complete, release  # type: ignore[method-assign]
 
 
 def sync_seldom() -> None:
@@ -104,16 +104,16 @@ def ignore_commit_errors() -> None:
             return
         try:
             with self._engine.begin() as connection:
-                self._fieldwork.begin(connection)
+                self._work.begin(connection)
                 for request in group:
                     try:
-                        request.result = request.do(self._fieldwork)
+                        request.result = request.do(self._work)
                     except SfumatoError as error:
                         request.error = error
-                self._fieldwork.end()
+                self._work.end()
         except sa.exc.DBAPIError:
             pass
-        self._fieldwork.committed()
+        self._work.committed()
 
     writer.Writer._group = careless  # type: ignore[method-assign]
 

@@ -16,10 +16,10 @@ def test_who_comes_back_late_after_a_restart_does_not_fill_an_item_twice(store: 
         try:
             after.clock.advance(LEASE + 1)
             # The first request after the lease ran out is the holder's own.
-            assert [each.handle for each in after.same(late).standing().trials] == [shown.handle]
-            assert after.same(quick).standing().trials == ()
+            assert [each.handle for each in after.same(late).state().trials] == [shown.handle]
+            assert after.same(quick).state().trials == ()
             assert after.same(late).submit(sent(shown.handle)).code is None
-            assert after.same(quick).standing().trials == ()
+            assert after.same(quick).state().trials == ()
             assert after.answers_by_item() == {"i0": 1}
         finally:
             after.stop()
@@ -33,7 +33,7 @@ def test_a_lapsed_trial_given_to_somebody_else_is_not_taken_twice(store: str) ->
         after = before.restarted()
         try:
             after.clock.advance(LEASE + 1)
-            after.same(late).standing()
+            after.same(late).state()
             after.clock.advance(LEASE + 1)
             taken = after.same(quick).first()
             assert after.same(quick).submit(sent(taken.handle)).code is None

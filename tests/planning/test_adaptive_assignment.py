@@ -37,7 +37,7 @@ def served(store: str) -> Iterator[Callable[..., AtWork]]:
     first: list[AtWork] = []
 
     def begin(study: Study, n_items: int = 8, **more: Any) -> AtWork:
-        at = AtWork(store, study, items_named(n_items), guide=AdaptiveSelector(study, aside=False), **more).start()
+        at = AtWork(store, study, items_named(n_items), selector=AdaptiveSelector(study, aside=False), **more).start()
         first.append(at)
         return at
 
@@ -48,7 +48,7 @@ def served(store: str) -> Iterator[Callable[..., AtWork]]:
 
 def anew(at: AtWork) -> AtWork:
     """The same store in a new process, which knows only what is stored."""
-    return at.restarted(guide=AdaptiveSelector(at.study, aside=False))
+    return at.restarted(selector=AdaptiveSelector(at.study, aside=False))
 
 
 def says(item: str, number: int) -> str:
@@ -60,8 +60,8 @@ def run(at: AtWork, n_people: int) -> None:
     """People one after the other, each answering what they are given."""
     for number in range(n_people):
         person = at.new()
-        while (standing := person.standing()).stage == "trials":
-            shown = standing.trials[0]
+        while (state := person.state()).stage == "trials":
+            shown = state.trials[0]
             assert person.submit(sent(shown.handle, says(shown.stimulus.item, number))).code is None
 
 
@@ -80,7 +80,7 @@ def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..
     # Never past the most, never before the fewest, and in the end nobody is asked any more.
     assert max(n.values()) <= 12
     assert min(n.values()) >= 2
-    assert at.new().standing().stage == "finished"
+    assert at.new().state().stage == "finished"
     # The expected error of every item that stopped early is within the target.
     guide = at.guide
     assert isinstance(guide, AdaptiveSelector)
@@ -94,7 +94,7 @@ def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..
 def test_what_was_saved(served: Callable[..., AtWork]) -> None:
     at = served(adaptive_study())
     run(at, 40)
-    n, saved = answers_of(at), at.run(lambda work: work.guide.savings())
+    n, saved = answers_of(at), at.run(lambda running: running.selector.savings())
     assert (saved.n_items, saved.n_answers, saved.n_most) == (8, n.total(), 96)
     assert saved.n_finished == 8
     assert saved.n_saved == 96 - n.total()
@@ -107,7 +107,7 @@ def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., AtWork])
     at = served(adaptive_study(), n_items=12)
     run(at, 9)
     holder = at.new()
-    held = [each.stimulus.item for each in holder.standing().trials]
+    held = [each.stimulus.item for each in holder.state().trials]
     before = at.guide
     later = anew(at)
     after = later.guide
@@ -119,7 +119,7 @@ def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., AtWork])
     assert np.array_equal(told.counts, known.counts)
     assert np.array_equal(before._taken, after._taken)
     assert np.array_equal(before._pending(), after._pending())
-    assert [each.stimulus.item for each in later.same(holder).standing().trials] == held
+    assert [each.stimulus.item for each in later.same(holder).state().trials] == held
 
 
 def test_what_was_not_committed_was_not_heard(served: Callable[..., AtWork], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,19 +128,19 @@ def test_what_was_not_committed_was_not_heard(served: Callable[..., AtWork], mon
     answer = sent(person.first().handle, "dog")
 
     def breaks(work: Any) -> None:
-        work.submit(person.token_hash, answer)
+        running.sessions.submit(person.token_hash, answer)
         raise sa.exc.OperationalError("the disk", None, Exception("is full"))
 
     with pytest.raises(Exception, match="the store failed"):
         at.run(breaks)
     guide = at.guide
     assert isinstance(guide, AdaptiveSelector)
-    person.standing()
+    person.state()
     state = guide._told_all()
     assert state is not None
     assert state.counts.sum() == 0
     assert person.submit(answer).code is None
-    person.standing()
+    person.state()
     assert guide.savings().n_answers == 1
 
 
@@ -165,7 +165,7 @@ def test_probabilities_and_audits_are_stored(served: Callable[..., AtWork]) -> N
 def test_lapsed_items_go_back(served: Callable[..., AtWork]) -> None:
     at = served(adaptive_study(Adaptive(audit=0.0), most=1, batch=8), n_items=3)
     away = at.new()
-    held = {each.stimulus.item for each in away.standing().trials}
+    held = {each.stimulus.item for each in away.state().trials}
     assert held
     at.clock.advance(2 * LEASE)
     other = at.new()
@@ -202,7 +202,7 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     assert question == 1
     guide = at.guide
     assert isinstance(guide, AdaptiveSelector)
-    person.standing()
+    person.state()
     state = guide._told_all()
     assert state is not None
     # Seven tokens of ten on one class are 21 votes for it.
@@ -281,7 +281,7 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
     state = guide._told_all()
     assert state is not None
     np.testing.assert_allclose(state.counts, [votes, [0, 0, 0]], atol=1e-12)
-    guide.heard(heard(6, payload))
+    guide.add_answer(heard(6, payload))
     state = guide._told_all()
     assert state is not None
     np.testing.assert_allclose(state.counts, [votes, votes], atol=1e-12)
@@ -293,12 +293,12 @@ def test_a_prior_fitted_aside_is_taken_once_it_is_there() -> None:
     for guide in (aside, inline):
         guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
         for number in range(60):
-            guide.heard(heard(number % 6, {"class": "dog" if number % 12 == 0 else "cat"}))
+            guide.add_answer(heard(number % 6, {"class": "dog" if number % 12 == 0 else "cat"}))
         assert isinstance(guide.choose((), random.Random(1)), NextTrial)
     assert aside._fitting is not None
     fitted = aside._fitting.result()
-    aside.heard(heard(0, {"class": "cat"}))
-    inline.heard(heard(0, {"class": "cat"}))
+    aside.add_answer(heard(0, {"class": "cat"}))
+    inline.add_answer(heard(0, {"class": "cat"}))
     one, other = aside._told_all(), inline._told_all()
     assert one is not None
     assert other is not None
@@ -315,11 +315,11 @@ def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPat
     guide = AdaptiveSelector(adaptive_study(Adaptive(audit=0.0), most=30))
     guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
     for number in range(60):
-        guide.heard(heard(number % 6, {"class": "cat"}))
+        guide.add_answer(heard(number % 6, {"class": "cat"}))
     assert guide.choose((), random.Random(1)) is not None
     assert guide._fitting is not None
     assert guide._fitting.exception() is not None
-    guide.heard(heard(3, {"class": "dog"}))
+    guide.add_answer(heard(3, {"class": "dog"}))
     state = guide._told_all()
     assert state is not None
     assert state.counts.sum() == 61

@@ -15,7 +15,7 @@ from picture_study import write_picture_study
 from researcher import Researcher
 from site_client import AskedSite, asked_site
 
-from sfumato.elicitation.researcher_actions import password_set
+from sfumato.elicitation.researcher_actions import set_password
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import DENIALS_NOTED
 from sfumato.server.passwords import hashed
@@ -41,7 +41,7 @@ def happenings(asked: AskedSite) -> list[tuple[str, str, dict[str, Any]]]:
 
 def test_every_login_denial_export_and_quota_change_is_noted_with_who_and_when(asked: AskedSite) -> None:
     kept = hashed(PASSWORD)
-    asked.site.writer.run(lambda work: password_set(work, kept, "terminal"))
+    asked.site.writer.run(lambda running: set_password(running, kept, "terminal"))
     stranger = Researcher(asked, "sfumato=made-up")
     stranger.post("/studio/pause")
     stranger.get("/studio/state")
@@ -99,7 +99,7 @@ def test_whoever_is_refused_cannot_fill_the_disk(asked: AskedSite) -> None:
 def test_what_happened_holds_no_token_key_answer_or_id(asked: AskedSite, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 1000)
-    key = asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
+    key = asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
     arrived = asked.client.get(f"/from/prolific/{key}?PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={VISIT}")
     person = asked.ready()
     person.submit(person.body({"class": "cat"}))

@@ -159,7 +159,7 @@ def test_a_decoder_that_lets_fields_by_is_found_out(asked: AskedSite, monkeypatc
 def test_signs_of_sql_are_signs_like_any(asked: AskedSite, text: str) -> None:
     person, researcher = asked.ready(), Researcher.by_link(asked)
     trial = person.trial()["trial"]
-    key = asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
+    key = asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
     written = quoted(text)
     query = f"PROLIFIC_PID={written}&STUDY_ID={STUDY}&SESSION_ID={written}"
     replies: list[tuple[Reply, set[int]]] = [
@@ -231,7 +231,7 @@ def test_answers_too_fast_for_a_person_are_kept_and_marked(asked: AskedSite, tmp
 
 
 def test_ids_of_a_platform_come_by_the_signed_door_alone(asked: AskedSite) -> None:
-    key = asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
+    key = asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
     n_people = len(asked.stored("annotators"))
     query = f"PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={VISIT}"
     for wrong in (key[:-1] + ("A" if key[-1] != "A" else "B"), key[:-1], "", key.swapcase(), "none"):
@@ -256,7 +256,7 @@ def test_ids_of_a_platform_come_by_the_signed_door_alone(asked: AskedSite) -> No
 
 
 def test_exports_name_nobody_by_the_id_of_a_platform(asked: AskedSite, tmp_path: Path) -> None:
-    key = asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
+    key = asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
     reply = asked.client.get(f"/from/prolific/{key}?PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={VISIT}")
     visit = Visit(asked.client, (reply.header("location") or "").removeprefix("/s/"))
     assert PID not in str(reply.headers)

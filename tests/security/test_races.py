@@ -15,8 +15,8 @@ from picture_study import write_picture_study
 from site_client import JSON, AskedSite, Reply, Visit, asked_site
 
 from sfumato.elicitation.answer_intake import AnswerIntake
-from sfumato.elicitation.researcher_actions import extended
-from sfumato.server.server import new_links
+from sfumato.elicitation.registration import new_links
+from sfumato.elicitation.researcher_actions import extend
 
 AT_ONCE = 50
 
@@ -102,7 +102,7 @@ def test_a_quota_changed_under_load_is_kept_to(asked: AskedSite) -> None:
                     requests.append(("POST", f"{person.base}/api/answers", body))
             replies = all_at_once(asked, requests)
             assert {reply.status for reply in replies} <= {201}
-        asked.site.writer.run(lambda work, quota=quota: extended(work, quota, "test"))
+        asked.site.writer.run(lambda running, quota=quota: extend(running, quota, "test"))
     per_item = Counter(row["item"] for row in asked.stored() if row["purpose"] == "label")
     assert per_item
     assert max(per_item.values()) <= 6

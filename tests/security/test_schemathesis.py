@@ -30,7 +30,7 @@ from schemathesis.specs.openapi.checks import (
 )
 from site_client import AskedSite, asked_site
 
-from sfumato.elicitation.researcher_actions import paused
+from sfumato.elicitation.researcher_actions import set_paused
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server import dashboard_login, openapi
 from sfumato.server.rate_limit import SlidingWindow
@@ -66,7 +66,7 @@ class Fuzzed:
     def document(self, path: str) -> tuple[dict[str, Any], dict[str, str]]:
         """The document with what can be known put in, and the headers of who asks."""
         asked = self.asked
-        asked.site.writer.run(lambda work: paused(work, False, "test"))
+        asked.site.writer.run(lambda running: set_paused(running, False, "test"))
         people = [asked.ready() for _ in range(3)]
         trials = [person.trial()["trial"] for person in people]
         known = {
@@ -81,7 +81,7 @@ class Fuzzed:
             "number": [str(row["id"]) for row in asked.stored("items")],
         }
         if path.startswith("/from/"):
-            known["key"] = [asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))]
+            known["key"] = [asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))]
         # A stream would not end: only who is not let in asks for it here.
         cookie = {"Cookie": Researcher.by_link(asked).cookie} if path != "/studio/events" else {}
         document = openapi.document(known)

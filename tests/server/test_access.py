@@ -16,14 +16,14 @@ from starlette.routing import Mount, Route
 from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.new_study import begin_study
 from sfumato.elicitation.participant_link import is_signed, new_secret, new_token
-from sfumato.elicitation.researcher_actions import password_set, paused
+from sfumato.elicitation.registration import new_links
+from sfumato.elicitation.researcher_actions import set_password, set_paused
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import routes
 from sfumato.server.dashboard import Dashboard
 from sfumato.server.passwords import hashed
 from sfumato.server.rate_limit import SlidingWindow
 from sfumato.server.researcher_sessions import Session
-from sfumato.server.server import new_links
 
 ROLES = ("nobody", "person", "another person", "who has left", "researcher", "logged out")
 ACCESS = {
@@ -116,13 +116,13 @@ class Roles:
         asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 10_000)
         asked.site.desk.downloads.rate = SlidingWindow("downloads", 10_000)
         kept = hashed(PASSWORD)
-        asked.site.writer.run(lambda work: password_set(work, kept, "test"))
+        asked.site.writer.run(lambda running: set_password(running, kept, "test"))
         self._quota = 1000
 
     def ask(self, role: str, method: str, path: str) -> int:
         """The status that somebody in this role is told; whatever a route is about is there."""
         asked = self._asked
-        asked.site.writer.run(lambda work: paused(work, False, "test"))
+        asked.site.writer.run(lambda running: set_paused(running, False, "test"))
         owner = asked.ready()
         trial = owner.trial()["trial"]
         researcher = Researcher.by_link(asked)
@@ -145,7 +145,7 @@ class Roles:
         }
         if is_researcher:
             # They know the address they have put in at the platform.
-            values["entry"] = asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
+            values["entry"] = asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
         if role in ("person", "who has left"):
             values["token"] = owner.token
         if role == "another person":

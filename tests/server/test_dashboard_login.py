@@ -56,7 +56,7 @@ def asked(tmp_path: Path) -> Iterator[AskedSite]:
 
 def set_password(asked: AskedSite, password: str = PASSWORD) -> None:
     kept = hashed(password)
-    asked.site.writer.run(lambda work: researcher_actions.password_set(work, kept, "test"))
+    asked.site.writer.run(lambda running: researcher_actions.set_password(running, kept, "test"))
 
 
 def knock(asked: AskedSite, password: Any, headers: dict[str, str] | None = None) -> Any:

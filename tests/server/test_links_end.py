@@ -73,7 +73,7 @@ def test_a_link_that_has_ended_opens_nothing(tmp_path: Path) -> None:
 
 def test_a_link_that_was_never_opened_ends_too(tmp_path: Path) -> None:
     with asked_site(write_picture_study(tmp_path)) as asked:
-        secret, now = asked.site.writer.run(lambda work: (work.secret, work.clock.now()))
+        secret, now = asked.site.writer.run(lambda running: (running.secret, running.clock.now()))
         held, ended = (new_token(secret, now - days * DAY_MS) for days in (29, 31))
         assert asked.client.get(f"/s/{held}").status == 200
         assert asked.client.get(f"/s/{ended}").status == 410
@@ -86,7 +86,7 @@ def test_whom_the_platform_sends_again_comes_in_again(tmp_path: Path) -> None:
     file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\n')
     ids = "?PROLIFIC_PID=5f1e&STUDY_ID=6a2b&SESSION_ID="
     with asked_site(folder) as asked:
-        door = "/from/prolific/" + asked.site.writer.run(lambda work: entry_key(work.secret, "prolific"))
+        door = "/from/prolific/" + asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
         link = asked.client.get(f"{door}{ids}7c3d").header("location") or ""
         assert asked.client.get(link).status == 200
         place = asked.site.place

@@ -28,7 +28,7 @@ def at_work(store: str, **quality: object) -> AtWork:
     people = People(answers_per_item=50, batch_size=20, repeats=4, repeat_distance=8)
     study = replace(plain_study(people=people), checks=CHECKS, quality=Quality(**quality))  # type: ignore[arg-type]
     at = AtWork(store, study, items_named(30))
-    at.work.judge = RegionCheckJudge(study)
+    at.running.check_judge = RegionCheckJudge(study)
     return at.start()
 
 
@@ -36,8 +36,8 @@ def seen_live(at: AtWork) -> AgreementSummary:
     """As the researcher's page has it, read beside the writer."""
     engine = sa.create_engine(StoreLocation.of(at.store).url, poolclass=sa.NullPool)
     with engine.connect() as connection:
-        rows = sampled_answers(connection, at.work.number)
-        known = {stimulus.item: number for number, (stimulus, _) in stimuli(connection, at.work.number).items()}
+        rows = sampled_answers(connection, at.running.number)
+        known = {stimulus.item: number for number, (stimulus, _) in stimuli(connection, at.running.number).items()}
     regions = {known[check.item]: check.region for check in at.study.checks}
     return opinions_of(rows, at.study, regions)
 
@@ -45,10 +45,10 @@ def seen_live(at: AtWork) -> AgreementSummary:
 def answers(person: Someone, *, always: str = "", ms: float = 3000) -> None:
     """Everything, as the item's number has it, or always the same."""
     n = 0
-    while (standing := person.standing()).stage == "trials":
-        item = standing.trials[0].stimulus.item
+    while (state := person.state()).stage == "trials":
+        item = state.trials[0].stimulus.item
         chosen = always or ("cat" if int(item[1:]) % 3 < 2 else "dog")
-        assert person.submit(sent(standing.trials[0].handle, chosen, elapsed_ms=ms + n)).code is None
+        assert person.submit(sent(state.trials[0].handle, chosen, elapsed_ms=ms + n)).code is None
         n += 1
 
 
@@ -80,13 +80,13 @@ def test_a_person_who_wavers_is_seen_to(store: str) -> None:
     at = at_work(store)
     person = at.new()
     n = 0
-    while (standing := person.standing()).stage == "trials":
+    while (state := person.state()).stage == "trials":
         # Another class every time the item is seen again.
         again = at.one(
             "SELECT count(*) FROM answers JOIN items ON items.id = answers.item"
-            f" WHERE items.item = '{standing.trials[0].stimulus.item}'"
+            f" WHERE items.item = '{state.trials[0].stimulus.item}'"
         )
-        person.submit(sent(standing.trials[0].handle, "dog" if again else "cat"))
+        person.submit(sent(state.trials[0].handle, "dog" if again else "cat"))
         n += 1
     assert n == 26
     found = seen_live(at)

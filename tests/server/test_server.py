@@ -212,14 +212,15 @@ import sys
 from pathlib import Path
 from sfumato.cli.serve import command
 from sfumato.elicitation.participant_state import SessionStart
+from sfumato.elicitation.session import hash_of
 from sfumato.study import read_study
 from sfumato.server.server import LOOPBACK, opened, server_of
 with opened(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:
     server_of(site, LOOPBACK).config.load()
-    link = site.writer.run(lambda work: work.join())
+    link = site.writer.run(lambda running: running.sessions.join())
     assert "Take part" in site.page("landing.html", open=True, about=None, pay=None, bonus=None)
     assert link.token in site.study_page(link.token, SessionStart(1, "en"))
-    site.writer.run(lambda work: work.standing(__import__("hashlib").sha256(link.token.encode()).hexdigest()))
+    site.writer.run(lambda running: running.sessions.state(hash_of(link.token)))
 print(*[name for name in {HEAVY!r} if name in sys.modules])
 import numpy
 print(*[name for name in {HEAVY!r} if name in sys.modules])

@@ -250,10 +250,10 @@ def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) 
 
     serving = SimpleNamespace(
         running=running,
-        store_beside=lambda study: study.path.with_name("answers.db"),
-        new_links=lambda study, number, store: [f"new-{n}" for n in range(number)],
     )
     monkeypatch.setitem(sys.modules, "sfumato.server.server", serving)
+    made = lambda study, number, store: [f"new-{n}" for n in range(number)]  # noqa: E731
+    monkeypatch.setattr("sfumato.elicitation.registration.new_links", made)
     monkeypatch.setattr(simulated_visits, "stimuli_in", stimuli_in)
     done = CliRunner().invoke(command, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
@@ -270,7 +270,7 @@ def test_the_command_starts_a_server_and_says_how_it_went(monkeypatch: pytest.Mo
         said = typed(monkeypatch, stub, folder, "--annotators", 20, "--seed", 2)
     assert "20 annotators in " in said
     assert ": 20 finished\n240 answers stored, " in said
-    assert f"{folder}/answers.db: the answers are here" in said.replace("\n", "")
+    assert f"{folder}/store/answers.sqlite: the answers are here" in said.replace("\n", "")
     assert len(stub.stored) == 240
     # A quarter are CIFAR-10S annotators, slower by far than the rest.
     slow = Counter(token for (token, _), sent in stub.stored.items() if sent["record"]["elapsed_ms"] > 25_000)

@@ -22,7 +22,7 @@ from researcher import Researcher
 from site_client import AskedSite, Visit, asked_site
 from study_server import write_texts_study
 
-from sfumato.elicitation.researcher_actions import erased
+from sfumato.elicitation.researcher_actions import erase_participant
 from sfumato.labeling import TokensLabeler
 from sfumato.labeling.agreement import agreement
 from sfumato.server import dashboard_cache
@@ -237,7 +237,7 @@ def test_who_is_left_out_of_exports_is_left_out_here(crowd: Crowd, tmp_path: Pat
     crowd.comes(6)
     name = figures(crowd)["people"]["rows"][0]["name"]
     before = figures(crowd)["opinions"]
-    crowd.asked.site.writer.run(lambda work: erased(work, "test", pseudonym=name, answers=True))
+    crowd.asked.site.writer.run(lambda running: erase_participant(running, "test", pseudonym=name, answers=True))
     after = figures(crowd)["opinions"]
     assert after["n_answers"] == before["n_answers"] - 7
     assert len(exported(crowd, tmp_path)) == 9 * 5
@@ -451,7 +451,7 @@ def test_the_stream_sends_what_changed_and_ends_with_the_session(crowd: Crowd) -
         async for part in stream:
             heard.append([line[7:] for line in part.decode().split("\n") if line.startswith("event: ")])
             if "progress" in heard[-1] and len(heard) == 2:
-                crowd.asked.site.writer.run(lambda work: work.pause(True))
+                crowd.asked.site.writer.run(lambda running: running.pause(True))
                 feed.books._due_at.clear()
             elif "progress" in heard[-1]:
                 is_open[0] = False

@@ -37,9 +37,9 @@ def answer(person: Someone, shown: ShownTrial) -> None:
 
 def answer_all(person: Someone) -> list[ShownTrial]:
     shown = []
-    while (standing := person.standing()).stage == "trials":
-        shown.append(standing.trials[0])
-        answer(person, standing.trials[0])
+    while (state := person.state()).stage == "trials":
+        shown.append(state.trials[0])
+        answer(person, state.trials[0])
     return shown
 
 

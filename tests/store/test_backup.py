@@ -51,7 +51,7 @@ def test_a_study_goes_on_where_its_backup_was_made(store: str, tmp_path: Path) -
     assert restore(output, StoreLocation.of(place)).n_answers == 1
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     with at_work(str(place)) as again:
-        assert again.same(person).standing().answered == 1
+        assert again.same(person).state().answered == 1
         again.same(person).answer()
     assert [(study.n_answers, study.faults) for study in verify(StoreLocation.of(place))] == [(2, ())]
 

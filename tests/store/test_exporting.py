@@ -100,7 +100,7 @@ def test_pseudonyms_only(store: str, tmp_path: Path, suffix: str) -> None:
         for person in people:
             person.answer_all()
         secret = at.one("SELECT secret FROM studies")
-        codes = [person.standing().code for person in people]
+        codes = [person.state().code for person in people]
         trials = [row[0] for row in at.rows("SELECT handle FROM trials")]
         _, *files = written(at, tmp_path, suffix)
     for file in files:
@@ -157,7 +157,7 @@ def test_an_export_is_of_one_moment_while_people_go_on(
     store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Few rows at a time, so that answers come in between one part of an export and the next.
-    monkeypatch.setattr("sfumato.store.queries.AT_ONCE", 7)
+    monkeypatch.setattr("sfumato.store.queries.ROWS_PER_FETCH", 7)
     acknowledged: list[str] = []
     ending = threading.Event()
     with at_work(store, plain_study(people=People(answers_per_item=40, batch_size=40)), items_named(50)) as at:

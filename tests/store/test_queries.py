@@ -92,7 +92,7 @@ def test_replacing_a_row_is_a_change_too(tmp_path: Path) -> None:
 def test_the_database_itself_refuses_a_second_answer(answered: AtWork) -> None:
     """The same trial, the same key, or the same item for the same purpose: each constraint by itself."""
     columns = METADATA.tables["answers"].c.keys()
-    answered.new().standing()
+    answered.new().state()
     answered.stop()
     (other,) = answered.rows("SELECT max(id) FROM trials")
     (item,) = answered.rows("SELECT max(id) FROM items WHERE id NOT IN (SELECT item FROM answers)")
@@ -352,11 +352,11 @@ def test_readers_see_one_moment_and_do_not_hold_up_the_writer(answered: AtWork) 
     engine = reading_engine(StoreLocation.of(answered.store))
     person = answered.new()
     with engine.connect() as connection, connection.begin():
-        before = statements.counts(connection, answered.work.number)
+        before = statements.counts(connection, answered.running.number)
         person.answer()
-        assert statements.counts(connection, answered.work.number) == before
+        assert statements.counts(connection, answered.running.number) == before
     with engine.connect() as connection:
-        assert statements.counts(connection, answered.work.number)["answers"] == before["answers"] + 1
+        assert statements.counts(connection, answered.running.number)["answers"] == before["answers"] + 1
     engine.dispose()
 
 
@@ -366,7 +366,7 @@ def test_counts(store: str) -> None:
         at.new()
         engine = reading_engine(StoreLocation.of(store))
         with engine.connect() as connection:
-            found = statements.counts(connection, at.work.number)
+            found = statements.counts(connection, at.running.number)
         engine.dispose()
     assert found == {"annotators": 2, "finished": 1, "answers": 3, "wanted": 6}
 
@@ -376,7 +376,7 @@ def test_a_picture_is_only_for_whose_trial_it_is(answered: AtWork) -> None:
     shown = person.first()
     engine = reading_engine(StoreLocation.of(answered.store))
     with engine.connect() as connection:
-        number = answered.work.number
+        number = answered.running.number
         seen = statements.trial_of_annotator(connection, number, person.token_hash, shown.handle)
         assert seen == shown.stimulus
         assert statements.trial_of_annotator(connection, number, other.token_hash, shown.handle) is None

@@ -15,7 +15,7 @@ from sfumato.store import database
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import METADATA
-from sfumato.store.verification import COLUMNS, ChainFault, faults_of, linked, verify
+from sfumato.store.verification import COLUMNS, ChainFault, chain_hash, faults_of, verify
 
 N_ANSWERS = 6
 
@@ -133,7 +133,7 @@ def test_a_wrong_chain_is_not_taken_for_right() -> None:
     rows = [dict.fromkeys(COLUMNS, 0) | {"id": n, "annotator_name": "a", "item_name": "i"} for n in (1, 2, 3)]
     link = ""
     for row in rows:
-        row["chain"] = link = linked(link, row)  # type: ignore[assignment]
+        row["chain"] = link = chain_hash(link, row)  # type: ignore[assignment]
     assert list(faults_of(rows, first=1, n_answers=3, head=link)) == []
     assert [each.what for each in faults_of(rows, first=1, n_answers=3, head="other")] == ["changed"]
     assert [each.id for each in faults_of(rows[1:], first=1, n_answers=3, head=link)] == [1]

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 from study_at_work import AtWork, Someone, at_work, items_named, plain_study, sent
 
-from sfumato.elicitation.session import RunningStudy
+from sfumato.elicitation.running_study import RunningStudy
 from sfumato.store.writer import COMES_BACK_SECONDS, GROUP, MOST_WAITING
 from sfumato.study.study import People
 from sfumato.tables.errors import Busy, InvalidAnswer, StoreDown
@@ -43,7 +43,7 @@ def held_up(at: AtWork) -> Iterator[None]:
     """The writer is busy with one request while others gather, until the end."""
     entered, go_on = threading.Event(), threading.Event()
 
-    def wait(_work: RunningStudy) -> None:
+    def wait(_running: RunningStudy) -> None:
         entered.set()
         assert go_on.wait(30)
 
@@ -68,7 +68,7 @@ def gathered(at: AtWork, *requests: object) -> list[object]:
 
     entered, go_on = threading.Event(), threading.Event()
 
-    def wait(_work: RunningStudy) -> None:
+    def wait(_running: RunningStudy) -> None:
         entered.set()
         assert go_on.wait(30)
 
@@ -81,7 +81,7 @@ def gathered(at: AtWork, *requests: object) -> list[object]:
 
 
 def submitting(person: Someone, answer: object) -> object:
-    return lambda work: work.submit(person.token_hash, answer)
+    return lambda running: running.sessions.submit(person.token_hash, answer)
 
 
 def test_many_requests_are_committed_together(at: AtWork) -> None:
@@ -98,7 +98,7 @@ def test_many_requests_are_committed_together(at: AtWork) -> None:
 def test_a_group_has_a_largest_size(at: AtWork) -> None:
     person = at.new()
     with commits_of(at) as commits:
-        found = gathered(at, *[lambda work: work.seed(person.token_hash)] * (GROUP + 1))
+        found = gathered(at, *[lambda running: running.sessions.seed(person.token_hash)] * (GROUP + 1))
     assert len(set(found)) == 1
     assert len(commits) == 1 + 2
 
@@ -106,7 +106,7 @@ def test_a_group_has_a_largest_size(at: AtWork) -> None:
 def test_who_finds_the_queue_full_is_asked_to_come_back_and_finds_room_later(at: AtWork) -> None:
     people = [at.new() for _ in range(2)]
     answers = [sent(person.first().handle) for person in people]
-    others = [lambda work: work.seed(people[0].token_hash)] * (MOST_WAITING - 1)
+    others = [lambda running: running.sessions.seed(people[0].token_hash)] * (MOST_WAITING - 1)
     *found, stored, turned_away = gathered(at, *others, *map(submitting, people, answers))
     assert len(set(found)) == 1
     assert stored.code is None
@@ -133,9 +133,9 @@ def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(a
     people = [at.new() for _ in range(3)]
     answers = [sent(person.first().handle) for person in people]
 
-    def breaks(work: RunningStudy) -> None:
+    def breaks(running: RunningStudy) -> None:
         # Half done when it fails: the answer is in memory, and must not stay there.
-        work.submit(people[1].token_hash, answers[1])
+        running.sessions.submit(people[1].token_hash, answers[1])
         raise ZeroDivisionError("division by zero")
 
     first, second, third = gathered(at, submitting(people[0], answers[0]), breaks, submitting(people[2], answers[2]))
@@ -144,13 +144,13 @@ def test_an_unexpected_failure_is_of_its_request_alone_and_memory_is_made_anew(a
     assert "ZeroDivisionError" in second.found
     assert (first.code, first.again, third.code, third.again) == (None, False, None, False)
     assert at.one("SELECT count(*) FROM answers") == 2
-    assert people[1].standing().answered == 0
+    assert people[1].state().answered == 0
     assert people[1].submit(answers[1]).again is False
     assert at.one("SELECT count(*) FROM answers") == 3
 
 
 def test_the_log_says_what_failed_and_not_what_was_asked(at: AtWork, caplog: pytest.LogCaptureFixture) -> None:
-    def breaks(_work: RunningStudy) -> None:
+    def breaks(_running: RunningStudy) -> None:
         raise ValueError("an answer: cat")
 
     for _ in range(3):
@@ -165,7 +165,7 @@ def test_the_log_says_what_failed_and_not_what_was_asked(at: AtWork, caplog: pyt
 def test_a_broken_statement_is_of_its_request_alone(at: AtWork, caplog: pytest.LogCaptureFixture) -> None:
     person = at.new()
     answer = sent(person.first().handle)
-    broken = lambda work: work._connection.exec_driver_sql("SELECT * FROM nowhere")  # noqa: E731
+    broken = lambda running: running.transaction.exec_driver_sql("SELECT * FROM nowhere")  # noqa: E731
     first, second = gathered(at, broken, submitting(person, answer))
     assert isinstance(first, StoreDown)
     assert second.code is None
@@ -203,7 +203,7 @@ def test_nothing_is_acknowledged_when_the_commit_fails(at: AtWork, n_failures: i
     assert [(outcome.code, outcome.again) for outcome in outcomes] == [(None, False)] * 2
     assert [outcome.answer for outcome in again] == [outcome.answer for outcome in outcomes]
     assert at.one("SELECT count(*) FROM answers") == 2
-    assert [person.standing().answered for person in people] == [1, 1]
+    assert [person.state().answered for person in people] == [1, 1]
 
 
 def test_a_commit_that_fails_for_a_group_is_tried_for_each_alone(at: AtWork) -> None:
@@ -229,13 +229,13 @@ def test_a_commit_that_fails_after_it_was_done_stores_once(at: AtWork) -> None:
     # The worst moment: the store has the answer, and the word of it is lost.
     person = at.new()
     answer = sent(person.first().handle)
-    committed = at.work.committed
+    committed = at.running.committed
 
     def lost() -> None:
-        at.work.committed = committed
+        at.running.committed = committed
         raise ConnectionResetError("the word was lost")
 
-    at.work.committed = lost
+    at.running.committed = lost
     with pytest.raises(StoreDown):
         person.submit(answer)
     assert at.one("SELECT count(*) FROM answers") == 1
@@ -245,7 +245,7 @@ def test_a_commit_that_fails_after_it_was_done_stores_once(at: AtWork) -> None:
 
 def test_stopping_finishes_the_queue_and_takes_no_more(at: AtWork) -> None:
     person = at.new()
-    answers = [sent(shown.handle) for shown in person.standing().trials]
+    answers = [sent(shown.handle) for shown in person.state().trials]
     outcomes: list[object] = []
     threads = [
         threading.Thread(target=lambda answer=answer: outcomes.append(person.submit(answer))) for answer in answers
@@ -260,7 +260,7 @@ def test_stopping_finishes_the_queue_and_takes_no_more(at: AtWork) -> None:
         while not at.writer._stopping:
             threading.Event().wait(0.001)
         with pytest.raises(StoreDown) as caught:
-            person.standing()
+            person.state()
         assert caught.value.code == "store-down"
     for thread in (*threads, stopping):
         thread.join(30)
@@ -271,7 +271,7 @@ def test_stopping_finishes_the_queue_and_takes_no_more(at: AtWork) -> None:
 
 def test_a_store_that_cannot_be_begun_says_so_at_the_start(store: str) -> None:
     at = AtWork(store)
-    at.work.begin = lambda connection: 1 / 0
+    at.running.begin = lambda connection: 1 / 0
     with pytest.raises(ZeroDivisionError):
         at.start()
     at.stop()
@@ -279,10 +279,10 @@ def test_a_store_that_cannot_be_begun_says_so_at_the_start(store: str) -> None:
 
 def test_asking_from_an_event_loop(at: AtWork) -> None:
     async def take_part() -> tuple[object, object]:
-        link = await at.writer.ask(lambda work: work.join())
+        link = await at.writer.ask(lambda running: running.sessions.join())
         person = Someone(at, link.token)
-        standing = await at.writer.ask(lambda work: work.instructed(person.token_hash))
-        answer = sent(standing.trials[0].handle)
+        state = await at.writer.ask(lambda running: running.sessions.finish_instructions(person.token_hash))
+        answer = sent(state.trials[0].handle)
         first = await at.writer.ask(submitting(person, answer))
         with pytest.raises(InvalidAnswer):
             await at.writer.ask(submitting(person, sent(answer.trial, "dog", answer.key)))
@@ -306,4 +306,4 @@ def test_who_hung_up_has_their_answer_stored(at: AtWork) -> None:
     with held_up(at):
         asyncio.run(hang_up())
     assert person.submit(answer).again is True
-    assert person.standing().answered == 1
+    assert person.state().answered == 1

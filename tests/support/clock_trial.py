@@ -94,12 +94,12 @@ def _jumped(at: AtWork, jump: float, report: ClockReport) -> None:
     at.clock.jump(jump)
     at.clock.advance(1)
     other = at.new()
-    mine = [shown.handle for shown in person.standing().trials]
-    taken = {shown.stimulus.item for shown in other.standing().trials}
+    mine = [shown.handle for shown in person.state().trials]
+    taken = {shown.stimulus.item for shown in other.state().trials}
     report.lost_early += held not in mine or left.stimulus.item in taken
     report.refused += person.submit(sent(held)).code is not None
     at.clock.advance(LEASE + 1)
-    report.kept_long += left.stimulus.item not in {shown.stimulus.item for shown in at.new().standing().trials}
+    report.kept_long += left.stimulus.item not in {shown.stimulus.item for shown in at.new().state().trials}
     numbers = [row[0] for row in at.rows("SELECT number FROM answers ORDER BY id")]
     report.disordered += numbers != sorted(numbers)
 

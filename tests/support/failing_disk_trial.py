@@ -12,7 +12,7 @@ from pathlib import Path
 
 from failing_disk import FailingDisk, Fault, Spell
 from power_cut import Disk, engine_on
-from power_cut_trial import CHECKPOINTS, begun, copied, fieldwork, handles_of, in_memory
+from power_cut_trial import CHECKPOINTS, begun, copied, handles_of, in_memory, running_study
 from study_at_work import sent
 
 from sfumato.elicitation.participant_state import SubmitResult, SubmittedAnswer
@@ -103,17 +103,17 @@ def _one_spell(disk: FailingDisk, says: str, file: Path, rng: random.Random, rep
 
 def _answered(disk: Disk, file: Path, every: int, report: FailingReport, says: str) -> list[str]:
     """The handles of the answers that were acknowledged, each sent again until it was; then the power goes."""
-    writer = Writer(engine_on(disk, file, checkpoint_every=every), fieldwork())
+    writer = Writer(engine_on(disk, file, checkpoint_every=every), running_study())
     person = _Person(writer, report, says)
     try:
         person.insist(writer.start)
-        token = person.insist(lambda: writer.run(lambda work: work.join())).token
-        standing = person.insist(lambda: writer.run(lambda work: work.instructed(hash_of(token))))
+        token = person.insist(lambda: writer.run(lambda running: running.sessions.join())).token
+        state = person.insist(lambda: writer.run(lambda running: running.sessions.finish_instructions(hash_of(token))))
         acknowledged = []
         for _ in range(N_ANSWERS):
-            outcome = person.send(token, sent(standing.trials[0].handle))
+            outcome = person.send(token, sent(state.trials[0].handle))
             acknowledged.append(str(outcome.answer))
-            standing = outcome.standing
+            state = outcome.state
         return acknowledged
     except TimeoutError:
         report.stuck += 1
@@ -131,7 +131,7 @@ class _Person:
     says: str
 
     def send(self, token: str, answer: SubmittedAnswer) -> SubmitResult:
-        return self.insist(lambda: self.writer.run(lambda work: work.submit(hash_of(token), answer)))
+        return self.insist(lambda: self.writer.run(lambda running: running.sessions.submit(hash_of(token), answer)))
 
     def insist(self, do):  # type: ignore[no-untyped-def]
         """Do it again until it is done; whoever does not come back within so many tries never will."""

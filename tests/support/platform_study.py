@@ -27,7 +27,7 @@ def write_platform_study(
 
 def door(asked: AskedSite, platform: str = "prolific") -> str:
     """The path of the study's own door."""
-    secret = asked.site.writer.run(lambda work: work.secret)
+    secret = asked.site.writer.run(lambda running: running.secret)
     return f"/from/{platform}/{entry_key(secret, platform)}"
 
 

@@ -23,7 +23,7 @@ from platform_stub import FAULTS, PlatformStub
 from study_at_work import AtWork, Someone, at_work, items_named, plain_study
 
 from sfumato.recruitment import platform_of
-from sfumato.recruitment.arrival import arrived, checked, entry_key, note_check, unchecked
+from sfumato.recruitment.arrival import admit, check_arrival, entry_key, store_check, unchecked_arrivals
 from sfumato.recruitment.payment import Payment
 from sfumato.recruitment.payment_inputs import PaymentSources, caller_for, pay, reconcile
 from sfumato.recruitment.platform import Arrival
@@ -136,16 +136,16 @@ class _Trial:
     def _arrives(self, at: AtWork, person: str, session: str) -> Someone:
         platform = platform_of(self.study)
 
-        def come(work: Any) -> str:
-            key = entry_key(work.secret, platform.name)
-            return arrived(work, platform, key, Arrival(person, "study1", session, "https://www.mturk.com"))
+        def come(running: Any) -> str:
+            key = entry_key(running.secret, platform.name)
+            return admit(running, platform, key, Arrival(person, "study1", session, "https://www.mturk.com"))
 
         someone = Someone(at, at.run(come))
-        someone.instructed()
+        someone.finish_instructions()
         return someone
 
     def finishes(self, someone: Someone) -> None:
-        while someone.standing().stage == "trials":
+        while someone.state().stage == "trials":
             someone.answer(self.rng.choice(["cat", "dog"]))
 
     def says(self, person: str, session: str, status: dict[str, str], code: str = "", study: str = "study1") -> None:
@@ -164,13 +164,13 @@ class _Trial:
     def _ask_about_everybody(self, at: AtWork) -> None:
         """Twice over and in any order: a reply may come after the next question was asked."""
         caller = self._line(caller_for(self.study, self.stub.environment))
-        asked = at.run(lambda work: unchecked(work, platform_of(self.study)))  # type: ignore[arg-type]
+        asked = at.run(lambda running: unchecked_arrivals(running, platform_of(self.study)))  # type: ignore[arg-type]
         heard = []
         for each in self.rng.sample(asked * 2, 2 * len(asked)):
             self._break(3)
-            heard.append((each, checked(caller, each)))
+            heard.append((each, check_arrival(caller, each)))
         for each, said in self.rng.sample(heard, len(heard)):
-            at.run(lambda work, each=each, said=said: note_check(work, each, said))
+            at.run(lambda running, each=each, said=said: store_check(running, each, said))
         self.stub.faults.clear()
 
     def _strangers(self, planted: dict[str, set[str]]) -> None:

@@ -19,7 +19,8 @@ from power_cut import Disk, engine_on
 from study_at_work import items_named, plain_study, sent
 
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.session import RunningStudy, hash_of
+from sfumato.elicitation.running_study import RunningStudy
+from sfumato.elicitation.session import hash_of
 from sfumato.store import database
 from sfumato.store.backup import copy_file
 from sfumato.store.database import writing_engine
@@ -112,12 +113,12 @@ def backup_cut_trial(n_cuts: int, *, seed: int, in_place: bool = False, until: f
 
 def begun(file: Path) -> None:
     """A store that knows the study."""
-    writer = Writer(writing_engine(StoreLocation.of(str(file))), fieldwork())
+    writer = Writer(writing_engine(StoreLocation.of(str(file))), running_study())
     writer.start()
     writer.stop()
 
 
-def fieldwork() -> RunningStudy:
+def running_study() -> RunningStudy:
     study = plain_study(people=People(answers_per_item=50, batch_size=40))
     return RunningStudy(study, kinds_of(study), items_named(40), rng=random.Random(1))
 
@@ -142,17 +143,17 @@ def _answered(disk: Disk, file: Path, synchronous: str, every: int) -> list[str]
     acknowledged: list[str] = []
     with contextlib.suppress(StoreDown, Exception):
         engine = engine_on(disk, file, synchronous=synchronous, checkpoint_every=every)
-        writer = Writer(engine, fieldwork())
+        writer = Writer(engine, running_study())
         try:
             writer.start()
-            token = writer.run(lambda work: work.join()).token
-            standing = writer.run(lambda work: work.instructed(hash_of(token)))
+            token = writer.run(lambda running: running.sessions.join()).token
+            state = writer.run(lambda running: running.sessions.finish_instructions(hash_of(token)))
             for _ in range(N_ANSWERS):
-                answer = sent(standing.trials[0].handle)
-                outcome = writer.run(lambda work, answer=answer: work.submit(hash_of(token), answer))
+                answer = sent(state.trials[0].handle)
+                outcome = writer.run(lambda running, answer=answer: running.sessions.submit(hash_of(token), answer))
                 assert outcome.answer is not None
                 acknowledged.append(outcome.answer)
-                standing = outcome.standing
+                state = outcome.state
         finally:
             disk.is_over = True
             with contextlib.suppress(Exception):
@@ -204,16 +205,16 @@ def older_store(file: Path) -> set[str]:
 def _answers_of(file: Path) -> set[str]:
     """Answer in a store on a disk that does not fail; the handles of the answers."""
     disk_free = writing_engine(StoreLocation.of(str(file)))
-    writer = Writer(disk_free, fieldwork())
+    writer = Writer(disk_free, running_study())
     writer.start()
-    token = writer.run(lambda work: work.join()).token
-    standing = writer.run(lambda work: work.instructed(hash_of(token)))
+    token = writer.run(lambda running: running.sessions.join()).token
+    state = writer.run(lambda running: running.sessions.finish_instructions(hash_of(token)))
     handles = set()
     for _ in range(N_ANSWERS):
-        answer = sent(standing.trials[0].handle)
-        outcome = writer.run(lambda work, answer=answer: work.submit(hash_of(token), answer))
+        answer = sent(state.trials[0].handle)
+        outcome = writer.run(lambda running, answer=answer: running.sessions.submit(hash_of(token), answer))
         handles.add(str(outcome.answer))
-        standing = outcome.standing
+        state = outcome.state
     writer.stop()
     return handles
 

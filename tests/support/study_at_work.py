@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from sfumato.elicitation.assignment import ItemSelector
+from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kinds import kinds_of
 from sfumato.elicitation.participant_state import ParticipantState, ShownTrial, SubmitResult, SubmittedAnswer
-from sfumato.elicitation.session import Clock, RunningStudy, hash_of
+from sfumato.elicitation.running_study import RunningStudy
+from sfumato.elicitation.session import hash_of
 from sfumato.store.database import writing_engine
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.location import StoreLocation
@@ -94,30 +96,30 @@ class Someone:
     def token_hash(self) -> str:
         return hash_of(self.token)
 
-    def standing(self) -> ParticipantState:
-        return self.at.run(lambda work: work.standing(self.token_hash))
+    def state(self) -> ParticipantState:
+        return self.at.run(lambda running: running.sessions.state(self.token_hash))
 
     def consent(self) -> ParticipantState:
-        return self.at.run(lambda work: work.consent(self.token_hash))
+        return self.at.run(lambda running: running.sessions.consent(self.token_hash))
 
-    def instructed(self) -> ParticipantState:
-        return self.at.run(lambda work: work.instructed(self.token_hash))
+    def finish_instructions(self) -> ParticipantState:
+        return self.at.run(lambda running: running.sessions.finish_instructions(self.token_hash))
 
     def comprehension(self, *given: str) -> ParticipantState:
-        return self.at.run(lambda work: work.comprehension(self.token_hash, given))
+        return self.at.run(lambda running: running.sessions.answer_comprehension(self.token_hash, given))
 
-    def pulse(self) -> ParticipantState:
-        return self.at.run(lambda work: work.pulse(self.token_hash))
+    def heartbeat(self) -> ParticipantState:
+        return self.at.run(lambda running: running.sessions.heartbeat(self.token_hash))
 
     def withdraw(self) -> ParticipantState:
-        return self.at.run(lambda work: work.withdraw(self.token_hash))
+        return self.at.run(lambda running: running.sessions.withdraw(self.token_hash))
 
     def submit(self, answer: SubmittedAnswer) -> SubmitResult:
-        return self.at.run(lambda work: work.submit(self.token_hash, answer))
+        return self.at.run(lambda running: running.sessions.submit(self.token_hash, answer))
 
     def first(self) -> ShownTrial:
         """The trial they look at."""
-        return self.standing().trials[0]
+        return self.state().trials[0]
 
     def answer(self, chosen: str = "cat") -> ShownTrial:
         """Answer the trial they look at; returns it."""
@@ -128,9 +130,9 @@ class Someone:
     def answer_all(self, limit: int = 100) -> list[ShownTrial]:
         """Answer until nothing more is given; returns what was shown."""
         shown = []
-        while len(shown) < limit and (standing := self.standing()).stage == "trials":
-            shown.append(standing.trials[0])
-            assert self.submit(sent(standing.trials[0].handle)).code is None
+        while len(shown) < limit and (state := self.state()).stage == "trials":
+            shown.append(state.trials[0])
+            assert self.submit(sent(state.trials[0].handle)).code is None
         return shown
 
 
@@ -143,8 +145,8 @@ class AtWork:
     stimuli: Sequence[Stimulus] = field(default_factory=lambda: items_named(6))
     clock: HandClock = field(default_factory=HandClock)
     seed: int = 1
-    fieldwork: type[RunningStudy] = RunningStudy
-    guide: ItemSelector | None = None
+    running_type: type[RunningStudy] = RunningStudy
+    selector: ItemSelector | None = None
     begun: list[AtWork] = field(default_factory=list, repr=False)
     """Every server begun from this one, to be stopped in the end."""
 
@@ -152,8 +154,8 @@ class AtWork:
         self.begun.append(self)
         self.engine = writing_engine(StoreLocation.of(self.store))
         kinds, rng = kinds_of(self.study), random.Random(self.seed)
-        self.work = self.fieldwork(self.study, kinds, self.stimuli, self.guide, self.clock, rng)
-        self.writer = Writer(self.engine, self.work)
+        self.running = self.running_type(self.study, kinds, self.stimuli, self.selector, self.clock, rng)
+        self.writer = Writer(self.engine, self.running)
 
     def start(self) -> AtWork:
         self.writer.start()
@@ -176,10 +178,10 @@ class AtWork:
 
     def new(self, *, ready: bool = True) -> Someone:
         """Somebody who comes by the open door, and has read the instructions if `ready`."""
-        link = self.run(lambda work: work.join())
+        link = self.run(lambda running: running.sessions.join())
         person = Someone(self, link.token, link.pseudonym)
         if ready:
-            person.instructed()
+            person.finish_instructions()
         return person
 
     def same(self, person: Someone) -> Someone:
@@ -200,7 +202,7 @@ class AtWork:
         return dict(
             self.rows(
                 "SELECT items.item, count(*) FROM answers JOIN items ON items.id = answers.item"
-                f" WHERE answers.study = {self.work.number} AND purpose = 'label' GROUP BY items.item"
+                f" WHERE answers.study = {self.running.number} AND purpose = 'label' GROUP BY items.item"
             )
         )
 

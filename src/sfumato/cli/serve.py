@@ -115,9 +115,9 @@ def read_line(file: Path) -> str:
 
 def set_password(site: Site, hashed: str) -> None:
     """Keep the password with the study."""
-    from sfumato.elicitation.researcher_actions import password_set
+    from sfumato.elicitation.researcher_actions import set_password as store_password
 
-    site.writer.run(lambda work: password_set(work, hashed, "terminal"))
+    site.writer.run(lambda running: store_password(running, hashed, "terminal"))
 
 
 def check_public(host: str | None, public: bool, loopback: tuple[str, ...]) -> None:

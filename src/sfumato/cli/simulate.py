@@ -143,7 +143,7 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
 
     if study.people.entry is not Entry.LINKS:
         return []
-    from sfumato.server.server import new_links
+    from sfumato.elicitation.registration import new_links
 
     return new_links(study, number, store)
 

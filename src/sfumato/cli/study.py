@@ -125,7 +125,7 @@ def links(study: Path, number: int, address: str, store: str | None) -> None:
     """
     check_not_negative("number", number)
     try:
-        from sfumato.server.server import new_links
+        from sfumato.elicitation.registration import new_links
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.study import read_study

@@ -35,7 +35,7 @@ def entry(study: Path, address: str, store: str | None) -> None:
     are reconciled with the platform's list.
     """
     try:
-        from sfumato.server.entry_address import entry_address
+        from sfumato.recruitment.arrival import entry_address
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.study import read_study
@@ -56,7 +56,7 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
     can tell who they are. A file that is being served must be let go of first; browsers keep what is not yet sent.
     """
     try:
-        from sfumato.elicitation.researcher_actions import erased
+        from sfumato.elicitation.researcher_actions import erase_participant
         from sfumato.server.server import opened
     except ImportError as error:
         raise missing_extra(error) from error
@@ -64,7 +64,9 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
 
     with opened(read_study(study), store) as site:
         who = site.writer.run(
-            lambda work: erased(work, "terminal", pseudonym=annotator, platform_id=platform_id, answers=answers)
+            lambda running: erase_participant(
+                running, "terminal", pseudonym=annotator, platform_id=platform_id, answers=answers
+            )
         )
     kept = "their answers are in no export from now on" if answers else "their answers stay"
     click.echo(f"{printable(who)}: who they are elsewhere is forgotten, their link is dead, {kept}")

@@ -1,80 +1,57 @@
-"""The intake of answers: each is stored once, for the trial it belongs to and never past its item's quota; what comes
-again hears what the first one heard, and what comes too late is kept aside.
+"""Storing answers: each one once, for its own trial, and never beyond its item's quota.
 
-Not a second set of rules: `RunningStudy` asks it, within the same group of requests.
+A repeated request gets the result of the first one; answers that come too late are stored separately as refused. Called
+only from `session.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-import sqlalchemy as sa
 
-from sfumato.elicitation.assignment import AnswerEvent, ItemSelector
-from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.kind import Kind, label_of
-from sfumato.elicitation.lease import LeaseBook
+from sfumato.elicitation.assignment import AnswerEvent
+from sfumato.elicitation.kind import label_of
 from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
-from sfumato.elicitation.participant_state import SubmittedAnswer
-from sfumato.elicitation.secure_random import SecureRandom
-from sfumato.elicitation.study_state import StudyState
+from sfumato.elicitation.participant_state import SubmitResult, SubmittedAnswer
 from sfumato.store import queries
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.store.schema import LAPSED
-from sfumato.study.study import Study
 from sfumato.tables.errors import InvalidAnswer, NotThere, show
 
-
-@dataclass(frozen=True, slots=True)
-class IntakeResult:
-    """What became of an answer: stored now under the name `answer`, stored before (`again`), or refused with `code`."""
-
-    answer: str | None
-    code: str | None = None
-    again: bool = False
-    passed: bool | None = None
-    """Of a practice answer, whether it lies where it should; None where the study does not say."""
-    failed_check: bool = False
+if TYPE_CHECKING:
+    from sfumato.elicitation.running_study import RunningStudy
 
 
-@dataclass
 class AnswerIntake:
-    """Takes the answers of one study."""
+    """Validates and stores the answers of a running study."""
 
-    study: Study
-    number: int
-    """The study's id in the store."""
-    kinds: Sequence[Kind]
-    memory: StudyState
-    turns: LeaseBook
-    changes: queries.PendingWrites
-    clock: Clock
-    chance: SecureRandom
-    guide: ItemSelector | None
-    written: Callable[[], sa.Connection]
-    """The connection, with everything decided so far in this group visible to it."""
+    def __init__(self, running: RunningStudy) -> None:
+        self._running = running
+        self._study = running.study
+        self._leases = running.lease_book
 
-    def receive(self, person: Participant, sent: SubmittedAnswer) -> IntakeResult:
-        """Take an answer, or say what became of it before."""
-        if hash(sent.key) in person.sent and (receipt := self._receipt(person, sent.key)):
-            return _again(receipt, sent)
-        trial = person.trials.get(sent.trial)
+    def receive(self, participant: Participant, submitted: SubmittedAnswer) -> SubmitResult:
+        """Store an answer, or return what happened to it before."""
+        running = self._running
+        if hash(submitted.key) in participant.sent and (receipt := self._receipt(participant, submitted.key)):
+            return _again(receipt, submitted)
+        trial = participant.trials.get(submitted.trial)
         if trial is None:
-            return self._keep_aside(person, self._answered_trial(person, sent.trial), sent, "already-answered")
-        question = self._question(trial, sent.record)
-        payload = self.kinds[question].parse(sent.answer, self.memory.stimuli[trial.item], self.study)
-        if person.withdrawn_at is not None and self.clock.now() - sent.age_ms >= person.withdrawn_at:
-            return self._keep_aside(person, trial.id, sent, "withdrawn")
-        if trial.state == LAPSED and not self.turns.take_up(person, trial):
-            return self._keep_aside(person, trial.id, sent, "given-to-others")
-        return self._store(person, trial, sent, payload)
+            number = self._answered_trial(participant, submitted.trial)
+            return self._refuse(participant, number, submitted, "already-answered")
+        question = self._question(trial, submitted.record)
+        payload = running.kinds[question].parse(submitted.answer, running.state.stimuli[trial.item], self._study)
+        withdrawn_at = participant.withdrawn_at
+        if withdrawn_at is not None and running.clock.now() - submitted.age_ms >= withdrawn_at:
+            return self._refuse(participant, trial.id, submitted, "withdrawn")
+        if trial.state == LAPSED and not self._leases.reacquire(participant, trial):
+            return self._refuse(participant, trial.id, submitted, "given-to-others")
+        return self._store(participant, trial, submitted, payload)
 
     def _question(self, trial: Trial, record: InteractionRecord) -> int:
-        """Which question an answer is to: that of its trial, or the deeper one that opened after it."""
-        deeper = self.study.deeper
+        """The question an answer is for: that of its trial, or the deeper one that opened after it."""
+        deeper = self._study.deeper
         is_drawn = trial.question == 0 and trial.deeper is not None and deeper is not None
         if not record.opened:
             if is_drawn:
@@ -84,117 +61,115 @@ class AnswerIntake:
         if not fits or (record.first is None) != (record.opened == "unsure"):
             raise _not_as_asked(f"the deeper form, opened by {show(record.opened)}", "the form that was asked")
         if record.first is not None:
-            self.kinds[0].parse(record.first, self.memory.stimuli[trial.item], self.study)
+            self._running.kinds[0].parse(record.first, self._running.state.stimuli[trial.item], self._study)
         return 1
 
-    def _store(self, person: Participant, trial: Trial, sent: SubmittedAnswer, payload: Any) -> IntakeResult:
-        now = self.clock.now()
-        # Whatever the browser's clock says, nobody answers what they have not been given.
-        submitted = max(now - sent.age_ms, trial.leased_at)
-        trial.answer = self.chance.handle()
-        if sent.record.opened:
-            self.turns.deepened(trial, unsure=sent.record.opened == "unsure")
-        self.turns.answered(person, trial)
-        person.note(sent.key, AnswerReceipt(sent.digest, trial.answer))
+    def _store(self, participant: Participant, trial: Trial, submitted: SubmittedAnswer, payload: Any) -> SubmitResult:
+        running, state, record = self._running, self._running.state, submitted.record
+        now = running.clock.now()
+        # Whatever the browser's clock says, an answer is never earlier than its trial.
+        submitted_at = max(now - submitted.age_ms, trial.leased_at)
+        trial.answer = running.secure_random.handle()
+        if record.opened:
+            self._leases.set_deeper(trial, unsure=record.opened == "unsure")
+        self._leases.complete(participant, trial)
+        participant.note(submitted.key, AnswerReceipt(submitted.digest, trial.answer))
         if trial.purpose == "label":
-            self._tell(trial, sent.record, payload)
+            self._notify_selectors(trial, record, payload)
         row = {
-            "id": self.memory.new_id("answer"),
-            "study": self.number,
-            "annotator": person.id,
+            "id": state.new_id("answer"),
+            "study": running.number,
+            "annotator": participant.id,
             "item": trial.item,
             "trial": trial.id,
             "number": trial.number,
             "purpose": trial.purpose,
-            "kind": label_of(self.kinds[trial.question]),
+            "kind": label_of(running.kinds[trial.question]),
             "payload": msgspec.json.encode(payload).decode(),
-            "started_at": submitted - round(sent.record.elapsed_ms),
-            "submitted_at": submitted,
+            "started_at": submitted_at - round(record.elapsed_ms),
+            "submitted_at": submitted_at,
             "received_at": now,
-            "seconds": sent.record.seconds(),
-            "key": sent.key,
-            "digest": sent.digest,
+            "seconds": record.seconds(),
+            "key": submitted.key,
+            "digest": submitted.digest,
             "handle": trial.answer,
-            "record": msgspec.json.encode(sent.record).decode(),
+            "record": msgspec.json.encode(record).decode(),
         }
-        self.changes.new_answers.append(row | {"chain": self.memory.chain(row)})
-        return self._judged(person, trial, payload)
+        running.pending.new_answers.append(row | {"chain": state.chain(row)})
+        return self._judge(participant, trial, payload)
 
-    def _tell(self, trial: Trial, record: InteractionRecord, payload: Any) -> None:
-        """Let those who decide what is asked next know what was said."""
-        if self.guide is not None:
-            self.guide.heard(AnswerEvent(trial.item, trial.question, msgspec.to_builtins(payload)))
-        if self.memory.depth.follows and (record.opened or trial.question == 0):
+    def _notify_selectors(self, trial: Trial, record: InteractionRecord, payload: Any) -> None:
+        """Pass the answer to the rules that choose the next item and the next form."""
+        selector, deeper_form = self._running.selector, self._running.state.deeper_form
+        if selector is not None:
+            selector.add_answer(AnswerEvent(trial.item, trial.question, msgspec.to_builtins(payload)))
+        if deeper_form.follows and (record.opened or trial.question == 0):
             first = record.first if record.opened else msgspec.to_builtins(payload)
-            self.memory.depth.heard(trial.item, first["class"] if first else None)
+            deeper_form.add_choice(trial.item, first["class"] if first else None)
 
-    def _judged(self, person: Participant, trial: Trial, payload: Any) -> IntakeResult:
-        """An answer that was stored, held against where it should lie."""
+    def _judge(self, participant: Participant, trial: Trial, payload: Any) -> SubmitResult:
+        """Count a failed check; report whether a practice answer is in its region."""
+        state = self._running.state
         if trial.purpose == "check":
-            failed = not self.memory.passed(trial, msgspec.to_builtins(payload))
-            person.failed += failed
-            return IntakeResult(trial.answer, failed_check=failed)
-        if trial.purpose == "practice" and trial.item in self.memory.regions:
-            return IntakeResult(trial.answer, passed=self.memory.passed(trial, msgspec.to_builtins(payload)))
-        return IntakeResult(trial.answer)
+            participant.failed += not state.passes(trial, msgspec.to_builtins(payload))
+        elif trial.purpose == "practice" and trial.item in state.regions:
+            return SubmitResult(trial.answer, passed=state.passes(trial, msgspec.to_builtins(payload)))
+        return SubmitResult(trial.answer)
 
-    def _keep_aside(self, person: Participant, trial: int, sent: SubmittedAnswer, code: str) -> IntakeResult:
-        """Refuse an answer, but keep it where the researcher can find it."""
-        person.note(sent.key, AnswerReceipt(sent.digest, None, code))
-        self.changes.new_refused.append(
+    def _refuse(self, participant: Participant, trial: int, submitted: SubmittedAnswer, code: str) -> SubmitResult:
+        """Refuse an answer, but store it among the refused ones."""
+        running = self._running
+        participant.note(submitted.key, AnswerReceipt(submitted.digest, None, code))
+        running.pending.new_refused.append(
             {
-                "id": self.memory.new_id("refused"),
-                "study": self.number,
-                "annotator": person.id,
+                "id": running.state.new_id("refused"),
+                "study": running.number,
+                "annotator": participant.id,
                 "trial": trial,
                 "code": code,
-                "body": sent.body,
-                "received_at": self.clock.now(),
-                "key": sent.key,
-                "digest": sent.digest,
+                "body": submitted.body,
+                "received_at": running.clock.now(),
+                "key": submitted.key,
+                "digest": submitted.digest,
             }
         )
-        return IntakeResult(None, code)
+        return SubmitResult(None, code)
 
-    def _receipt(self, person: Participant, key: str) -> AnswerReceipt | None:
-        """What became of the answer sent under `key`, if one was."""
-        if key in person.receipts:
-            return person.receipts[key]
-        row = queries.sent_under(self.written(), person.id, key)
+    def _receipt(self, participant: Participant, key: str) -> AnswerReceipt | None:
+        """What happened to the answer sent under `key`, if there was one."""
+        if key in participant.receipts:
+            return participant.receipts[key]
+        row = queries.sent_under(self._running.connection(), participant.id, key)
         return None if row is None else AnswerReceipt(row["digest"], row["handle"], row["code"])
 
-    def _answered_trial(self, person: Participant, handle: str) -> int:
-        """The id of a trial of theirs that is over."""
-        row = queries.trial_with(self.written(), person.id, handle)
+    def _answered_trial(self, participant: Participant, handle: str) -> int:
+        """The id of a participant's trial that is over."""
+        row = queries.trial_with(self._running.connection(), participant.id, handle)
         if row is None:
-            raise _no_such_trial(handle)
+            raise NotThere(
+                f"found the trial {show(handle)}",
+                expected="a trial of yours",
+                fix="reload the page",
+                code="unknown-trial",
+            )
         return int(row["id"])
 
 
-def _again(receipt: AnswerReceipt, sent: SubmittedAnswer) -> IntakeResult:
-    if receipt.digest != sent.digest:
+def _again(receipt: AnswerReceipt, submitted: SubmittedAnswer) -> SubmitResult:
+    if receipt.digest != submitted.digest:
         raise InvalidAnswer(
             "found another answer under a key that was used before",
             expected="the same answer, or a new key",
             fix="answer the question again",
             code="key-reused",
         )
-    return IntakeResult(receipt.answer, receipt.code, again=True)
+    return SubmitResult(receipt.answer, receipt.code, again=True)
 
 
 def _not_as_asked(found: str, expected: str) -> InvalidAnswer:
     return InvalidAnswer(
         f"found {found}",
         expected=expected,
-        fix="answer the question again; if it comes back, tell the researcher",
+        fix="answer the question again; if this happens again, contact the researcher",
         code="not-as-asked",
-    )
-
-
-def _no_such_trial(handle: str) -> NotThere:
-    return NotThere(
-        f"found the trial {show(handle)}",
-        expected="a trial of yours",
-        fix="reload the page",
-        code="unknown-trial",
     )

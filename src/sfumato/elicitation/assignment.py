@@ -1,8 +1,8 @@
-"""Which item next: those with the fewest answers first, at random among equals, never past an item's quota; or, with a
-guide, the one whose next answer the guide finds worth most.
+"""Which item comes next: one with the fewest answers, at random among equals, never beyond an item's quota; or the
+choice of an `ItemSelector`.
 
-Pure bookkeeping in memory: nothing here knows of databases, clocks or people's names. An item's `taken` counts the
-answers it has and those being given now.
+Bookkeeping in memory only, without databases or clocks. An item's `taken` counts its answers and the trials that are
+being answered now.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 PROBES = 8
-"""Random tries before a whole level is looked through for an item that a person has not seen."""
+"""Random tries before a whole level is searched for an item that a participant has not seen."""
 
 
 @dataclass(slots=True)
 class ItemQuota:
-    """An item's quota, what is taken of it, and where it stands in the list of its level."""
+    """An item's quota, how much of it is taken, and the item's position in the list of its level."""
 
     quota: int
     taken: int
-    place: int = -1
+    position: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class NextTrial:
-    """What to ask next: the item, which of the study's questions, and with what probability it was chosen, where that
-    is known (`is_audit`: drawn at random, whatever it is worth)."""
+    """The next item, which of the study's questions, and the probability of the choice, where that is known
+    (`is_audit`: drawn at random, whatever it is worth)."""
 
     item: int
     question: int = 0
@@ -38,7 +38,7 @@ class NextTrial:
 
 @dataclass(frozen=True, slots=True)
 class AnswerEvent:
-    """`n` equal answers about an item: which question they answer, and what was said."""
+    """`n` equal answers to one question about an item."""
 
     item: int
     question: int
@@ -47,33 +47,33 @@ class AnswerEvent:
 
 
 class ItemSelector(Protocol):
-    """Knows what was answered, and says what to ask next. All it knows follows from what it is told."""
+    """Chooses the next item from the answers so far."""
 
     def begin(
-        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], heard: Iterable[AnswerEvent]
+        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], answers: Iterable[AnswerEvent]
     ) -> None:
-        """Start anew from (item, quota, taken) of every item, their ids, and every answer for a label."""
+        """Start again from (item, quota, taken) of every item, their names, and every answer for a label."""
 
-    def changed(self, item: int, quota: int, taken: int) -> None:
-        """An item's quota, or the answers it has and those being given, are now these."""
+    def set_item(self, item: int, quota: int, taken: int) -> None:
+        """Update an item's quota and how much of it is taken."""
 
-    def heard(self, answer: AnswerEvent) -> None:
-        """One more answer."""
+    def add_answer(self, answer: AnswerEvent) -> None:
+        """Add one answer."""
 
     def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
-        """What to ask next, not about an item in `seen`; None if nothing is worth asking."""
+        """The next item, not one in `seen`; None if nothing is worth asking."""
 
     @property
     def room(self) -> int:
-        """About how many answers could still be asked for."""
+        """About how many more answers could be collected."""
 
 
 class QuotaTable:
-    """Every item that can still take an answer, kept by how many it has taken, so that choosing one costs no search."""
+    """Items by how many answers they have taken, so that choosing one needs no search."""
 
-    def __init__(self, items: Iterable[tuple[int, int, int]], guide: ItemSelector | None = None) -> None:
-        """From (item, quota, taken) of every item; a guide has been told of them already."""
-        self._guide = guide
+    def __init__(self, items: Iterable[tuple[int, int, int]], selector: ItemSelector | None = None) -> None:
+        """From (item, quota, taken) of every item; a selector already has them."""
+        self._selector = selector
         self._items: dict[int, ItemQuota] = {}
         self._levels: dict[int, list[int]] = {}
         self._room = 0
@@ -83,47 +83,46 @@ class QuotaTable:
 
     def __contains__(self, item: int) -> bool:
         """Whether the item can take another answer."""
-        opening = self._items.get(item)
-        return opening is not None and opening.taken < opening.quota
+        entry = self._items.get(item)
+        return entry is not None and entry.taken < entry.quota
 
     @property
     def room(self) -> int:
-        """Answers that could still be asked for."""
-        return self._room if self._guide is None else self._guide.room
+        """How many more answers could be collected."""
+        return self._room if self._selector is None else self._selector.room
 
     def taken(self, item: int) -> int:
-        """Answers the item has, and those being given."""
+        """Answers of the item, and trials being answered."""
         return self._items[item].taken
 
     def take(self, item: int) -> None:
-        """One more answer is being given."""
+        """Count a trial that is being answered."""
         self._leave(item)
         self._items[item].taken += 1
         self._enter(item)
-        self._tell(item)
+        self._update_selector(item)
 
-    def give_back(self, item: int) -> None:
-        """An answer that was being given will not come."""
+    def release(self, item: int) -> None:
+        """Uncount a trial that will not be answered."""
         self._leave(item)
         self._items[item].taken -= 1
         self._enter(item)
-        self._tell(item)
+        self._update_selector(item)
 
     def set_quota(self, item: int, quota: int) -> None:
-        """Ask for more or fewer; what is taken stays taken. An item not known before begins with nothing taken."""
+        """Change an item's quota; `taken` stays. A new item starts with nothing taken."""
         if item in self._items:
             self._leave(item)
             self._items[item].quota = quota
         else:
             self._items[item] = ItemQuota(quota, 0)
         self._enter(item)
-        self._tell(item)
+        self._update_selector(item)
 
     def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
-        """An item with room that is not in `seen`, as the guide has it or from those with the fewest answers; None if
-        there is none."""
-        if self._guide is not None:
-            return self._guide.choose(seen, rng)
+        """An item with room that is not in `seen`, by the selector or from those with the fewest answers."""
+        if self._selector is not None:
+            return self._selector.choose(seen, rng)
         item = self._fewest(seen, rng)
         return None if item is None else NextTrial(item)
 
@@ -144,27 +143,27 @@ class QuotaTable:
         for items in self._levels.values():
             yield from items
 
-    def _tell(self, item: int) -> None:
-        if self._guide is not None:
-            self._guide.changed(item, self._items[item].quota, self._items[item].taken)
+    def _update_selector(self, item: int) -> None:
+        if self._selector is not None:
+            self._selector.set_item(item, self._items[item].quota, self._items[item].taken)
 
     def _enter(self, item: int) -> None:
-        opening = self._items[item]
-        if opening.taken < opening.quota:
-            level = self._levels.setdefault(opening.taken, [])
-            opening.place = len(level)
+        entry = self._items[item]
+        if entry.taken < entry.quota:
+            level = self._levels.setdefault(entry.taken, [])
+            entry.position = len(level)
             level.append(item)
-            self._room += opening.quota - opening.taken
+            self._room += entry.quota - entry.taken
 
     def _leave(self, item: int) -> None:
-        opening = self._items[item]
-        if opening.taken >= opening.quota:
+        entry = self._items[item]
+        if entry.taken >= entry.quota:
             return
-        level = self._levels[opening.taken]
+        level = self._levels[entry.taken]
         last = level.pop()
         if last != item:
-            level[opening.place] = last
-            self._items[last].place = opening.place
+            level[entry.position] = last
+            self._items[last].position = entry.position
         if not level:
-            del self._levels[opening.taken]
-        self._room -= opening.quota - opening.taken
+            del self._levels[entry.taken]
+        self._room -= entry.quota - entry.taken

@@ -1,7 +1,7 @@
-"""Person: what a running study remembers of one annotator.
+"""One participant as a running study keeps them in memory.
 
-Kept in memory while they take part, rebuilt from the store when they come back. Changing a person here changes
-nothing in the store; `RunningStudy` does both together.
+Rebuilt from the store when they come back. Changes here do not reach the store by themselves: `session.py` and
+`lease.py` record them in `PendingWrites` too.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 from sfumato.store.schema import ANSWERED, LAPSED, OPEN
 
-RECEIPTS_AT_HAND = 8
+MAX_RECEIPTS = 8
 
 
 @dataclass(slots=True, eq=False)
 class Trial:
-    """One question put to one person. `expires` is on the monotonic clock, `leased_at` when it was first put (ms);
-    `answer` is the handle of its answer."""
+    """One question for one participant. `expires` is on the monotonic clock, `leased_at` when it was first assigned
+    (ms); `answer` is the handle of its answer."""
 
     id: int
     handle: str
@@ -35,13 +35,13 @@ class Trial:
     probability: float | None = None
     audit: int = 0
     deeper: str | None = None
-    """Why the deeper form opens in it (`depth.py`); None where it does not."""
+    """Why the deeper form opens in it (`deeper_form.py`); None where it does not."""
     deeper_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerReceipt:
-    """What became of an answer sent under a key: stored as `answer`, or kept aside for the reason `code`."""
+    """What happened to an answer sent under a key: stored as `answer`, or refused for the reason `code`."""
 
     digest: str
     answer: str | None
@@ -50,7 +50,7 @@ class AnswerReceipt:
 
 @dataclass(slots=True, eq=False)
 class Participant:
-    """An annotator: the columns of their row that matter, their trials, and what was sent under which key."""
+    """An annotator: columns of their row, their trials, and the answers sent under each key."""
 
     id: int
     token_hash: str
@@ -69,12 +69,12 @@ class Participant:
     erased_at: int | None = None
     left_out_at: int | None = None
     arm: int = 0
-    """Which of the forms that are compared they are asked with."""
+    """Which of the compared forms they answer."""
     trials: dict[str, Trial] = field(default_factory=dict)
-    """Trials that can still be answered, by handle; the store knows the others."""
+    """Trials that can still be answered, by handle; the others are in the store."""
     n_trials: int = 0
     receipts: dict[str, AnswerReceipt] = field(default_factory=dict)
-    """The latest few receipts by key; the store knows the others."""
+    """The latest receipts by key; the others are in the store."""
     sent: set[int] = field(default_factory=set)
     """Hashes of every key they used."""
     seen: set[int] = field(default_factory=set)
@@ -86,10 +86,10 @@ class Participant:
     labels: list[int] = field(default_factory=list)
     """Items answered for a label, in order."""
     deeper: dict[int, int] = field(default_factory=dict)
-    """The question, where an item was asked about with another than the usual one."""
+    """The question by item, where it was not the usual one."""
     repeated: set[int] = field(default_factory=set)
     failed: int = 0
-    """Checks whose answer was not where it must be."""
+    """Checks they failed."""
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Participant:
@@ -97,13 +97,13 @@ class Participant:
         return cls(**{name: row[name] for name in COLUMNS})
 
     def add(self, trial: Trial) -> None:
-        """Take in a trial, in whatever state it is."""
+        """Add a trial in any state."""
         self.n_trials += 1
         (self.repeated if trial.purpose == "repeat" else self.seen).add(trial.item)
         self._enter(trial)
 
     def move(self, trial: Trial, state: int) -> None:
-        """A trial of theirs changes state."""
+        """Change the state of one of their trials."""
         self.open.pop(trial.id, None)
         self.lapsed.pop(trial.id, None)
         trial.state = state
@@ -123,13 +123,13 @@ class Participant:
                     self.deeper[trial.item] = trial.question
 
     def note(self, key: str, receipt: AnswerReceipt) -> None:
-        """Remember what became of an answer."""
+        """Remember what happened to an answer."""
         self.sent.add(hash(key))
         self.receipts[key] = receipt
-        if len(self.receipts) > RECEIPTS_AT_HAND:
+        if len(self.receipts) > MAX_RECEIPTS:
             del self.receipts[next(iter(self.receipts))]
 
-    def begun(self, purpose: str) -> int:
+    def n_begun(self, purpose: str) -> int:
         """Trials answered or open for this purpose."""
         return self.answered[purpose] + sum(trial.purpose == purpose for trial in self.open.values())
 

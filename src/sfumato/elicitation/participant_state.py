@@ -1,18 +1,22 @@
-"""What a running study tells: where a person stands, what they are shown, and what became of an answer."""
+"""Values that pass between a running study and the server: a submitted answer, its result, a participant's state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from sfumato.store.interaction_record import InteractionRecord
 from sfumato.study.stimulus import Stimulus
 
+ShortText = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[!-~]*$")]
+
 
 @dataclass(frozen=True)
 class Redirect:
-    """The way back to the platform: an address to open or, with `fields`, to post a form to."""
+    """The return to the platform: an address to open or, with `fields`, to post a form to."""
 
     code: str
     url: str
@@ -21,7 +25,7 @@ class Redirect:
 
 @dataclass(frozen=True, slots=True)
 class ShownTrial:
-    """A trial as a person may know it."""
+    """The part of a trial that its participant may know."""
 
     handle: str
     number: int
@@ -35,7 +39,7 @@ class ShownTrial:
 
 @dataclass(frozen=True, slots=True)
 class ParticipantState:
-    """Where a person stands: the stage they are at, how far they are, and the trials held for them."""
+    """A participant's stage and progress, and the trials leased to them."""
 
     stage: str
     answered: int
@@ -45,38 +49,43 @@ class ParticipantState:
     wrong: Sequence[int] = ()
     attempts_left: int | None = None
     back: Redirect | None = None
-    """The way back to the platform they came from, with the code it waits for."""
+    """The return to the platform they came from, with the completion code it expects."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubmittedAnswer:
-    """An answer as it came in: the body as text, its digest, and how long ago the person pressed submit."""
+class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An answer to a trial under a key of its own, and how it came about."""
 
-    key: str
-    trial: str
-    answer: Any
+    key: ShortText
+    trial: ShortText
+    answer: dict[str, Any]
     record: InteractionRecord
+
+
+class SubmittedAnswer(Submission, frozen=True):
+    """A submission as received: the body as text, its digest, and how long ago the participant pressed submit."""
+
     body: str
     digest: str
     age_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SubmitResult:
-    """What became of an answer: stored now, stored before (`again`), or refused with `code`."""
+    """What happened to an answer: stored now as `answer`, stored before (`again`), or refused with `code`."""
 
     answer: str | None
-    again: bool
-    code: str | None
-    standing: ParticipantState
+    code: str | None = None
+    again: bool = False
     passed: bool | None = None
-    """Of a practice answer, whether it lies where it should; None where the study does not say."""
+    """For a practice answer, whether it is in the required region; None where the study sets no region."""
+    state: ParticipantState = field(init=False)
+    """The participant's state after the answer, set by `session.py`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStart:
-    """Somebody at the door: what their order of classes is drawn from, their language, and the way back to the platform
-    they came from for who does not consent."""
+    """What the study page needs when a link is opened: the seed of the class order, the language, and the redirect for
+    participants who do not consent."""
 
     seed: int
     language: str
@@ -85,7 +94,7 @@ class SessionStart:
 
 @dataclass(frozen=True, slots=True)
 class NewParticipant:
-    """A new person: the pseudonym in exports, and the token only they have."""
+    """A new participant: the pseudonym in exports, and the token that only they have."""
 
     pseudonym: str
     token: str

@@ -1,16 +1,22 @@
-"""Registering a study: the store learns of it, or is brought in line with a study file that has changed."""
+"""Registering a study in its store, and creating participant links; neither needs a server."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
+from sfumato.elicitation.clock import Clock
+from sfumato.elicitation.items import read_items
 from sfumato.elicitation.kind import Kind, label_of
-from sfumato.elicitation.participant_link import new_secret
+from sfumato.elicitation.kinds import kinds_of
+from sfumato.elicitation.participant_link import new_secret, new_token
 from sfumato.store import queries, researcher_queries
+from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
+from sfumato.store.location import StoreLocation, default_location
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Study
 from sfumato.tables.errors import BadSetting
@@ -19,58 +25,100 @@ from sfumato.tables.errors import BadSetting
 def register(
     connection: sa.Connection, study: Study, kinds: Sequence[Kind], stimuli: Sequence[Stimulus], now: int
 ) -> int:
-    """Make the store know the study and its items as the study file has them; returns the study's id.
+    """Add the study and its items to the store, or bring the store in line with a changed study file; returns the id.
 
     Items may be added, and quotas changed. An item that is no longer in the file keeps its answers and gets no more;
-    one that everybody sees in practice or as a check gets none either.
+    items for practice or checks get none.
     """
     queries.lock_store(connection)
-    # A deeper form may come and go; the forms that are compared are the question.
+    # The deeper form may be added or removed later; the forms that are compared are part of the question.
     kind = "+".join(map(label_of, kinds if study.arms else kinds[:1]))
-    asked = {"kind": kind, "classes": json.dumps(study.class_names, ensure_ascii=False)}
+    question = {"kind": kind, "classes": json.dumps(study.class_names, ensure_ascii=False)}
     row = queries.study_row(connection, study.name)
     if row is None:
         new = {"name": study.name, "secret": new_secret(), "created_at": now, "paused_at": None}
-        number = queries.add_study(connection, new | asked)
+        number = queries.add_study(connection, new | question)
     else:
-        _check_same_question(row, asked)
+        _check_same_question(row, question)
         number = int(row["id"])
-    aside = study.set_aside
+    special = study.special_items
     wanted = researcher_queries.quota_in_force(connection, number, study.people.answers_per_item)
-    quotas = {identity(each): 0 if each.item in aside else wanted for each in stimuli}
-    known = {identity(each): (key, quota) for key, (each, quota) in queries.stimuli(connection, number).items()}
+    quotas = {stimulus_key(each): 0 if each.item in special else wanted for each in stimuli}
+    known = {
+        stimulus_key(each): (row_id, quota) for row_id, (each, quota) in queries.stimuli(connection, number).items()
+    }
     added: dict[int, list[Stimulus]] = {}
     for each in stimuli:
-        if identity(each) not in known:
-            added.setdefault(quotas[identity(each)], []).append(each)
+        if stimulus_key(each) not in known:
+            added.setdefault(quotas[stimulus_key(each)], []).append(each)
     changed: dict[int, list[int]] = {}
-    for asked_about, (key, quota) in known.items():
-        if quotas.get(asked_about, 0) != quota:
-            changed.setdefault(quotas.get(asked_about, 0), []).append(key)
-    for quota, each_new in added.items():
-        queries.add_items(connection, number, each_new, quota)
-    for quota, keys in changed.items():
-        queries.set_quota(connection, quota, keys)
-        about = {"to": quota, "items": len(keys)}
-        researcher_queries.note_happening(
-            connection, number, at=now, who="study file", what="quota changed", about=about
-        )
+    for key, (row_id, quota) in known.items():
+        if quotas.get(key, 0) != quota:
+            changed.setdefault(quotas.get(key, 0), []).append(row_id)
+    for quota, new_stimuli in added.items():
+        queries.add_items(connection, number, new_stimuli, quota)
+    for quota, row_ids in changed.items():
+        queries.set_quota(connection, quota, row_ids)
+        about = {"to": quota, "items": len(row_ids)}
+        researcher_queries.add_event(connection, number, at=now, who="study file", what="quota changed", about=about)
     return number
 
 
-def _check_same_question(known: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Answers to two questions never mix in one study."""
+def _check_same_question(known: Mapping[str, Any], question: Mapping[str, Any]) -> None:
+    """Refuse a changed question: answers to two questions must not mix in one study."""
     for name in ("kind", "classes"):
-        if known[name] != asked[name]:
+        if known[name] != question[name]:
             raise BadSetting(
-                f"found {name} {asked[name]} in the study file, and answers for {known[name]} in the store",
+                f"found {name} {question[name]} in the study file, and answers for {known[name]} in the store",
                 expected=f"the same {name} for the whole of a study",
                 fix="give the changed study another name, or another --store",
                 code="study-changed",
             )
 
 
-def identity(stimulus: Stimulus) -> tuple[str, ...]:
-    """What makes a stimulus the same one in the file and in the store."""
-    told = json.dumps(dict(stimulus.told), sort_keys=True) if stimulus.told else ""
-    return (stimulus.item, *stimulus.others, told)
+def stimulus_key(stimulus: Stimulus) -> tuple[str, ...]:
+    """The key by which a stimulus in the file is matched with one in the store."""
+    context = json.dumps(dict(stimulus.context), sort_keys=True) if stimulus.context else ""
+    return (stimulus.item, *stimulus.others, context)
+
+
+def new_links(study: Study, number: int, store: str | Path | None = None) -> list[str]:
+    """Tokens for `number` participants. The study may be running, but does not have to."""
+    secret, made_at = study_secret(study, store), Clock().now()
+    return [new_token(secret, made_at) for _ in range(number)]
+
+
+def study_secret(study: Study, store: str | Path | None = None) -> str:
+    """The key that signs the study's links; a study that was never served is registered first."""
+    place = StoreLocation.of(store or default_location(study))
+    secret = _stored_secret(study, place)
+    if secret is None:
+        _register_unserved(study, place)
+        secret = _stored_secret(study, place)
+    assert secret is not None
+    return secret
+
+
+def _stored_secret(study: Study, place: StoreLocation) -> str | None:
+    if not is_store(place):
+        return None
+    engine = reading_engine(place, any_version=True)
+    try:
+        with engine.connect() as connection:
+            return queries.secret_of(connection, study.name)
+    finally:
+        engine.dispose()
+
+
+def _register_unserved(study: Study, place: StoreLocation) -> None:
+    kinds = kinds_of(study)
+    stimuli = kinds[0].stimuli(read_items(study.items, study.class_names), study)
+    if place.file is not None and not is_store(place):
+        make_private(place.file)
+    with only_server(place):
+        engine = writing_engine(place)
+        try:
+            with engine.begin() as connection:
+                register(connection, study, kinds, stimuli, Clock().now())
+        finally:
+            engine.dispose()

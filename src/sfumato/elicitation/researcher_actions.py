@@ -1,11 +1,6 @@
-"""Steering: what a researcher does to a running study, each deed noted with who did it.
+"""What a researcher does to a running study: pause, extend, set the password, erase a participant. Each is logged.
 
-Requests to the writer like any other: `writer.ask(lambda work: extended(work, 5, who))`.
-
-Erasing a person: who they are on a platform is forgotten, their link is dead; what they said stays, or is left out.
-
-Answers are chained one to the other and never change, so that nobody can change them unseen; they stay in the store
-even where they are left out of every export. No form of ours takes free text, so there is none to remove.
+Requests to the writer like any other: `writer.ask(lambda running: extend(running, 5, who))`.
 """
 
 from __future__ import annotations
@@ -13,92 +8,95 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sfumato.elicitation.session import RunningStudy
+from sfumato.elicitation.running_study import RunningStudy
 from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment
 from sfumato.tables.errors import BadSetting, InvalidAnswer, NotNow, NotThere, show
 
 
-def log_event(work: RunningStudy, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
-    """Note what was done to the study: a login, a refusal, an export."""
-    work.steer(
-        lambda connection, study, now: researcher_queries.note_happening(
+def log_event(running: RunningStudy, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
+    """Add an event to the study's log: a login, a refusal, an export."""
+    running.run_action(
+        lambda connection, study, now: researcher_queries.add_event(
             connection, study, at=now, who=who, what=what, about=about or {}
         )
     )
 
 
-def paused(work: RunningStudy, pause: bool, who: str) -> None:
-    """Pause the study, or let it go on; what is so already stays as it is, and is not noted."""
-    if pause == (work.steer(lambda connection, study, _: researcher_queries.paused_at(connection, study)) is not None):
+def set_paused(running: RunningStudy, pause: bool, who: str) -> None:
+    """Pause or resume the study; nothing is changed or logged if it already is in that state."""
+    paused_at = running.run_action(lambda connection, study, _: researcher_queries.paused_at(connection, study))
+    if pause == (paused_at is not None):
         return
-    work.pause(pause)
-    log_event(work, who, "paused" if pause else "resumed")
+    running.pause(pause)
+    log_event(running, who, "paused" if pause else "resumed")
 
 
-def extended(work: RunningStudy, quota: int, who: str) -> None:
-    """Ask for more answers an item. Never for fewer: people may be answering by the number there was."""
-    if work.study.people.assignment is Assignment.ADAPTIVE:
+def extend(running: RunningStudy, quota: int, who: str) -> None:
+    """Raise the number of answers per item. It cannot be lowered: participants may be answering already."""
+    if running.study.people.assignment is Assignment.ADAPTIVE:
         raise NotNow(
-            "found an adaptive study, which asks as long as its target says",
+            "found an adaptive study, which stops at its target",
             expected="a study with the same number of answers for every item",
             fix="change answers_per_item or target in the study file, and start the server again",
             code="adaptive-study",
         )
-    now = work.steer(lambda connection, study, _: researcher_queries.largest_quota(connection, study))
+    now = running.run_action(lambda connection, study, _: researcher_queries.largest_quota(connection, study))
     if quota <= now:
         raise InvalidAnswer(
-            f"found {quota} answers an item",
-            expected=f"more than the {now} there are to be now",
+            f"found {quota} answers per item",
+            expected=f"more than the present {now}",
             fix="choose a higher number; for fewer, change the study file and start the server again",
             code="not-more",
         )
-    work.set_quota(quota)
-    log_event(work, who, "extended", {"from": now, "to": quota, "file": work.study.people.answers_per_item})
+    running.set_quota(quota)
+    log_event(running, who, "extended", {"from": now, "to": quota, "file": running.study.people.answers_per_item})
 
 
-def password_set(work: RunningStudy, hashed: str, who: str) -> None:
+def set_password(running: RunningStudy, hashed: str, who: str) -> None:
     """Set the researcher's password, given as its hash."""
-    work.steer(lambda connection, study, _: researcher_queries.set_password(connection, study, hashed))
-    log_event(work, who, "password set")
+    running.run_action(lambda connection, study, _: researcher_queries.set_password(connection, study, hashed))
+    log_event(running, who, "password set")
 
 
-def erased(
-    work: RunningStudy, who: str, *, pseudonym: str | None = None, platform_id: str | None = None, answers: bool = False
+def erase_participant(
+    running: RunningStudy,
+    who: str,
+    *,
+    pseudonym: str | None = None,
+    platform_id: str | None = None,
+    answers: bool = False,
 ) -> str:
-    """Erase the person with this pseudonym or platform id; returns the pseudonym. `who` is noted as having done it.
+    """Delete the platform id of a participant and invalidate their link; returns the pseudonym. `who` is logged.
 
-    With `answers` their answers are left out of every export from now on; somebody erased before can still be.
+    Answers are chained by hashes and stay in the store; with `answers` they are left out of every export from now on,
+    also for a participant erased before. No form has free text, so there is none to remove.
     """
     if (pseudonym is None) == (platform_id is None):
         raise BadSetting(
             "found neither or both of a pseudonym and a platform id",
             expected="one of them",
-            fix="name the person as they are called here, or with --platform-id as they are called there",
+            fix="give the participant's pseudonym, or --platform-id with their id on the platform",
             code="bad-setting",
         )
-    row = work.steer(
+    row = running.run_action(
         lambda connection, study, _: researcher_queries.find_annotator(connection, study, pseudonym, platform_id)
     )
     if row is None:
-        # An id somebody asks about is not repeated, here as little as anywhere.
+        # The platform id is not repeated in the message.
         raise NotThere(
-            f"found nobody {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}",
-            expected="somebody who takes part in this study",
-            fix="sfumato study reconcile lists the pseudonyms; an id is forgotten once it was erased",
+            f"found no participant {f'called {show(pseudonym)}' if pseudonym else 'with this platform id'}",
+            expected="a participant of this study",
+            fix="sfumato study reconcile lists the pseudonyms; the platform id of an erased participant is not known",
             code="unknown-person",
         )
     if row["erased_at"] is None:
-        work.erase(row["token_hash"], answers=answers)
+        running.sessions.erase(row["token_hash"], answers=answers)
     elif answers and row["left_out_at"] is None:
-        work.steer(lambda connection, _study, now: researcher_queries.leave_out(connection, row["id"], now))
+        running.run_action(lambda connection, _study, now: researcher_queries.leave_out(connection, row["id"], now))
     else:
         return str(row["pseudonym"])
-    work.steer(lambda connection, _study, _now: researcher_queries.forget_platform_id(connection, row["id"]))
+    running.run_action(lambda connection, _study, _now: researcher_queries.forget_platform_id(connection, row["id"]))
     about = {"annotator": row["pseudonym"], "answers": "left out" if answers else "kept"}
-    work.steer(
-        lambda connection, study, now: researcher_queries.note_happening(
-            connection, study, at=now, who=who, what="erased", about=about
-        )
-    )
+    log_event(running, who, "erased", about)
     return str(row["pseudonym"])

@@ -1,28 +1,18 @@
-"""Fieldwork: the rules of a running study. Who comes in, where they stand, what they are shown (`turns.py`), and what
-becomes of their answers (`intake.py`).
+"""Participants' requests: opening a link, consent, instructions, comprehension questions, trials, withdrawal.
 
-All of it happens in the one thread that writes (`writer.py`), between `begin` and `end` of a group of requests, so no
-two requests ever see each other half done. What is decided goes into `PendingWrites`; it counts once the group is
-committed.
+Called through `RunningStudy.sessions`, in the one writing thread, so no request sees another one half done. Leases are
+in `lease.py`, storing answers in `answer_intake.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import sqlalchemy as sa
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from sfumato.elicitation.answer_intake import AnswerIntake
-from sfumato.elicitation.assignment import ItemSelector
-from sfumato.elicitation.clock import Clock
-from sfumato.elicitation.kind import Kind
-from sfumato.elicitation.lease import LeaseBook
 from sfumato.elicitation.participant import Participant, Trial
-from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_that_holds
+from sfumato.elicitation.participant_link import LinkEnded, is_signed, made_at, new_token, oldest_valid
 from sfumato.elicitation.participant_state import (
     NewParticipant,
     ParticipantState,
@@ -32,385 +22,273 @@ from sfumato.elicitation.participant_state import (
     SubmitResult,
     SubmittedAnswer,
 )
-from sfumato.elicitation.registration import identity, register
-from sfumato.elicitation.secure_random import SecureRandom
-from sfumato.elicitation.study_state import CheckJudge, StudyState
 from sfumato.store import queries
-from sfumato.study.stimulus import Stimulus
-from sfumato.study.study import Entry, Study
+from sfumato.study.study import Entry
 from sfumato.tables.errors import InvalidAnswer, NotNow, NotThere
 
-T = TypeVar("T")
-RedirectFor = Callable[[sa.Connection, Study, int, str], Redirect | None]
-SEEN_AT_LEAST_EVERY = 30_000
-"""Milliseconds between two notes of when a person was last seen."""
+if TYPE_CHECKING:
+    from sfumato.elicitation.running_study import RunningStudy
+
+SEEN_INTERVAL_MS = 30_000
+"""Milliseconds between two updates of `seen_at`."""
 
 
 def hash_of(token: str) -> str:
-    """The hash under which a token is kept; the token itself is nowhere."""
+    """The hash under which a token is stored; the token itself is not stored."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-@dataclass
-class RunningStudy:
-    """A study at work. `begin` and `end` bracket each group of requests; everything else is a request."""
+class ParticipantSessions:
+    """The visits of all participants of a running study."""
 
-    study: Study
-    kinds: Sequence[Kind]
-    """The kind of each of the study's questions."""
-    stimuli: Sequence[Stimulus]
-    guide: ItemSelector | None = None
-    """Who says what to ask next, in an adaptive study."""
-    clock: Clock = field(default_factory=Clock)
-    rng: random.Random = field(default_factory=SecureRandom)
-    """What items are chosen by."""
-    chance: SecureRandom = field(default_factory=SecureRandom)
-    """What names and codes are drawn by: not to be foreseen wherever real people take part."""
-    judge: CheckJudge | None = None
-    """Who says whether a check was passed, in a study that has any."""
-    way_back: RedirectFor | None = None
-    """How somebody gets back to the platform they came from, in a study that has one."""
-    number: int = -1
-    """The study's id in the store, once it is registered."""
-
-    def __post_init__(self) -> None:
-        self._changes = queries.PendingWrites()
-        self._version = -1
-        self._has_written = False
-        self._known: StudyState | None = None
-
-    # --- groups of requests ---
-
-    def begin(self, connection: sa.Connection) -> None:
-        """Start a group: know what the store knows."""
-        self._connection = connection
-        self._has_written = False
-        if self.number < 0:
-            self.number = register(connection, self.study, self.kinds, self.stimuli, self.clock.now())
-        if connection.dialect.name != "sqlite":
-            version = queries.lock_study(connection, self.number)
-            if version != self._version:
-                self.forget()
-                self._version = version
-        if self._known is None:
-            now, at = self.clock.steady(), self.clock.monotonic()
-            self._known = StudyState(
-                connection, self.study, self.number, now=now, at=at, guide=self.guide, judge=self.judge
-            )
-            self._turns = LeaseBook(self.study, self._known, self._changes, self.clock, self.rng, self.chance)
-            self._intake = AnswerIntake(
-                self.study,
-                self.number,
-                self.kinds,
-                self._known,
-                self._turns,
-                self._changes,
-                self.clock,
-                self.chance,
-                self.guide,
-                self._written,
-            )
-        self._n_answers = self._memory.n_answers
-        self._turns.lapse()
-        # Holders who are not at hand may be read from the store in this very group: it must know that they lapsed.
-        self._written()
-
-    def end(self) -> None:
-        """Write what the group changed; the caller commits."""
-        self._written()
-        memory = self._memory
-        noted: dict[str, Any] = {}
-        if memory.n_answers != self._n_answers:
-            # The last link of the chain of answers, and how many there are.
-            noted |= {"head": memory.head, "n_answers": memory.n_answers}
-        if self._has_written and self._connection.dialect.name != "sqlite":
-            # Tells other servers that something changed; none of them can come between, for the study is locked.
-            self._version += 1
-            noted["version"] = self._version
-        if noted:
-            queries.set_study(self._connection, self.number, **noted)
-
-    def committed(self) -> None:
-        """The group is safe."""
-        self._memory.trim()
-
-    def forget(self) -> None:
-        """Let go of everything that is only in memory; the next group reads the store anew."""
-        self._changes.clear()
-        self._known = None
-
-    def _written(self) -> sa.Connection:
-        """The connection, with everything decided so far in this group visible to it."""
-        if self._changes:
-            queries.flush(self._connection, self._changes)
-            self._changes.clear()
-            self._has_written = True
-        return self._connection
-
-    @property
-    def _memory(self) -> StudyState:
-        assert self._known is not None, "a request outside of begin and end"
-        return self._known
-
-    @property
-    def secret(self) -> str:
-        """What the links of the study are signed with."""
-        return self._memory.secret
+    def __init__(self, running: RunningStudy) -> None:
+        self._running = running
+        self._study = running.study
+        self._clock = running.clock
+        self._leases = running.lease_book
+        self._intake = AnswerIntake(running)
 
     # --- requests ---
 
     def join(self) -> NewParticipant:
-        """A new person who came by the open door."""
-        if self.study.people.entry is not Entry.OPEN:
+        """Add a participant to a study with open entry."""
+        if self._study.people.entry is not Entry.OPEN:
             raise NotNow(
                 "found no link",
                 expected="the personal link you were given",
                 fix="open the study by that link, or ask the researcher for one",
                 code="links-only",
             )
-        return self._admit(new_token(self._memory.secret))
+        return self._add_participant(new_token(self._running.secret))
 
-    def welcome(self, token: str, language: str | None = None, *, renewed: bool = False) -> SessionStart:
-        """Whoever opens a link: the person it belongs to, new if nobody opened it before.
+    def open_link(self, token: str, language: str | None = None, *, renewed: bool = False) -> SessionStart:
+        """Start or resume the session of a link; the participant is added when the link is first opened.
 
-        They read the language they first came with, as long as the study has it. `renewed` says that a platform has
-        just sent them, so that a link which had ended holds again.
+        Participants keep the language of their first visit, as long as the study has it. `renewed` says that a platform
+        has just sent them, so that an expired link is valid again.
         """
-        person = self._found(hash_of(token))
-        if person is None:
-            if not is_signed(token, self._memory.secret):
+        participant = self._find(hash_of(token))
+        if participant is None:
+            if not is_signed(token, self._running.secret):
                 raise no_such_link()
-            if self._is_over(made_at(token)):
+            if self._is_expired(made_at(token)):
                 raise LinkEnded
-            self._admit(token)
-            person = self._person(hash_of(token))
-        elif self._has_ended(person) and not renewed:
+            self._add_participant(token)
+            participant = self._participant(hash_of(token))
+        elif self._has_ended(participant) and not renewed:
             raise LinkEnded
-        self._see(person)
-        if person.language not in self.study.languages:
-            self._set(person, language=language if language in self.study.languages else self.study.languages[0])
-        declined = self._back(person, "no_consent")
-        return SessionStart(person.seed, person.language or self.study.languages[0], declined)
+        self._see(participant)
+        if participant.language not in self._study.languages:
+            known = language in self._study.languages
+            self._set(participant, language=language if known else self._study.languages[0])
+        declined = self._redirect(participant, "no_consent")
+        return SessionStart(participant.seed, participant.language or self._study.languages[0], declined)
 
-    def _admit(self, token: str) -> NewParticipant:
-        link = NewParticipant(self._pseudonym(), token)
-        row = queries.blank_annotator() | {
-            "id": self._memory.new_id("annotator"),
-            "study": self.number,
-            "pseudonym": link.pseudonym,
-            "token_hash": hash_of(link.token),
-            "seed": self.chance.getrandbits(31),
-            "created_at": self.clock.now(),
-            "seen_at": self.clock.steady(),
-            "attempts": 0,
-            "arm": self._memory.new_arm(self.rng),
-        }
-        self._changes.new_annotators.append(row)
-        self._memory.keep(Participant.of(row))
-        return link
-
-    def standing(self, token_hash: str) -> ParticipantState:
-        """Where the person stands, with trials held for them if they are at that stage."""
-        return self._standing(self._present(token_hash))
+    def state(self, token_hash: str) -> ParticipantState:
+        """The participant's state, with trials leased to them if they are at that stage."""
+        return self._state(self._present(token_hash))
 
     def seed(self, token_hash: str) -> int:
-        """What a person's order of classes is drawn from."""
+        """The seed of a participant's order of classes."""
         return self._present(token_hash).seed
 
     def consent(self, token_hash: str) -> ParticipantState:
-        return self._step(token_hash, "consent", "consented_at")
+        return self._complete_stage(token_hash, "consent", "consented_at")
 
-    def instructed(self, token_hash: str) -> ParticipantState:
-        return self._step(token_hash, "instructions", "instructed_at")
+    def finish_instructions(self, token_hash: str) -> ParticipantState:
+        return self._complete_stage(token_hash, "instructions", "instructed_at")
 
-    def comprehension(self, token_hash: str, given: Sequence[str]) -> ParticipantState:
-        """Check the answers about the instructions; who fails too often is thanked and not shown the study."""
-        person = self._present(token_hash)
-        if self._stage(person) != "comprehension":
-            return self._standing(person)
-        questions = self.study.comprehension
-        if len(given) != len(questions):
+    def answer_comprehension(self, token_hash: str, answers: Sequence[str]) -> ParticipantState:
+        """Check the answers about the instructions; participants who fail too often are excluded."""
+        participant = self._present(token_hash)
+        if self._stage(participant) != "comprehension":
+            return self._state(participant)
+        questions = self._study.comprehension
+        if len(answers) != len(questions):
             raise InvalidAnswer(
-                f"found {len(given)} answers",
+                f"found {len(answers)} answers",
                 expected=f"one for each of the {len(questions)} questions",
                 fix="answer every question",
                 code="invalid-answer",
             )
-        wrong = [i for i, (said, asked) in enumerate(zip(given, questions, strict=True)) if said != asked.answer]
-        self._set(person, attempts=person.attempts + 1)
+        pairs = zip(answers, questions, strict=True)
+        wrong = [i for i, (answer, question) in enumerate(pairs) if answer != question.answer]
+        self._set(participant, attempts=participant.attempts + 1)
         if not wrong:
-            self._set(person, passed_at=self.clock.now())
-        elif person.attempts >= self.study.limits.comprehension_attempts:
-            self._set(person, excluded_at=self.clock.now())
-        return self._standing(person, wrong)
+            self._set(participant, passed_at=self._clock.now())
+        elif participant.attempts >= self._study.limits.comprehension_attempts:
+            self._set(participant, excluded_at=self._clock.now())
+        return self._state(participant, wrong)
 
-    def pulse(self, token_hash: str) -> ParticipantState:
-        """The person is there: what they hold stays theirs."""
-        person = self._present(token_hash)
-        self._turns.renew(person)
-        return self._standing(person)
+    def heartbeat(self, token_hash: str) -> ParticipantState:
+        """The participant is still there: renew their leases."""
+        participant = self._present(token_hash)
+        self._leases.renew(participant)
+        return self._state(participant)
 
     def withdraw(self, token_hash: str) -> ParticipantState:
-        """The person stops. What they hold goes back; what they answered stays."""
-        person = self._person(token_hash)
-        if person.withdrawn_at is None:
-            self._set(person, withdrawn_at=self.clock.now())
-            self._turns.give_back_all(person)
-        return self._standing(person)
+        """The participant stops. Their leases are released; their answers stay."""
+        participant = self._participant(token_hash)
+        if participant.withdrawn_at is None:
+            self._set(participant, withdrawn_at=self._clock.now())
+            self._leases.release_all(participant)
+        return self._state(participant)
+
+    def submit(self, token_hash: str, submitted: SubmittedAnswer) -> SubmitResult:
+        """Store an answer (`answer_intake.py`), even on an expired link: its trial was assigned while the link was
+        valid."""
+        participant = self._participant(token_hash)
+        n_failed = participant.failed
+        result = self._intake.receive(participant, submitted)
+        if participant.failed > n_failed:
+            self._exclude_after_failed_checks(participant)
+        result.state = self._state(participant)
+        return result
 
     def erase(self, token_hash: str, *, answers: bool) -> None:
-        """Forget who a person is (`erasing.py`): their link is dead, and with `answers` no export has theirs."""
-        person = self._person(token_hash)
-        self._turns.give_back_all(person)
-        self._set(person, erased_at=self.clock.now(), left_out_at=self.clock.now() if answers else person.left_out_at)
-
-    def submit(self, token_hash: str, sent: SubmittedAnswer) -> SubmitResult:
-        """Take an answer (`intake.py`). A link that has ended is no reason to refuse it: its trial was given out while
-        the link held."""
-        person = self._person(token_hash)
-        became = self._intake.receive(person, sent)
-        if became.failed_check:
-            self._stop_who_fails(person)
-        return SubmitResult(became.answer, became.again, became.code, self._standing(person), became.passed)
-
-    def _stop_who_fails(self, person: Participant) -> None:
-        """Who fails too many checks is thanked, where the study says so. Their answers stay."""
-        quality = self.study.quality
-        if quality.stop and person.failed >= quality.most_failed and person.excluded_at is None:
-            self._set(person, excluded_at=self.clock.now())
-            self._turns.give_back_all(person)
-
-    def pause(self, paused: bool) -> None:
-        """Give out nothing new until told otherwise; answers are taken all the same."""
-        self._memory.paused = paused
-        self._has_written = True
-        queries.set_paused(self._connection, self.number, self.clock.now() if paused else None)
-
-    def set_quota(self, quota: int) -> None:
-        """Ask for another number of answers an item."""
-        asked = {identity(stimulus) for stimulus in self.stimuli}
-        numbers = [
-            number
-            for number, stimulus in self._memory.stimuli.items()
-            if identity(stimulus) in asked and number not in self._memory.aside
-        ]
-        self._has_written = True
-        queries.set_quota(self._connection, quota, numbers)
-        for number in numbers:
-            self._memory.leases.set_quota(number, quota)
-
-    def steer(self, do: Callable[[sa.Connection, int, int], T]) -> T:
-        """Do something to the study itself (`steering.py`): told the connection, the study's id and the time."""
-        self._has_written = True
-        return do(self._written(), self.number, self.clock.now())
+        """Invalidate a participant's link (`researcher_actions.py`); with `answers`, exports leave theirs out."""
+        participant = self._participant(token_hash)
+        now = self._clock.now()
+        self._leases.release_all(participant)
+        self._set(participant, erased_at=now, left_out_at=now if answers else participant.left_out_at)
 
     # --- stages ---
 
-    def _stage(self, person: Participant) -> str:
-        """The stage a person is at, before trials are looked at."""
+    def _stage(self, participant: Participant) -> str:
+        """The participant's stage, before trials are considered."""
         gates = (
-            ("withdrawn", person.withdrawn_at is not None),
-            ("excluded", person.excluded_at is not None),
-            ("consent", bool(self.study.consent) and person.consented_at is None),
-            ("instructions", person.instructed_at is None),
-            ("comprehension", bool(self.study.comprehension) and person.passed_at is None),
+            ("withdrawn", participant.withdrawn_at is not None),
+            ("excluded", participant.excluded_at is not None),
+            ("consent", bool(self._study.consent) and participant.consented_at is None),
+            ("instructions", participant.instructed_at is None),
+            ("comprehension", bool(self._study.comprehension) and participant.passed_at is None),
         )
         return next((stage for stage, stops_here in gates if stops_here), "trials")
 
-    def _standing(self, person: Participant, wrong: Sequence[int] = ()) -> ParticipantState:
-        course = self._memory.course
-        answered = sum(person.answered[purpose] for purpose in ("label", "repeat", "check"))
-        wanted = course.n_wanted
-        if self._has_ended(person):
-            # Not noted as seen: what still comes in does not make the link hold again.
+    def _state(self, participant: Participant, wrong: Sequence[int] = ()) -> ParticipantState:
+        state = self._running.state
+        sequence = state.trial_sequence
+        answered = sum(participant.answered[purpose] for purpose in ("label", "repeat", "check"))
+        wanted = sequence.n_wanted
+        if self._has_ended(participant):
+            # `seen_at` is not updated: a late answer does not make the link valid again.
             return ParticipantState("ended", answered, wanted)
-        self._see(person)
-        stage = self._stage(person)
+        self._see(participant)
+        stage = self._stage(participant)
         if stage == "comprehension":
-            left = self.study.limits.comprehension_attempts - person.attempts
+            left = self._study.limits.comprehension_attempts - participant.attempts
             return ParticipantState(stage, answered, wanted, wrong=wrong, attempts_left=left)
         if stage == "excluded":
-            return ParticipantState(stage, answered, wanted, back=self._back(person, "screened_out"))
+            return ParticipantState(stage, answered, wanted, back=self._redirect(participant, "screened_out"))
         if stage != "trials":
             return ParticipantState(stage, answered, wanted)
-        held = self._turns.hold(person)
-        if held:
-            return ParticipantState(stage, answered, wanted, tuple(map(self._shown, held)))
-        if self._memory.paused:
+        leased = self._leases.fill_leases(participant)
+        if leased:
+            return ParticipantState(stage, answered, wanted, tuple(map(self._shown, leased)))
+        if state.paused:
             return ParticipantState("paused", answered, wanted)
-        if course.due(person) and self._turns.may_come_back(person):
+        if sequence.next_purpose(participant) and self._leases.may_get_more(participant):
             return ParticipantState("empty", answered, wanted)
-        back = self._back(person, "completed")
-        if person.finished_at is None:
-            code = back.code if back else self.chance.randbytes(4).hex().upper()
-            self._set(person, finished_at=self.clock.now(), code=code)
-        self._memory.finished(person)
-        return ParticipantState("finished", answered, wanted, code=person.code, back=back)
+        back = self._redirect(participant, "completed")
+        if participant.finished_at is None:
+            code = back.code if back else self._running.secure_random.randbytes(4).hex().upper()
+            self._set(participant, finished_at=self._clock.now(), code=code)
+        state.mark_finished(participant)
+        return ParticipantState("finished", answered, wanted, code=participant.code, back=back)
 
-    def _step(self, token_hash: str, stage: str, column: str) -> ParticipantState:
-        person = self._present(token_hash)
-        if self._stage(person) == stage:
-            self._set(person, **{column: self.clock.now()})
-        return self._standing(person)
+    def _complete_stage(self, token_hash: str, stage: str, column: str) -> ParticipantState:
+        participant = self._present(token_hash)
+        if self._stage(participant) == stage:
+            self._set(participant, **{column: self._clock.now()})
+        return self._state(participant)
 
-    def _see(self, person: Participant) -> None:
-        """Note that the person is here; after a long gap the instructions come again, and not when a clock is set."""
-        now = self.clock.steady()
-        since = now - (person.seen_at or now)
-        if since > 60_000 * self.study.limits.remind_after_minutes and person.instructed_at and not person.finished_at:
-            self._set(person, instructed_at=None)
-        if person.seen_at is None or since > SEEN_AT_LEAST_EVERY:
-            self._set(person, seen_at=now)
+    def _exclude_after_failed_checks(self, participant: Participant) -> None:
+        """Exclude a participant who failed too many checks, if the study says so. Their answers stay."""
+        quality = self._study.quality
+        if quality.stop and participant.failed >= quality.most_failed and participant.excluded_at is None:
+            self._set(participant, excluded_at=self._clock.now())
+            self._leases.release_all(participant)
 
-    # --- small parts ---
+    def _see(self, participant: Participant) -> None:
+        """Update `seen_at`; after a long absence the instructions are shown again."""
+        now = self._clock.steady()
+        since = now - (participant.seen_at or now)
+        is_long = since > 60_000 * self._study.limits.remind_after_minutes
+        if is_long and participant.instructed_at and not participant.finished_at:
+            self._set(participant, instructed_at=None)
+        if participant.seen_at is None or since > SEEN_INTERVAL_MS:
+            self._set(participant, seen_at=now)
 
-    def _person(self, token_hash: str) -> Participant:
-        person = self._found(token_hash)
-        if person is None:
+    # --- participants ---
+
+    def _add_participant(self, token: str) -> NewParticipant:
+        running, state = self._running, self._running.state
+        # Letters and digits that are hard to confuse.
+        pseudonym = "A" + "".join(running.secure_random.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
+        row = queries.blank_annotator() | {
+            "id": state.new_id("annotator"),
+            "study": running.number,
+            "pseudonym": pseudonym,
+            "token_hash": hash_of(token),
+            "seed": running.secure_random.getrandbits(31),
+            "created_at": self._clock.now(),
+            "seen_at": self._clock.steady(),
+            "attempts": 0,
+            "arm": state.new_arm(running.rng),
+        }
+        running.pending.new_annotators.append(row)
+        state.keep(Participant.of(row))
+        return NewParticipant(pseudonym, token)
+
+    def _participant(self, token_hash: str) -> Participant:
+        participant = self._find(token_hash)
+        if participant is None:
             raise no_such_link()
-        return person
+        return participant
 
     def _present(self, token_hash: str) -> Participant:
-        """Who a link belongs to that still holds."""
-        person = self._person(token_hash)
-        if self._has_ended(person):
+        """The participant of a link that has not expired."""
+        participant = self._participant(token_hash)
+        if self._has_ended(participant):
             raise LinkEnded
-        return person
+        return participant
 
-    def _has_ended(self, person: Participant) -> bool:
-        """Whether a person was away for longer than links hold."""
-        return self._is_over(person.created_at if person.seen_at is None else person.seen_at)
-
-    def _is_over(self, since: int | None) -> bool:
-        return since is not None and since < oldest_that_holds(self.study.limits.link_days, self.clock.steady())
-
-    def _found(self, token_hash: str) -> Participant | None:
-        """Who a link belongs to; of who was erased it says no more than of who never was."""
-        person = self._memory.person(self._connection, token_hash, self.clock.steady(), self.clock.monotonic())
-        if person is not None and person.erased_at is not None:
+    def _find(self, token_hash: str) -> Participant | None:
+        """The participant of a link; an erased participant gets the same error as an unknown link."""
+        running = self._running
+        participant = running.state.participant(
+            running.transaction, token_hash, self._clock.steady(), self._clock.monotonic()
+        )
+        if participant is not None and participant.erased_at is not None:
             raise no_such_link()
-        return person
+        return participant
 
-    def _back(self, person: Participant, outcome: str) -> Redirect | None:
-        return self.way_back(self._written(), self.study, person.id, outcome) if self.way_back else None
+    def _has_ended(self, participant: Participant) -> bool:
+        """Whether a participant was away for longer than links are valid."""
+        return self._is_expired(participant.created_at if participant.seen_at is None else participant.seen_at)
 
-    def _set(self, person: Participant, **values: Any) -> None:
+    def _is_expired(self, since: int | None) -> bool:
+        return since is not None and since < oldest_valid(self._study.limits.link_days, self._clock.steady())
+
+    def _redirect(self, participant: Participant, outcome: str) -> Redirect | None:
+        running = self._running
+        if running.redirect_for is None:
+            return None
+        return running.redirect_for(running.connection(), self._study, participant.id, outcome)
+
+    def _set(self, participant: Participant, **values: Any) -> None:
         for name, value in values.items():
-            setattr(person, name, value)
-        self._changes.set_annotator(person.id, **values)
-
-    def _pseudonym(self) -> str:
-        """A name that says nothing: A and ten letters and digits that are hard to mistake for one another."""
-        return "A" + "".join(self.chance.choices("bcdfghjkmnpqrstvwxz23456789", k=10))
+            setattr(participant, name, value)
+        self._running.pending.set_annotator(participant.id, **values)
 
     def _shown(self, trial: Trial) -> ShownTrial:
-        stimulus = self._memory.stimuli[trial.item]
-        follows = trial.deeper is not None and trial.question == 0 and self.study.deeper is not None
+        stimulus = self._running.state.stimuli[trial.item]
+        follows = trial.deeper is not None and trial.question == 0 and self._study.deeper is not None
         return ShownTrial(trial.handle, trial.number, trial.purpose == "practice", stimulus, trial.question, follows)
 
 
 def no_such_link() -> NotThere:
-    """The error for a token nobody has."""
+    """The error for an unknown token."""
     return NotThere(
         "found a link that is not known here",
         expected="the whole link you were given",

@@ -196,7 +196,7 @@ class Truth:
 
     def shown(self, stimulus: Stimulus) -> list[Float[np.ndarray, "classes"]]:
         """The distributions of what a trial shows, the item asked about first; a mixed picture is as it was mixed."""
-        parts, mix = stimulus.told.get("of"), stimulus.told.get("mix")
+        parts, mix = stimulus.context.get("of"), stimulus.context.get("mix")
         if parts is not None and mix is not None:
             one, other = parts
             return [mix * self.of(one) + (1 - mix) * self.of(other)]

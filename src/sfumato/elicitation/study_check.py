@@ -279,8 +279,8 @@ def _check_pictures(study: Study, items: list[Item], mistakes: Mistakes) -> None
 
 def _summed_up(study: Study, items: list[Item], stimuli: list[Stimulus]) -> StudyCheckResult:
     people = study.people
-    aside = study.set_aside
-    asked = [each for each in stimuli if each.item not in aside]
+    special = study.special_items
+    asked = [each for each in stimuli if each.item not in special]
     n_arms = max(len(study.arms), 1)
     n_answers = len(asked) * people.answers_per_item * n_arms
     n_fresh = min(people.batch_size * people.batches, len(asked))

@@ -1,9 +1,7 @@
-"""Judging checks: whether an answer lies where it must. What an answer means is not known here, so a judge is asked.
+"""The state of a running study in memory, so that storing an answer needs no queries.
 
-Memory: what the store says of a running study, kept at hand so that answering needs no look-ups.
-
-Made from the store when a server starts, and anew whenever the store may say otherwise (after a failed group, or when
-another server of the same PostgreSQL database has written).
+Read from the store when a server starts, and again whenever the store may differ: after a failed group, or when another
+server of the same PostgreSQL database has written.
 """
 
 from __future__ import annotations
@@ -23,29 +21,27 @@ from sfumato.elicitation.lease import LeaseTable
 from sfumato.elicitation.participant import AnswerReceipt, Participant, Trial
 from sfumato.elicitation.trial_sequence import TrialSequence
 from sfumato.store import queries
-from sfumato.store.verification import linked
+from sfumato.store.schema import Row
+from sfumato.store.verification import chain_hash
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Region, Study
 
 
 class CheckJudge(Protocol):
-    """Knows what an answer means."""
+    """Decides whether an answer passes a check; implemented by `labeling/checks.py`, which knows what answers mean."""
 
     def passes(self, region: Region, question: int, payload: Any) -> bool:
-        """Whether an answer (plain JSON values) to one of the study's questions lies in the region."""
+        """Whether an answer (plain JSON values) to one of the study's questions is in the region."""
 
 
-PEOPLE_AT_HAND = 10_000
-"""People remembered at once; who has been away longest goes first, and is read anew when they come back."""
-FINISHED_AT_HAND = 200
-"""How many of them have finished; hardly anybody asks again."""
+MAX_PARTICIPANTS = 10_000
+"""Participants kept in memory; the one seen longest ago is dropped first, and read again when they come back."""
+MAX_FINISHED = 200
+"""How many of them may have finished."""
 
 
 class StudyState:
-    """The items, the leases and the people of one study. `now` is in milliseconds, `at` on the clock of leases.
-
-    A guide, where there is one, is told all that was answered.
-    """
+    """The items, leases and participants of one study."""
 
     def __init__(
         self,
@@ -54,147 +50,142 @@ class StudyState:
         number: int,
         *,
         now: int,
-        at: float,
-        guide: ItemSelector | None = None,
-        judge: CheckJudge | None = None,
+        monotonic: float,
+        selector: ItemSelector | None = None,
+        check_judge: CheckJudge | None = None,
     ) -> None:
-        self._judge = judge
+        """`now` is in milliseconds, `monotonic` in seconds on the clock of leases. The selector gets all answers."""
+        self._check_judge = check_judge
         known = queries.stimuli(connection, number)
         taken = queries.taken(connection, number)
         first = {stimulus.item: item for item, (stimulus, _) in reversed(known.items())}
         row = queries.study_row(connection, study.name)
         self.number = number
         self.stimuli: dict[int, Stimulus] = {item: stimulus for item, (stimulus, _) in known.items()}
-        self.course = TrialSequence(
+        self.trial_sequence = TrialSequence(
             study.people,
             {first[each.item]: int(each.deeper) for each in study.practice if each.item in first},
             {first[each.item]: each.at for each in study.checks if each.item in first},
-            sum(quota > 0 and stimulus.item not in study.set_aside for stimulus, quota in known.values()) or None,
+            sum(quota > 0 and stimulus.item not in study.special_items for stimulus, quota in known.values()) or None,
         )
-        """What people are led through."""
-        told = [(each.item, each.region) for each in study.checks]
-        told += [(each.item, each.region) for each in study.practice if each.region is not None]
-        self.regions = {first[item]: region for item, region in told if item in first}
-        """Where the answer to each check must lie, and to practice items that say so."""
-        assert row is not None, "a study is registered before it is remembered"
+        regions = [(each.item, each.region) for each in study.checks]
+        regions += [(each.item, each.region) for each in study.practice if each.region is not None]
+        self.regions = {first[item]: region for item, region in regions if item in first}
+        """The region an answer must be in, for each check and for practice items that have one."""
+        assert row is not None, "a study is registered before its state is read"
         self.paused = row["paused_at"] is not None
         self.secret: str = row["secret"]
         self.head: str = row["head"]
-        """The link of the last answer."""
+        """The hash of the last answer."""
         self.n_answers: int = row["n_answers"]
-        self.next_id = queries.next_ids(connection, number)
+        self._next_ids = queries.next_ids(connection, number)
         n_forms = max(len(study.questions), 1)
-        # Arms have quotas of their own; the deeper form of an adaptive study takes from the same as the usual one.
+        # Arms have separate quotas; the deeper form of an adaptive study shares those of the usual one.
         forms = [(arm,) for arm in range(n_forms)] if study.arms else [tuple(range(n_forms))]
-        openings = [
+        quotas = [
             [(item, quota, sum(taken.get((item, form), 0) for form in each)) for item, (_, quota) in known.items()]
             for each in forms
         ]
-        if guide is not None:
+        if selector is not None:
             names = {item: stimulus.item for item, (stimulus, _) in known.items()}
-            guide.begin(openings[0], names, _heard(connection, study, number))
-        self.leases = LeaseTable(*openings, guide=guide)
-        self.depth = DeeperFormRule(study.deeper, [first[each] for each in _listed(study) if each in first])
-        """When the deeper form opens."""
+            selector.begin(quotas[0], names, _answer_events(connection, study, number))
+        self.leases = LeaseTable(*quotas, selector=selector)
+        listed = () if study.deeper is None else study.deeper.items
+        self.deeper_form = DeeperFormRule(study.deeper, [first[each] for each in listed if each in first])
         if study.deeper is not None and study.deeper.disagreement is not None:
             for item, chosen in queries.first_chosen(connection, number):
-                self.depth.heard(item, chosen)
-        self._in_arms = queries.people_in_arms(connection, number) if study.arms else {}
+                self.deeper_form.add_choice(item, chosen)
+        self._n_in_arm = queries.people_in_arms(connection, number) if study.arms else {}
         self._n_arms = len(study.arms)
-        self._lease = 60.0 * study.limits.lease_minutes
-        self._people: dict[str, Participant] = {}
+        self._lease_seconds = 60.0 * study.limits.lease_minutes
+        self._participants: dict[str, Participant] = {}
         self._by_id: dict[int, Participant] = {}
         self._finished: dict[str, None] = {}
-        for row in queries.open_trials(connection, number):
-            if row["purpose"] == "label":
-                self.leases.restore(self._trial(row, now, at))
+        for trial in queries.open_trials(connection, number):
+            if trial["purpose"] == "label":
+                self.leases.restore(self._trial(trial, now, monotonic))
 
-    @property
-    def aside(self) -> set[int]:
-        """Items that are for practice or checks, and not asked about otherwise."""
-        return {*self.course.practice, *self.course.checks}
-
-    def person(self, connection: sa.Connection, token_hash: str, now: int, at: float) -> Participant | None:
-        """Who has this link, with everything they did; None if nobody has."""
-        person = self._people.pop(token_hash, None)
-        if person is None:
+    def participant(self, connection: sa.Connection, token_hash: str, now: int, monotonic: float) -> Participant | None:
+        """The participant of a link with everything they did; None if the link is new."""
+        participant = self._participants.pop(token_hash, None)
+        if participant is None:
             row = queries.annotator_by_token(connection, self.number, token_hash)
             if row is None:
                 return None
-            person = self._recalled(connection, Participant.of(row), now, at)
-        # Put last, so that the first in the dictionary is who has been away longest.
-        self.keep(person)
-        return person
+            participant = self._restored(connection, Participant.of(row), now, monotonic)
+        # Inserted last, so that the first in the dictionary was seen longest ago.
+        self.keep(participant)
+        return participant
 
-    def keep(self, person: Participant) -> None:
-        """Remember a person."""
-        self._people[person.token_hash] = person
-        self._by_id[person.id] = person
+    def keep(self, participant: Participant) -> None:
+        """Keep a participant in memory."""
+        self._participants[participant.token_hash] = participant
+        self._by_id[participant.id] = participant
 
     def owner(self, trial: Trial) -> Participant | None:
-        """Whose trial it is, if they are remembered."""
+        """The participant of a trial, if they are in memory."""
         return self._by_id.get(trial.annotator)
 
     def new_id(self, table: str) -> int:
-        """A number for a new row of `table`."""
-        number = self.next_id[table]
-        self.next_id[table] = number + 1
+        """An id for a new row of `table`."""
+        number = self._next_ids[table]
+        self._next_ids[table] = number + 1
         return number
 
-    def chain(self, row: queries.Row) -> str:
-        """The link of a new answer, which is the last from now on."""
-        self.head = linked(self.head, row)
+    def chain(self, row: Row) -> str:
+        """The chain hash of a new answer, which becomes the last one."""
+        self.head = chain_hash(self.head, row)
         self.n_answers += 1
         return self.head
 
-    def passed(self, trial: Trial, payload: Any) -> bool:
-        """Whether an answer lies where it must; yes, where the study does not (or no longer) say where that is."""
+    def passes(self, trial: Trial, payload: Any) -> bool:
+        """Whether an answer is in the region of its item; true where the study has no (or no longer a) region."""
         region = self.regions.get(trial.item)
-        if region is None or self._judge is None:
+        if region is None or self._check_judge is None:
             return True
-        return self._judge.passes(region, trial.question, payload)
+        return self._check_judge.passes(region, trial.question, payload)
 
     def new_arm(self, rng: random.Random) -> int:
-        """The arm of a new person: by chance among those with the fewest people."""
+        """The arm of a new participant: random among those with the fewest participants."""
         if not self._n_arms:
             return 0
-        fewest = min(self._in_arms.get(arm, 0) for arm in range(self._n_arms))
-        arm = rng.choice([arm for arm in range(self._n_arms) if self._in_arms.get(arm, 0) == fewest])
-        self._in_arms[arm] = fewest + 1
+        fewest = min(self._n_in_arm.get(arm, 0) for arm in range(self._n_arms))
+        arm = rng.choice([arm for arm in range(self._n_arms) if self._n_in_arm.get(arm, 0) == fewest])
+        self._n_in_arm[arm] = fewest + 1
         return arm
 
     def trim(self) -> None:
-        """Forget who has been away longest when there are too many; between groups only, when all is written."""
-        while len(self._people) > PEOPLE_AT_HAND:
-            self._let_go(next(iter(self._people)))
-        while len(self._finished) > FINISHED_AT_HAND:
-            self._let_go(next(iter(self._finished)))
+        """Drop participants when there are too many in memory; only between groups, when all is written."""
+        while len(self._participants) > MAX_PARTICIPANTS:
+            self._drop(next(iter(self._participants)))
+        while len(self._finished) > MAX_FINISHED:
+            self._drop(next(iter(self._finished)))
 
-    def finished(self, person: Participant) -> None:
-        """Somebody has given all they were asked for, and need not be remembered for long."""
-        self._finished[person.token_hash] = None
+    def mark_finished(self, participant: Participant) -> None:
+        """Note that a participant has finished, so that `trim` may drop them early."""
+        self._finished[participant.token_hash] = None
 
-    def _let_go(self, token_hash: str) -> None:
+    def _drop(self, token_hash: str) -> None:
         self._finished.pop(token_hash, None)
-        if (gone := self._people.pop(token_hash, None)) is not None:
-            del self._by_id[gone.id]
+        if (dropped := self._participants.pop(token_hash, None)) is not None:
+            del self._by_id[dropped.id]
 
-    def _recalled(self, connection: sa.Connection, person: Participant, now: int, at: float) -> Participant:
-        for row in queries.trials_of(connection, person.id):
-            person.add(self.leases.get(row["id"]) or self._trial(row, now, at))
+    def _restored(self, connection: sa.Connection, participant: Participant, now: int, monotonic: float) -> Participant:
+        for row in queries.trials_of(connection, participant.id):
+            participant.add(self.leases.get(row["id"]) or self._trial(row, now, monotonic))
             if row["key"] is not None:
-                person.note(row["key"], AnswerReceipt(row["digest"], row["answer"]))
+                participant.note(row["key"], AnswerReceipt(row["digest"], row["answer"]))
         if self.regions:
-            for row in queries.checks_of(connection, person.id):
-                trial = self._trial(row, now, at)
-                person.failed += not self.passed(trial, msgspec.json.decode(row["payload"]))
-        for row in queries.refused_of(connection, person.id):
-            person.note(row["key"], AnswerReceipt(row["digest"], None, row["code"]))
-        return person
+            for row in queries.checks_of(connection, participant.id):
+                trial = self._trial(row, now, monotonic)
+                participant.failed += not self.passes(trial, msgspec.json.decode(row["payload"]))
+        for row in queries.refused_of(connection, participant.id):
+            participant.note(row["key"], AnswerReceipt(row["digest"], None, row["code"]))
+        return participant
 
-    def _trial(self, row: queries.Row, now: int, at: float) -> Trial:
-        # What is left of a lease by the clock of the day, and never more than a whole one: that clock may have jumped.
-        left = min(max((row["expires_at"] - now) / 1000, 0.0), self._lease)
+    def _trial(self, row: Row, now: int, monotonic: float) -> Trial:
+        # The rest of the lease by the system clock, and at most a whole lease: that clock may have jumped.
+        left = min(max((row["expires_at"] - now) / 1000, 0.0), self._lease_seconds)
         return Trial(
             id=row["id"],
             handle=row["handle"],
@@ -204,7 +195,7 @@ class StudyState:
             purpose=row["purpose"],
             state=row["state"],
             leased_at=row["leased_at"],
-            expires=at + left,
+            expires=monotonic + left,
             answer=row.get("answer"),
             question=row["question"],
             probability=row["probability"],
@@ -214,13 +205,8 @@ class StudyState:
         )
 
 
-def _listed(study: Study) -> tuple[str, ...]:
-    """Items about which the deeper form is asked in any case."""
-    return () if study.deeper is None else study.deeper.items
-
-
-def _heard(connection: sa.Connection, study: Study, number: int) -> Iterator[AnswerEvent]:
-    """Every answer for a label, equal ones together."""
+def _answer_events(connection: sa.Connection, study: Study, number: int) -> Iterator[AnswerEvent]:
+    """Every answer for a label, equal ones counted together."""
     questions = {label_of(kind): place for place, kind in enumerate(kinds_of(study))}
     for row in queries.answer_rows(connection, number):
         if row["kind"] in questions:

@@ -1,4 +1,4 @@
-"""Course: what a person is led through beside the items themselves. Practice first, checks and repeats in between."""
+"""The order of a participant's trials: practice first, then items with checks and repeats in between."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sfumato.elicitation.assignment import NextTrial
 from sfumato.elicitation.participant import Participant
 from sfumato.study.study import People
 
-PLACES_KEPT = 10_000
-"""People whose places of checks are kept at hand; they follow from the seed."""
+CACHED_SEEDS = 10_000
+"""Participants whose check positions are cached; they follow from the seed."""
 
 
 @dataclass(frozen=True, eq=False)
 class TrialSequence:
-    """The plan everybody follows, by the ids of items.
+    """The rules of the order, which are the same for all participants; items are given by their ids in the store.
 
-    `practice` gives the question asked about each practice item, in the order they come; `checks` after how many
-    answers each check is shown (None: at a place of its own for everybody, drawn by the person's seed). `n_items` is
-    how many there are to label; where they are fewer than a batch, batches are shorter.
+    `practice` has the question for each practice item, in order; `checks` the number of answers before each check
+    (None: a position per participant, drawn from their seed). `n_items` is the number of items to label; where it is
+    below the batch size, batches are shorter.
     """
 
     people: People
@@ -30,8 +30,13 @@ class TrialSequence:
     n_items: int | None = None
 
     @property
+    def special_items(self) -> set[int]:
+        """Items that are used only for practice or checks."""
+        return {*self.practice, *self.checks}
+
+    @property
     def n_wanted(self) -> int:
-        """Answers wanted of a person, practice not counted."""
+        """Answers wanted per participant, without practice."""
         return self._n_between + len(self.checks)
 
     @property
@@ -45,77 +50,75 @@ class TrialSequence:
 
     @property
     def _n_repeats(self) -> int:
-        """Repeats of a batch: as many as have room in one that is shorter."""
+        """Repeats per batch; a shorter batch has as many as fit."""
         wanted, room = self.people.repeats, self._batch_size - self.people.repeat_distance
         return wanted if self._batch_size == self.people.batch_size else max(min(wanted, room), 0)
 
     @property
     def _n_between(self) -> int:
-        """A person's answers that checks lie between: items and repeats."""
+        """Answers per participant that checks are placed between: items and repeats."""
         return self._n_labels + self._repeats_after(self._n_labels)
 
-    def due(self, person: Participant) -> str | None:
-        """The purpose of a person's next trial: practice first; then items, with a check or a repeat where its place
-        is; None when they are through."""
-        if not person.seen.issuperset(self.practice):
+    def next_purpose(self, participant: Participant) -> str | None:
+        """The purpose of a participant's next trial; None when they have done all."""
+        if not participant.seen.issuperset(self.practice):
             return "practice"
-        n_labels = person.begun("label")
-        if self.check_due(person) is not None:
+        n_labels = participant.n_begun("label")
+        if self.next_check(participant) is not None:
             return "check"
-        if person.begun("repeat") < self._repeats_after(n_labels):
+        if participant.n_begun("repeat") < self._repeats_after(n_labels):
             return "repeat"
         return "label" if n_labels < self.people.batch_size * self.people.batches else None
 
-    def check_due(self, person: Participant) -> int | None:
-        """The check whose place has come, if there is one."""
+    def next_check(self, participant: Participant) -> int | None:
+        """The check that is due now, if there is one."""
         if not self.checks:
             return None
-        n_begun = sum(person.begun(purpose) for purpose in ("label", "repeat", "check"))
-        for place, item in self._places(person.seed):
-            if place > n_begun:
+        n_begun = sum(participant.n_begun(purpose) for purpose in ("label", "repeat", "check"))
+        for position, item in _check_positions(tuple(self.checks.items()), self._n_between, participant.seed):
+            if position > n_begun:
                 return None
-            if item not in person.seen:
+            if item not in participant.seen:
                 return item
         return None
 
-    def to_repeat(self, person: Participant, rng: random.Random) -> NextTrial | None:
-        """An item to show again: the one that lies the set distance back, or, where none is set, one of the older half
-        of the latest batch."""
+    def next_repeat(self, participant: Participant, rng: random.Random) -> NextTrial | None:
+        """An item to show again: the one at the set distance or, where none is set, one of the older half of the latest
+        batch."""
         people, size = self.people, self._batch_size
-        n_labels = person.begun("label")
+        n_labels = participant.n_begun("label")
         start = max(n_labels // size - 1, 0) * size
         if people.repeat_distance:
             at = max(n_labels - people.repeat_distance, 0)
-            fresh = [item for item in reversed(person.labels[: at + 1]) if item not in person.repeated][:1]
+            fresh = [item for item in reversed(participant.labels[: at + 1]) if item not in participant.repeated][:1]
         else:
-            fresh = [item for item in person.labels[start:] if item not in person.repeated]
+            fresh = [item for item in participant.labels[start:] if item not in participant.repeated]
             fresh = fresh[: max(people.repeats, len(fresh) // 2)]
         if not fresh:
             return None
         item = rng.choice(fresh)
-        return NextTrial(item, person.deeper.get(item, 0))
+        return NextTrial(item, participant.deeper.get(item, 0))
 
     def _repeats_after(self, n_labels: int) -> int:
-        """How many repeats have their place before the label after `n_labels`."""
+        """How many repeats come before the label after `n_labels`."""
         people, size, repeats = self.people, self._batch_size, self._n_repeats
         n_batches, within = divmod(n_labels, size)
         if not repeats or not people.repeat_distance:
             return repeats * n_batches
-        # Spread over what follows the distance: the first comes as soon as an item lies far enough back.
+        # Spread over the rest of the batch: the first comes as soon as an item is far enough back.
         room = max(size - people.repeat_distance, 0)
-        places = [people.repeat_distance + (r * room) // repeats for r in range(repeats)]
-        return repeats * n_batches + sum(min(place, size) <= within for place in places)
-
-    def _places(self, seed: int) -> tuple[tuple[int, int], ...]:
-        """Every check after how many answers it comes, in order."""
-        return _drawn(tuple(self.checks.items()), self._n_between, seed)
+        positions = [people.repeat_distance + (r * room) // repeats for r in range(repeats)]
+        return repeats * n_batches + sum(min(position, size) <= within for position in positions)
 
 
-@lru_cache(PLACES_KEPT)
-def _drawn(checks: tuple[tuple[int, int | None], ...], n_between: int, seed: int) -> tuple[tuple[int, int], ...]:
+@lru_cache(CACHED_SEEDS)
+def _check_positions(
+    checks: tuple[tuple[int, int | None], ...], n_between: int, seed: int
+) -> tuple[tuple[int, int], ...]:
+    """The number of answers before each check, in order."""
     rng = random.Random(f"checks {seed}")
-    # Never the very first, which nobody has got used to, nor after the last: a place between two of the other answers,
-    # and on from there by one for each check that comes before it.
+    # Never the very first trial nor after the last: a position between two other answers, shifted by one for each
+    # check that comes before it.
     drawn = sorted((rng.randrange(1, max(n_between, 2)), item) for item, at in checks if at is None)
-    places = [(place + n_before, item) for n_before, (place, item) in enumerate(drawn)]
-    return tuple(sorted(places + [(at, item) for item, at in checks if at is not None]))
+    positions = [(position + n_before, item) for n_before, (position, item) in enumerate(drawn)]
+    return tuple(sorted(positions + [(at, item) for item, at in checks if at is not None]))

@@ -95,7 +95,7 @@ class AdaptiveSelector:
     # --- what the assignment tells ---
 
     def begin(
-        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], heard: Iterable[AnswerEvent]
+        self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], answers: Iterable[AnswerEvent]
     ) -> None:
         rows = list(items)
         always = set(self._study.deeper.items) if self._study.deeper else set()
@@ -109,7 +109,7 @@ class AdaptiveSelector:
         self._since: list[tuple[np.ndarray, np.ndarray]] = []
         self._fitting = None
         counts = np.zeros((len(rows), len(self._classes)))
-        said = [each for each in heard if each.item in self._place]
+        said = [each for each in answers if each.item in self._place]
         if said:
             np.add.at(counts, self._places(said), self._rows(said))
             np.add.at(self._answered, self._places(said), [each.n for each in said])
@@ -118,12 +118,12 @@ class AdaptiveSelector:
         self._state = self._allocated(counts, prior) if rows else None
         self._rng: np.random.Generator | None = None
 
-    def changed(self, item: int, quota: int, taken: int) -> None:
+    def set_item(self, item: int, quota: int, taken: int) -> None:
         place = self._place.get(item)
         assert place is not None, "an item that the guide was not told of"
         self._quota[place], self._taken[place] = quota, taken
 
-    def heard(self, answer: AnswerEvent) -> None:
+    def add_answer(self, answer: AnswerEvent) -> None:
         self._told.append(answer)
 
     # --- what the assignment asks ---

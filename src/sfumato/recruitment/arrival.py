@@ -1,11 +1,9 @@
-"""The way back to the platform somebody came from, with the code that says how it ended for them.
+"""Arrival from a recruitment platform, and the redirect back to it with a completion code.
 
-Arriving from a platform: who comes, at which door, and how it is known that the platform really sent them.
-
-The door is an address with a key of the study in it, which the platform alone is told; the platform puts the person's
-id behind it. An id is one annotator however often and from how many windows it comes: their link follows from it and
-from the study's secret. Whoever knows the key could still make up ids, so where there is a token for the platform's API
-each is checked there; what was not checked is listed as such.
+The entry address contains a key of the study that only the platform gets; the platform appends the participant's id. A
+platform id is one annotator, however often it arrives: their token follows from it and from the study's secret. A
+person who knows the key could still invent ids, so with a token for the platform's API every id is checked there;
+unchecked ids are listed as such.
 """
 
 from __future__ import annotations
@@ -14,25 +12,30 @@ import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
+from pathlib import Path
 
 import sqlalchemy as sa
 
 from sfumato.elicitation.participant_link import token_of
 from sfumato.elicitation.participant_state import Redirect
-from sfumato.elicitation.session import RunningStudy, hash_of, no_such_link
+from sfumato.elicitation.registration import study_secret
+from sfumato.elicitation.running_study import RunningStudy
+from sfumato.elicitation.session import hash_of, no_such_link
 from sfumato.recruitment import platform_of
 from sfumato.recruitment.platform import Arrival, Platform
 from sfumato.recruitment.platform_api import PlatformClient, request_key
 from sfumato.store import researcher_queries
-from sfumato.store.queries import Row
+from sfumato.store.schema import Row
 from sfumato.study.study import Study
-from sfumato.tables.errors import NotThere
+from sfumato.tables.errors import BadSetting, ErrorLocation, NotThere
+
+N_KEY = 18
 
 
 def redirect_for(connection: sa.Connection, study: Study, annotator: int, outcome: str) -> Redirect | None:
-    """How an annotator gets back to the platform after this outcome (`completed`, `screened_out` or `no_consent`).
+    """The redirect for an annotator with this outcome (`completed`, `screened_out` or `no_consent`).
 
-    None for who came by a link, and where the platform has no code for it.
+    None for annotators who came by a link, and where the platform has no code for the outcome.
     """
     platform, recruiting = platform_of(study), study.recruiting
     if platform is None or recruiting is None:
@@ -45,17 +48,14 @@ def redirect_for(connection: sa.Connection, study: Study, annotator: int, outcom
 
 
 def arrival_of(row: Row) -> Arrival:
-    """The latest arrival that a row of `platform_ids` tells of."""
+    """The latest arrival in a row of `platform_ids`."""
     refs = row["refs"]
     return Arrival(row["person"], refs.get("study", ""), refs.get("session", ""), refs.get("submit_to", ""))
 
 
-N_KEY = 18
-
-
 @dataclass(frozen=True)
-class Unchecked:
-    """Somebody the platform has not been asked about: who they are here and there, and the key to ask under."""
+class UncheckedArrival:
+    """A participant whose platform id was not checked yet, and the key for the request."""
 
     annotator: int
     arrival: Arrival
@@ -63,66 +63,84 @@ class Unchecked:
 
 
 def entry_key(secret: str, platform: str) -> str:
-    """The key in the address that people from `platform` come by."""
-    said = hmac.digest(bytes.fromhex(secret), b"platform entry " + platform.encode(), hashlib.sha256)
-    return base64.urlsafe_b64encode(said[:N_KEY]).decode()
+    """The key in the entry address for participants from `platform`."""
+    digest = hmac.digest(bytes.fromhex(secret), b"platform entry " + platform.encode(), hashlib.sha256)
+    return base64.urlsafe_b64encode(digest[:N_KEY]).decode()
 
 
-def is_entry(work: RunningStudy, platform: Platform, key: str) -> bool:
-    """Whether this is the study's own door for the platform."""
-    return hmac.compare_digest(key.encode("utf-8", "replace"), entry_key(work.secret, platform.name).encode())
+def entry_address(study: Study, address: str, store: str | Path | None = None) -> str:
+    """The study's entry address for its platform, with the platform's own placeholders for ids.
+
+    `address` is where participants reach the server. The study may be running, but does not have to.
+    """
+    platform = platform_of(study)
+    if platform is None:
+        raise BadSetting(
+            "found a study without [platform]",
+            expected="the platform that participants come from",
+            fix="add [platform] to the study file; for participants without one, sfumato study links makes links",
+            code="no-platform",
+            where=ErrorLocation(str(study.path) if study.path else None),
+        )
+    url = f"{address.rstrip('/')}/from/{platform.name}/{entry_key(study_secret(study, store), platform.name)}"
+    return f"{url}?{platform.asks}" if platform.asks else url
 
 
-def arrived(work: RunningStudy, platform: Platform, key: str, arrival: Arrival, language: str | None = None) -> str:
-    """Let somebody in whom the platform sent, and return their token: the same one each time they come."""
-    if not is_entry(work, platform, key):
+def is_entry_key(running: RunningStudy, platform: Platform, key: str) -> bool:
+    """Whether this is the study's entry key for the platform."""
+    return hmac.compare_digest(key.encode("utf-8", "replace"), entry_key(running.secret, platform.name).encode())
+
+
+def admit(running: RunningStudy, platform: Platform, key: str, arrival: Arrival, language: str | None = None) -> str:
+    """Admit a participant sent by the platform, and return their token, which is always the same."""
+    if not is_entry_key(running, platform, key):
         raise no_such_link()
     if platform.study and arrival.study not in platform.study.split():
         raise NotThere(
-            "found somebody sent by another study of the platform",
+            "found a participant from another study of the platform",
             expected="the study that [platform] names",
             fix="check the study's id on the platform and in the study file",
             code="not-from-platform",
         )
-    token = token_of(work.secret, f"{platform.name} {arrival.person}")
-    work.welcome(token, language, renewed=True)
-    work.steer(
-        lambda connection, study, now: researcher_queries.note_arrival(
-            connection, study, hash_of(token), platform.name, arrival.person, refs_of(arrival), now
+    token = token_of(running.secret, f"{platform.name} {arrival.person}")
+    running.sessions.open_link(token, language, renewed=True)
+    refs = {"study": arrival.study, "session": arrival.session, "submit_to": arrival.submit_to}
+    running.run_action(
+        lambda connection, study, now: researcher_queries.add_arrival(
+            connection, study, hash_of(token), platform.name, arrival.person, refs, now
         )
     )
     return token
 
 
-def refs_of(arrival: Arrival) -> dict[str, str]:
-    """What is kept of an arrival beside the person's id."""
-    return {"study": arrival.study, "session": arrival.session, "submit_to": arrival.submit_to}
-
-
-def unchecked(work: RunningStudy, platform: Platform, token: str | None = None) -> list[Unchecked]:
-    """Those the platform has not been asked about yet; with `token` that person alone."""
-    rows = work.steer(lambda connection, study, _: researcher_queries.platform_ids(connection, study, platform.name))
+def unchecked_arrivals(running: RunningStudy, platform: Platform, token: str | None = None) -> list[UncheckedArrival]:
+    """Participants whose platform id was not checked yet; with `token` only that one."""
+    rows = running.run_action(
+        lambda connection, study, _: researcher_queries.platform_ids(connection, study, platform.name)
+    )
     return [
-        Unchecked(row["annotator"], arrival_of(row), request_key(work.secret, row["pseudonym"], check_reason(row)))
+        UncheckedArrival(
+            row["annotator"], arrival_of(row), request_key(running.secret, row["pseudonym"], check_reason(row))
+        )
         for row in rows
         if "check" not in row["refs"] and (token is None or row["token_hash"] == hash_of(token))
     ]
 
 
 def check_reason(row: Row) -> str:
-    """Why the platform is asked: about this visit of theirs. A new visit is a new question."""
+    """The reason of a check request: one per visit."""
     return f"check {row['refs'].get('session', '')}"
 
 
-def checked(caller: PlatformClient, asked: Unchecked) -> str:
-    """What the platform says of somebody: `known` or `unknown`. An error where it cannot be reached: ask again."""
-    return "known" if caller.knows(asked.arrival, asked.key) else "unknown"
+def check_arrival(client: PlatformClient, unchecked: UncheckedArrival) -> str:
+    """Ask the platform about a participant: `known` or `unknown`; an error if it cannot be reached."""
+    return "known" if client.knows(unchecked.arrival, unchecked.key) else "unknown"
 
 
-def note_check(work: RunningStudy, asked: Unchecked, said: str) -> None:
-    """Keep what the platform said, once: a second word about the same visit changes nothing."""
-    work.steer(
-        lambda connection, _study, now: researcher_queries.note_check(
-            connection, asked.annotator, asked.arrival.session, said, now
+def store_check(running: RunningStudy, unchecked: UncheckedArrival, result: str) -> None:
+    """Store the platform's answer, once per visit."""
+    running.run_action(
+        lambda connection, _study, now: researcher_queries.add_platform_check(
+            connection, unchecked.annotator, unchecked.arrival.session, result, now
         )
     )

@@ -10,7 +10,7 @@ from sfumato.store import queries, researcher_queries
 from sfumato.store.database import reading_engine
 from sfumato.store.export import unknown_study
 from sfumato.store.location import StoreLocation
-from sfumato.store.queries import Row
+from sfumato.store.schema import Row
 from sfumato.study.study import Study
 
 FINISHED, SCREENED_OUT, STOPPED, WITHDRAWN = "finished", "screened out", "stopped", "withdrew"

@@ -15,17 +15,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sfumato.elicitation.participant_state import ParticipantState, SubmittedAnswer
-from sfumato.elicitation.session import RunningStudy, hash_of
+from sfumato.elicitation.participant_state import ParticipantState, Submission, SubmittedAnswer
+from sfumato.elicitation.session import ParticipantSessions, hash_of
 from sfumato.server.responses import ENCODE, InternalError, Json, refusal
 from sfumato.server.site import Site
-from sfumato.store.interaction_record import InteractionRecord
 from sfumato.tables.errors import InvalidAnswer, SfumatoError
 
 MAX_DEPTH = 20
 """Of an answer: how far lists and objects may lie in each other."""
 LONGEST_AGE_MS = 60 * 24 * 3600 * 1000
-Text = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"^[!-~]*$")]
 
 
 class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,27 +36,18 @@ class Choices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     answers: Annotated[list[Annotated[str, msgspec.Meta(max_length=2000)]], msgspec.Meta(max_length=100)]
 
 
-class Submission(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An answer to a trial under a key of its own, and how it came about."""
-
-    key: Text
-    trial: Text
-    answer: dict[str, Any]
-    record: InteractionRecord
-
-
 PATH = re.compile(r"/s/([^/]+)/api/answers")
 HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 NOTHING = msgspec.json.Decoder(Nothing)
 CHOICES = msgspec.json.Decoder(Choices)
 SUBMISSION = msgspec.json.Decoder(Submission)
-STEPS: dict[str, Callable[[RunningStudy, str], ParticipantState]] = {
-    "state": RunningStudy.standing,
-    "consent": RunningStudy.consent,
-    "instructions": RunningStudy.instructed,
-    "trials": RunningStudy.standing,
-    "pulse": RunningStudy.pulse,
-    "withdraw": RunningStudy.withdraw,
+STEPS: dict[str, Callable[[ParticipantSessions, str], ParticipantState]] = {
+    "state": ParticipantSessions.state,
+    "consent": ParticipantSessions.consent,
+    "instructions": ParticipantSessions.finish_instructions,
+    "trials": ParticipantSessions.state,
+    "pulse": ParticipantSessions.heartbeat,
+    "withdraw": ParticipantSessions.withdraw,
 }
 """What each path under `/api` does that needs nothing but to know who asks."""
 
@@ -70,8 +59,8 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
     async def handler(request: Request) -> Response:
         token, site = request.path_params["token"], _site(request)
         decoded(NOTHING, await body_of(request))
-        standing = await site.writer.ask(lambda work: take(work, hash_of(token)))
-        return Json(site.state(token, standing))
+        state = await site.writer.ask(lambda running: take(running.sessions, hash_of(token)))
+        return Json(site.state(token, state))
 
     return handler
 
@@ -79,8 +68,9 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
 async def comprehension(request: Request) -> Response:
     token, site = request.path_params["token"], _site(request)
     choices = decoded(CHOICES, await body_of(request))
-    standing = await site.writer.ask(lambda work: work.comprehension(hash_of(token), choices.answers))
-    return Json(site.state(token, standing))
+    token_hash = hash_of(token)
+    state = await site.writer.ask(lambda running: running.sessions.answer_comprehension(token_hash, choices.answers))
+    return Json(site.state(token, state))
 
 
 async def taken_before(_request: Request) -> Response:
@@ -131,7 +121,7 @@ class AnswerEndpoint:
                 fix="reload the page and answer again",
                 code="too-deep",
             )
-        sent = SubmittedAnswer(
+        submitted = SubmittedAnswer(
             submission.key,
             submission.trial,
             submission.answer,
@@ -141,12 +131,12 @@ class AnswerEndpoint:
             _age(headers.get(b"x-sfumato-age", b"0").decode("latin-1")),
         )
         token_hash = hash_of(token)
-        outcome = await self._site.writer.ask(lambda work: work.submit(token_hash, sent))
-        state = self._site.state(token, outcome.standing)
-        if outcome.code:
-            return 409, ENCODE({"code": outcome.code, "state": state})
-        told = {} if outcome.passed is None else {"passed": outcome.passed}
-        return 200 if outcome.again else 201, ENCODE({"answer": outcome.answer, "state": state, **told})
+        result = await self._site.writer.ask(lambda running: running.sessions.submit(token_hash, submitted))
+        state = self._site.state(token, result.state)
+        if result.code:
+            return 409, ENCODE({"code": result.code, "state": state})
+        passed = {} if result.passed is None else {"passed": result.passed}
+        return 200 if result.again else 201, ENCODE({"answer": result.answer, "state": state, **passed})
 
 
 class ClientLeft(Exception):

@@ -138,7 +138,7 @@ class Dashboard:
     async def note(self, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
         """Note what happened, if it can be: a researcher must get in when the disk is full."""
         with contextlib.suppress(StoreDown):
-            await self._site.writer.ask(lambda work: researcher_actions.log_event(work, who, what, about))
+            await self._site.writer.ask(lambda running: researcher_actions.log_event(running, who, what, about))
 
     def told_of(self, number: int) -> dict[str, Any]:
         """What the page says of an item: its id, its text or that there is a picture."""
@@ -151,7 +151,7 @@ class Dashboard:
         return {
             "item": stimulus.item,
             "text": text if text is None or len(text) <= TEXT_SHOWN else f"{text[:TEXT_SHOWN]}…",
-            "has_picture": text is None and (item is not None or "of" in stimulus.told),
+            "has_picture": text is None and (item is not None or "of" in stimulus.context),
         }
 
     def close(self) -> None:

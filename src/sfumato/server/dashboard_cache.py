@@ -119,7 +119,7 @@ class DashboardCache:
             }
             people = researcher_queries.people(connection, self._number)
             paused_at = researcher_queries.paused_at(connection, self._number)
-            happenings = researcher_queries.last_happenings(connection, self._number, N_HAPPENINGS)
+            happenings = researcher_queries.last_events(connection, self._number, N_HAPPENINGS)
         far = dashboard_counts.progress(tally, quotas, people, now=now, paused_at=paused_at, n_arms=n_arms)
         parts: dict[str, Any] = {
             "progress": far | {"disk": self._disk()},

@@ -106,7 +106,7 @@ def pausing(pause: bool) -> Callable[[Request], Awaitable[Response]]:
         site: Site = request.app.state.site
         who = site.desk.researcher(request).who
         decoded(NOTHING, await body_of(request))
-        await site.writer.ask(lambda work: researcher_actions.paused(work, pause, who))
+        await site.writer.ask(lambda running: researcher_actions.set_paused(running, pause, who))
         return Json({})
 
     return handler
@@ -117,7 +117,7 @@ async def extend(request: Request) -> Response:
     site: Site = request.app.state.site
     who = site.desk.researcher(request).who
     wanted = decoded(EXTENSION, await body_of(request))
-    await site.writer.ask(lambda work: researcher_actions.extended(work, wanted.answers_per_item, who))
+    await site.writer.ask(lambda running: researcher_actions.extend(running, wanted.answers_per_item, who))
     return Json({})
 
 

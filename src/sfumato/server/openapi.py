@@ -14,7 +14,8 @@ from typing import Any
 import msgspec
 from starlette.routing import Mount, Route
 
-from sfumato.server.answer_api import STEPS, Choices, Nothing, Submission
+from sfumato.elicitation.participant_state import Submission
+from sfumato.server.answer_api import STEPS, Choices, Nothing
 from sfumato.server.app import routes
 from sfumato.server.dashboard_login import Login
 from sfumato.server.dashboard_routes import Extension, Wanted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -13,8 +13,8 @@ from sfumato.elicitation.image_decoder import DECODER
 from sfumato.elicitation.item_images import Picture, blended, rendered
 from sfumato.elicitation.kind import folder_of
 from sfumato.elicitation.kinds import KINDS
-from sfumato.elicitation.participant_link import LinkEnded, oldest_that_holds
-from sfumato.elicitation.session import RunningStudy, hash_of
+from sfumato.elicitation.participant_link import LinkEnded, oldest_valid
+from sfumato.elicitation.session import hash_of
 from sfumato.server.rate_limit import TooMany
 from sfumato.server.responses import Json, refusal
 from sfumato.server.site import Site
@@ -42,7 +42,7 @@ async def join(request: Request) -> Response:
     site: Site = request.app.state.site
     try:
         request.app.state.limits.count_arrival(request)
-        link = await site.writer.ask(RunningStudy.join)
+        link = await site.writer.ask(lambda running: running.sessions.join())
     except TooMany as error:
         return too_many(request, error)
     except NotNow as error:
@@ -55,7 +55,7 @@ async def study(request: Request) -> Response:
     token = request.path_params["token"]
     language = language_of(request)
     try:
-        welcome = await site.writer.ask(partial(RunningStudy.welcome, token=token, language=language))
+        welcome = await site.writer.ask(lambda running: running.sessions.open_link(token, language))
     except LinkEnded as error:
         return _html(site.error_page(error, 410, language, "link_ended.html"), 410)
     except NotThere as error:
@@ -76,7 +76,8 @@ async def picture(request: Request) -> Response:
 async def example(request: Request) -> Response:
     """The example picture of a class, for people who have a link."""
     site: Site = request.app.state.site
-    await site.writer.ask(partial(RunningStudy.seed, token_hash=hash_of(request.path_params["token"])))
+    token_hash = hash_of(request.path_params["token"])
+    await site.writer.ask(lambda running: running.sessions.seed(token_hash))
     index = _whole(request.path_params["index"])
     path = site.study.classes[index].example if index < len(site.study.classes) else None
     if path is None:
@@ -132,7 +133,7 @@ def told(request: Request, error: SfumatoError) -> Response:
 
 
 def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:
-    since = oldest_that_holds(site.study.limits.link_days, site.clock.steady())
+    since = oldest_valid(site.study.limits.link_days, site.clock.steady())
     with site.reader.connect() as connection:
         stimulus = queries.trial_of_annotator(connection, site.number, token_hash, handle, since)
     return picture_shown(site, stimulus, n)
@@ -142,8 +143,8 @@ def picture_shown(site: Site, stimulus: Stimulus | None, n: int) -> Picture:
     """The n-th picture of what is shown, mixed where the kind mixes; raises `NotThere` where there is none."""
     if stimulus is None or n >= len(stimulus.shown):
         raise _no_picture()
-    mixed = stimulus.told.get("of")
-    return _mixed(site, *mixed, stimulus.told["mix"]) if mixed else _rendered(site, stimulus.shown[n])
+    mixed = stimulus.context.get("of")
+    return _mixed(site, *mixed, stimulus.context["mix"]) if mixed else _rendered(site, stimulus.shown[n])
 
 
 @lru_cache(PICTURES_KEPT)

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from sfumato.elicitation.participant_state import SessionStart
 from sfumato.elicitation.session import no_such_link
-from sfumato.recruitment.arrival import arrived, checked, is_entry, note_check, unchecked
+from sfumato.recruitment.arrival import admit, check_arrival, is_entry_key, store_check, unchecked_arrivals
 from sfumato.recruitment.platform import Platform
 from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.server.pages import language_of, too_many
@@ -38,13 +38,13 @@ async def arrive(request: Request) -> Response:
     try:
         platform = _platform(site, request.path_params["platform"])
         key = request.path_params["key"]
-        if not await site.writer.ask(lambda work: is_entry(work, platform, key)):
+        if not await site.writer.ask(lambda running: is_entry_key(running, platform, key)):
             raise no_such_link()
         arrival = platform.arrival(_query(request))
         if arrival is None:
             return _preview(site, language)
         request.app.state.limits.count_arrival(request)
-        token = await site.writer.ask(lambda work: arrived(work, platform, key, arrival, language))
+        token = await site.writer.ask(lambda running: admit(running, platform, key, arrival, language))
     except TooMany as error:
         return too_many(request, error)
     except NotThere as error:
@@ -76,9 +76,9 @@ def _preview(site: Site, language: str) -> Response:
 
 async def _ask(site: Site, platform: Platform, caller: PlatformClient, token: str) -> None:
     """Ask the platform about somebody who is new; where it cannot be reached, reconciling asks again."""
-    for asked in await site.writer.ask(lambda work: unchecked(work, platform, token)):
+    for asked in await site.writer.ask(lambda running: unchecked_arrivals(running, platform, token)):
         try:
-            said = await run_in_threadpool(checked, caller, asked)
+            said = await run_in_threadpool(check_arrival, caller, asked)
         except SfumatoError:
             continue
-        await site.writer.ask(lambda work, asked=asked, said=said: note_check(work, asked, said))  # type: ignore[misc]
+        await site.writer.ask(lambda running, asked=asked, said=said: store_check(running, asked, said))  # type: ignore[misc]

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING
 
 import uvicorn
 
-from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.items import read_items
 from sfumato.elicitation.kinds import kinds_of
-from sfumato.elicitation.participant_link import new_token
+from sfumato.elicitation.running_study import RunningStudy
 from sfumato.elicitation.secure_random import SecureRandom
-from sfumato.elicitation.session import RunningStudy
 from sfumato.recruitment.arrival import redirect_for
 from sfumato.server.app import application
 from sfumato.server.http_protocol import StrictHttpProtocol
@@ -28,7 +26,6 @@ from sfumato.server.rate_limit import ServerLimits
 from sfumato.server.site import Site
 from sfumato.store.database import is_store, make_private, only_server, reading_engine, writing_engine
 from sfumato.store.location import StoreLocation, default_location
-from sfumato.store.queries import secret_of
 from sfumato.store.writer import Writer
 from sfumato.study.stimulus import Item
 from sfumato.study.study import Assignment, Study
@@ -64,27 +61,29 @@ def opened(
     items = items or read_items(study.items, study.class_names)
     guide = _guide(study)
     stimuli = kinds[0].stimuli(items, study)
-    fieldwork = RunningStudy(
+    running_study = RunningStudy(
         study,
         kinds,
         stimuli,
         guide,
-        judge=_judge(study),
+        check_judge=_judge(study),
         rng=rng or SecureRandom(),
-        chance=chance or SecureRandom(),
-        way_back=redirect_for if study.recruiting else None,
+        secure_random=chance or SecureRandom(),
+        redirect_for=redirect_for if study.recruiting else None,
     )
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
             make_private(place.file)
         stack.enter_context(only_server(place))
-        writer = Writer(writing_engine(place), fieldwork)
+        writer = Writer(writing_engine(place), running_study)
         stack.callback(writer.stop)
         writer.start()
         reader = reading_engine(place)
         stack.callback(reader.dispose)
         known = {item.id: item for item in items}
-        site = Site(study, kinds, known, writer, reader, place, fieldwork.number, guide, public, fieldwork.clock)
+        site = Site(
+            study, kinds, known, writer, reader, place, running_study.number, guide, public, running_study.clock
+        )
         stack.callback(site.desk.close)
         yield site
 
@@ -106,30 +105,6 @@ def _judge(study: Study) -> RegionCheckJudge | None:
     from sfumato.labeling.checks import RegionCheckJudge
 
     return RegionCheckJudge(study)
-
-
-def new_links(study: Study, number: int, store: str | Path | None = None) -> list[str]:
-    """Tokens for `number` people; the study need not be served for it, and may be."""
-    place = StoreLocation.of(store or default_location(study))
-    secret = _secret(study, place)
-    if secret is None:
-        # Nobody has served it yet: opening it once makes the store know it.
-        with opened(study, store):
-            secret = _secret(study, place)
-    assert secret is not None
-    made_at = Clock().now()
-    return [new_token(secret, made_at) for _ in range(number)]
-
-
-def _secret(study: Study, place: StoreLocation) -> str | None:
-    if not is_store(place):
-        return None
-    engine = reading_engine(place, any_version=True)
-    try:
-        with engine.connect() as connection:
-            return secret_of(connection, study.name)
-    finally:
-        engine.dispose()
 
 
 def listening(host: str, port: int) -> socket.socket:

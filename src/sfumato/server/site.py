@@ -20,7 +20,7 @@ from markupsafe import Markup
 from sfumato.elicitation.clock import Clock
 from sfumato.elicitation.kind import Kind, folder_of
 from sfumato.elicitation.participant_state import ParticipantState, Redirect, SessionStart, ShownTrial
-from sfumato.elicitation.session import RunningStudy
+from sfumato.elicitation.running_study import RunningStudy
 from sfumato.recruitment import platform_of
 from sfumato.server.dashboard import Dashboard
 from sfumato.server.translations import Translations, texts_in
@@ -188,7 +188,7 @@ class Site:
             if is_text
             else [f"/s/{token}/pictures/{shown.handle}/{n}" for n in range(len(stimulus.shown))],
             "texts": [self.items[id].text for id in stimulus.shown] if is_text else [],
-            "told": {name: stimulus.told[name] for name in ("class", "classes") if name in stimulus.told},
+            "told": {name: stimulus.context[name] for name in ("class", "classes") if name in stimulus.context},
         }
 
     def _study_config(self, texts: Translations) -> dict[str, Any]:

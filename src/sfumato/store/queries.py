@@ -1,112 +1,32 @@
-"""The store: every SQL statement there is, in one place.
+"""SQL queries of a store: what the running study reads and writes, and snapshots for exports and verification.
 
-Two sides. The writing side reads what a server needs to know when it starts or meets a person, and writes
-`PendingWrites`, the rows of a whole group of requests, in one transaction. The reading side takes a snapshot for
-exports.
+Queries for researchers are in `researcher_queries.py`, batched writes in `changes.py`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
-from sfumato.store.schema import ANSWERED, OPEN, annotators, answers, items, refused, studies, trials
+from sfumato.store.changes import update_rows
+from sfumato.store.schema import ANSWERED, OPEN, Row, annotators, answers, items, refused, studies, trials
 from sfumato.study.stimulus import Stimulus
 
-Row = dict[str, Any]
 IDS_PER_STUDY = 2**40
 ADVISORY_LOCK = 0x5F0A70
-"""A number that stands for our stores among the advisory locks of a PostgreSQL database."""
-ROWS_A_STATEMENT = 500
-"""Rows inserted by one statement; SQLite takes 32,766 values in all."""
-AT_ONCE = 5_000
-"""Rows fetched together by an export."""
-
-
-@dataclass
-class PendingWrites:
-    """Rows to be written together. Nothing reaches the database before `flush`."""
-
-    new_annotators: list[Row] = field(default_factory=list)
-    new_trials: list[Row] = field(default_factory=list)
-    new_answers: list[Row] = field(default_factory=list)
-    new_refused: list[Row] = field(default_factory=list)
-    annotators: dict[int, Row] = field(default_factory=dict)
-    """Columns to set, by the annotator's id."""
-    trials: dict[int, Row] = field(default_factory=dict)
-
-    def set_annotator(self, number: int, **values: Any) -> None:
-        self.annotators.setdefault(number, {}).update(values)
-
-    def set_trial(self, number: int, **values: Any) -> None:
-        self.trials.setdefault(number, {}).update(values)
-
-    def __bool__(self) -> bool:
-        return bool(
-            self.new_annotators
-            or self.new_trials
-            or self.new_answers
-            or self.new_refused
-            or self.annotators
-            or self.trials
-        )
-
-    def clear(self) -> None:
-        for rows in (self.new_annotators, self.new_trials, self.new_answers, self.new_refused):
-            rows.clear()
-        self.annotators.clear()
-        self.trials.clear()
-
-
-def flush(connection: sa.Connection, changes: PendingWrites) -> None:
-    """Write the changes, each table with as few statements as can be.
-
-    One statement for many rows, and not one run many times: between two steps of SQLite other threads take over, and
-    the writer would wait its turn once a row. The texts are made of our own names and of placeholders, nothing else.
-    """
-    _insert(connection, annotators, changes.new_annotators)
-    _insert(connection, trials, changes.new_trials)
-    _insert(connection, answers, changes.new_answers)
-    _insert(connection, refused, changes.new_refused)
-    _update(connection, annotators, changes.annotators)
-    _update(connection, trials, changes.trials)
-
-
-def _insert(connection: sa.Connection, table: sa.Table, rows: list[Row]) -> None:
-    names = table.c.keys()
-    for start in range(0, len(rows), ROWS_A_STATEMENT):
-        part = rows[start : start + ROWS_A_STATEMENT]
-        row = f"({', '.join([_mark(connection)] * len(names))})"
-        text = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([row] * len(part))}"
-        connection.exec_driver_sql(text, tuple(each[name] for each in part for name in names))
-
-
-def _update(connection: sa.Connection, table: sa.Table, rows: dict[int, Row]) -> None:
-    """Set columns of rows by id; rows that set the same columns to the same values go together."""
-    alike: dict[tuple[tuple[str, Any], ...], list[int]] = {}
-    for number, values in rows.items():
-        alike.setdefault(tuple(values.items()), []).append(number)
-    mark = _mark(connection)
-    for pairs, numbers in alike.items():
-        columns = ", ".join(f"{name} = {mark}" for name, _ in pairs)
-        text = f"UPDATE {table.name} SET {columns} WHERE id IN ({', '.join([mark] * len(numbers))})"
-        connection.exec_driver_sql(text, (*(value for _, value in pairs), *numbers))
-
-
-def _mark(connection: sa.Connection) -> str:
-    """A placeholder as the driver writes it."""
-    return "?" if connection.dialect.name == "sqlite" else "%s"
+"""The number of our advisory lock in a PostgreSQL database."""
+ROWS_PER_FETCH = 5_000
+"""Rows fetched at once by an export."""
 
 
 # --- the study ---
 
 
 def study_row(connection: sa.Connection, name: str) -> Row | None:
-    """The study called `name`, if it is known to the store."""
+    """The study called `name`, if it is in the store."""
     return _one(connection, sa.select(studies).where(studies.c.name == name))
 
 
@@ -116,12 +36,12 @@ def study_names(connection: sa.Connection) -> list[str]:
 
 
 def secret_of(connection: sa.Connection, name: str) -> str | None:
-    """What the links of the study called `name` are signed with; None if the store does not know the study."""
+    """The key that signs the links of a study; None if the study is not in the store."""
     return connection.execute(sa.select(studies.c.secret).where(studies.c.name == name)).scalar_one_or_none()
 
 
 def lock_store(connection: sa.Connection) -> None:
-    """Wait until no other server makes tables or studies in this database; until the transaction ends."""
+    """Keep other servers from creating tables or studies in this database until the transaction ends."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(ADVISORY_LOCK)))
 
@@ -134,14 +54,14 @@ def add_study(connection: sa.Connection, row: Row) -> int:
 
 
 def lock_study(connection: sa.Connection, study: int) -> int:
-    """Wait for other servers of the same study, and return how many groups of changes there have been."""
+    """Lock the study against other servers, and return its version (the number of groups that changed it)."""
     found = connection.execute(sa.select(studies.c.version).where(studies.c.id == study).with_for_update())
     return int(found.scalar_one())
 
 
 def set_study(connection: sa.Connection, study: int, **values: Any) -> None:
-    """Set columns of the study: done with every group, so as plainly as answers are stored."""
-    _update(connection, studies, {study: values})
+    """Set columns of the study; runs with every group, so it must be fast."""
+    update_rows(connection, studies, {study: values})
 
 
 def set_paused(connection: sa.Connection, study: int, at: int | None) -> None:
@@ -159,7 +79,7 @@ def stimuli(connection: sa.Connection, study: int) -> dict[int, tuple[Stimulus, 
 
 def add_items(connection: sa.Connection, study: int, added: Sequence[Stimulus], quota: int) -> None:
     """Add stimuli, all with the same quota."""
-    first = _next(connection, items, study)
+    first = next_id(connection, items, study)
     rows = [
         {"id": first + i, "study": study, "item": each.item, "quota": quota, **_texts_of(each)}
         for i, each in enumerate(added)
@@ -169,14 +89,14 @@ def add_items(connection: sa.Connection, study: int, added: Sequence[Stimulus], 
 
 
 def set_quota(connection: sa.Connection, quota: int, numbers: Sequence[int]) -> None:
-    """Give these items another quota."""
+    """Change the quota of these items."""
     if numbers:
         statement = sa.update(items).where(items.c.id == sa.bindparam("row")).values(quota=sa.bindparam("new_quota"))
         connection.execute(statement, [{"row": number, "new_quota": quota} for number in numbers])
 
 
 def taken(connection: sa.Connection, study: int) -> dict[tuple[int, int], int]:
-    """Answers that count towards each item's quota, and open trials for them, by item and question."""
+    """Answers and open trials that count toward each item's quota, by item and question."""
     counts = (
         sa.select(trials.c.item, trials.c.question, sa.func.count())
         .join(items, items.c.id == trials.c.item)
@@ -187,68 +107,67 @@ def taken(connection: sa.Connection, study: int) -> dict[tuple[int, int], int]:
 
 
 def answer_rows(connection: sa.Connection, study: int) -> Iterator[Row]:
-    """What was said about each item for a label, and how often: `item, kind, payload, n`."""
+    """The distinct answers for a label with their counts: `item, kind, payload, n`."""
     same = (answers.c.item, answers.c.kind, answers.c.payload)
     rows = (
         sa.select(*same, sa.func.count().label("n"))
         .where(answers.c.study == study, answers.c.purpose == "label")
         .group_by(*same)
     )
-    result = connection.execution_options(yield_per=AT_ONCE).execute(rows)
+    result = connection.execution_options(yield_per=ROWS_PER_FETCH).execute(rows)
     yield from (dict(row._mapping) for row in result)
 
 
 def first_chosen(connection: sa.Connection, study: int) -> Iterator[tuple[int, str | None]]:
-    """The item of every answer for a label that began with a choice, and the class chosen; None where the person was
-    not sure."""
+    """The item of every answer for a label that began with a choice, and the chosen class; None for "not sure"."""
     is_deeper = trials.c.question == 1
-    was_outright = sa.func.coalesce(trials.c.deeper, "worth") == "worth"
-    said = sa.case((is_deeper, answers.c.record), else_=answers.c.payload)
+    is_direct = sa.func.coalesce(trials.c.deeper, "worth") == "worth"
+    text = sa.case((is_deeper, answers.c.record), else_=answers.c.payload)
     rows = (
-        sa.select(answers.c.item, is_deeper, said)
+        sa.select(answers.c.item, is_deeper, text)
         .join(trials, trials.c.id == answers.c.trial)
-        .where(answers.c.study == study, answers.c.purpose == "label", sa.not_(sa.and_(is_deeper, was_outright)))
+        .where(answers.c.study == study, answers.c.purpose == "label", sa.not_(sa.and_(is_deeper, is_direct)))
     )
-    for item, deeper, text in connection.execution_options(yield_per=AT_ONCE).execute(rows):
-        first = json.loads(text)["first"] if deeper else json.loads(text)
+    for item, deeper, value in connection.execution_options(yield_per=ROWS_PER_FETCH).execute(rows):
+        first = json.loads(value)["first"] if deeper else json.loads(value)
         yield item, None if first is None else first["class"]
 
 
-# --- people ---
+# --- participants ---
 
 
 def next_ids(connection: sa.Connection, study: int) -> dict[str, int]:
-    """Where the numbering of each table goes on."""
+    """The next unused id of each table."""
     tables = {"annotator": annotators, "trial": trials, "answer": answers, "refused": refused}
-    return {name: _next(connection, table, study) for name, table in tables.items()}
+    return {name: next_id(connection, table, study) for name, table in tables.items()}
 
 
 def people_in_arms(connection: sa.Connection, study: int) -> dict[int, int]:
-    """How many people each arm has."""
+    """The number of participants per arm."""
     arm = annotators.c.arm
     found = connection.execute(sa.select(arm, sa.func.count()).where(annotators.c.study == study).group_by(arm))
     return {row[0]: row[1] for row in found}
 
 
 def arms_of(connection: sa.Connection, study: int) -> dict[str, int]:
-    """The arm of everybody, by pseudonym."""
+    """The arm of each annotator, by pseudonym."""
     found = sa.select(annotators.c.pseudonym, annotators.c.arm).where(annotators.c.study == study)
     return {row[0]: row[1] for row in connection.execute(found)}
 
 
 def blank_annotator() -> Row:
-    """A row of annotators with nothing in it."""
+    """An empty row of `annotators`."""
     return dict.fromkeys(annotators.c.keys()) | {"arm": 0}
 
 
 def annotator_by_token(connection: sa.Connection, study: int, token_hash: str) -> Row | None:
-    """Who a link belongs to."""
+    """The participant of a link."""
     owner = sa.select(annotators).where(annotators.c.token_hash == token_hash, annotators.c.study == study)
     return _one(connection, owner)
 
 
 def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
-    """A person's trials in order, each with the key, digest and handle of its answer where it has one."""
+    """A participant's trials in order, each with the key, digest and handle of its answer where it has one."""
     columns = (answers.c.key, answers.c.digest, answers.c.handle.label("answer"))
     found = (
         sa.select(trials, *columns)
@@ -260,7 +179,7 @@ def trials_of(connection: sa.Connection, annotator: int) -> list[Row]:
 
 
 def checks_of(connection: sa.Connection, annotator: int) -> list[Row]:
-    """A person's trials that were checks, each with the payload of its answer."""
+    """A participant's answered checks, each with the payload of its answer."""
     found = (
         sa.select(trials, answers.c.payload)
         .join(answers, answers.c.trial == trials.c.id)
@@ -271,23 +190,23 @@ def checks_of(connection: sa.Connection, annotator: int) -> list[Row]:
 
 
 def trial_with(connection: sa.Connection, annotator: int, handle: str) -> Row | None:
-    """A person's trial by its handle."""
+    """A participant's trial by its handle."""
     return _one(connection, sa.select(trials).where(trials.c.annotator == annotator, trials.c.handle == handle))
 
 
 def sent_under(connection: sa.Connection, annotator: int, key: str) -> Row | None:
-    """What a person sent under a key: its digest, and the handle of the answer or the code of the refusal."""
+    """What a participant sent under a key: its digest, and the handle of the answer or the code of the refusal."""
     stored = sa.select(answers.c.digest, answers.c.handle, sa.null().label("code"))
-    aside = sa.select(refused.c.digest, sa.null().label("handle"), refused.c.code)
+    not_stored = sa.select(refused.c.digest, sa.null().label("handle"), refused.c.code)
     both = (
         stored.where(answers.c.annotator == annotator, answers.c.key == key),
-        aside.where(refused.c.annotator == annotator, refused.c.key == key),
+        not_stored.where(refused.c.annotator == annotator, refused.c.key == key),
     )
     return next((row for statement in both if (row := _one(connection, statement))), None)
 
 
 def refused_of(connection: sa.Connection, annotator: int) -> list[Row]:
-    """The answers of a person that were kept aside."""
+    """A participant's refused answers."""
     columns = (refused.c.key, refused.c.digest, refused.c.code)
     return [
         dict(row._mapping) for row in connection.execute(sa.select(*columns).where(refused.c.annotator == annotator))
@@ -295,7 +214,7 @@ def refused_of(connection: sa.Connection, annotator: int) -> list[Row]:
 
 
 def open_trials(connection: sa.Connection, study: int) -> list[Row]:
-    """Every trial somebody holds."""
+    """Every trial that is leased to a participant."""
     found = (
         sa.select(trials)
         .join(annotators, annotators.c.id == trials.c.annotator)
@@ -305,7 +224,7 @@ def open_trials(connection: sa.Connection, study: int) -> list[Row]:
 
 
 def stimulus_of_trial(connection: sa.Connection, handle: str) -> Stimulus | None:
-    """What is shown in a trial; for the researcher's own programs, never for annotators."""
+    """The stimulus of a trial; for the researcher's own programs, never for participants."""
     found = sa.select(items).join(trials, trials.c.item == items.c.id).where(trials.c.handle == handle)
     row = connection.execute(found).one_or_none()
     return None if row is None else _stimulus(row)
@@ -314,7 +233,7 @@ def stimulus_of_trial(connection: sa.Connection, handle: str) -> Stimulus | None
 def trial_of_annotator(
     connection: sa.Connection, study: int, token_hash: str, handle: str, since: int = 0
 ) -> Stimulus | None:
-    """What is shown in a trial, if it is the trial of the person with this link, and they were there `since`."""
+    """The stimulus of a trial, if it is a trial of this link's participant, and they were active after `since`."""
     found = (
         sa.select(items)
         .join(trials, trials.c.item == items.c.id)
@@ -330,7 +249,7 @@ def trial_of_annotator(
 
 
 def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> Iterator[list[sa.Row[Any]]]:
-    """The study's answers in the order they came, some thousand at a time; without those of who had theirs left out."""
+    """The study's answers in order, some thousand at a time; without annotators whose answers are left out."""
     columns = (
         items.c.item,
         annotators.c.pseudonym.label("annotator"),
@@ -352,12 +271,12 @@ def exported(connection: sa.Connection, study: int, purposes: Sequence[str]) -> 
         .where(answers.c.study == study, answers.c.purpose.in_(purposes), annotators.c.left_out_at.is_(None))
         .order_by(answers.c.id)
     )
-    result = connection.execution_options(stream_results=True, yield_per=AT_ONCE).execute(rows)
+    result = connection.execution_options(stream_results=True, yield_per=ROWS_PER_FETCH).execute(rows)
     yield from (list(part) for part in result.partitions())
 
 
 def chained(connection: sa.Connection, study: int) -> Iterator[Row]:
-    """The study's answers in order, whole, with the names of annotator and item."""
+    """The study's answers in order with all columns, and the names of annotator and item."""
     rows = (
         sa.select(answers, annotators.c.pseudonym.label("annotator_name"), items.c.item.label("item_name"))
         .join(items, items.c.id == answers.c.item)
@@ -365,19 +284,19 @@ def chained(connection: sa.Connection, study: int) -> Iterator[Row]:
         .where(answers.c.study == study)
         .order_by(answers.c.id)
     )
-    result = connection.execution_options(stream_results=True, yield_per=AT_ONCE).execute(rows)
+    result = connection.execution_options(stream_results=True, yield_per=ROWS_PER_FETCH).execute(rows)
     yield from (dict(row._mapping) for row in result)
 
 
 def broken_ends(connection: sa.Connection) -> list[str]:
-    """The studies whose last answer is not the one that the store notes."""
+    """The studies whose last answer is not the one recorded in `studies`."""
     found = connection.execute(sa.select(studies.c.name, studies.c.id, studies.c.n_answers, studies.c.head))
     broken = []
     for name, number, n_answers, head in found.all():
         last = sa.select(answers.c.id, answers.c.chain).where(answers.c.study == number)
         row = connection.execute(last.order_by(answers.c.id.desc()).limit(1)).one_or_none()
-        noted = (first_answer(number) + n_answers - 1, head) if n_answers else None
-        if (None if row is None else (row.id, row.chain)) != noted:
+        recorded = (first_answer(number) + n_answers - 1, head) if n_answers else None
+        if (None if row is None else (row.id, row.chain)) != recorded:
             broken.append(str(name))
     return broken
 
@@ -388,7 +307,7 @@ def first_answer(study: int) -> int:
 
 
 def without_answer(connection: sa.Connection, study: int) -> list[tuple[str, str]]:
-    """Annotator and item of every trial that was answered and has no answer."""
+    """Annotator and item of every trial marked as answered that has no answer."""
     rows = (
         sa.select(annotators.c.pseudonym, items.c.item)
         .select_from(trials)
@@ -402,7 +321,7 @@ def without_answer(connection: sa.Connection, study: int) -> list[tuple[str, str
 
 
 def counts(connection: sa.Connection, study: int) -> Row:
-    """How far the study is: people, answers, answers wanted."""
+    """The study's progress: annotators, finished ones, answers, answers wanted."""
     return {
         "annotators": _count(connection, annotators, annotators.c.study == study),
         "finished": _count(connection, annotators, annotators.c.study == study, annotators.c.finished_at.is_not(None)),
@@ -414,12 +333,12 @@ def counts(connection: sa.Connection, study: int) -> Row:
 
 
 def mean_seconds(connection: sa.Connection, study: int) -> float:
-    """What an answer for a label takes on average; 0 before there is one."""
+    """Mean seconds per answer for a label; 0 before there is one."""
     mean = sa.select(sa.func.avg(answers.c.seconds)).where(answers.c.study == study, answers.c.purpose == "label")
     return float(connection.execute(mean).scalar_one() or 0.0)
 
 
-# --- small parts ---
+# --- helpers ---
 
 
 def _one(connection: sa.Connection, statement: sa.Select[Any]) -> Row | None:
@@ -427,8 +346,8 @@ def _one(connection: sa.Connection, statement: sa.Select[Any]) -> Row | None:
     return None if row is None else dict(row._mapping)
 
 
-def _next(connection: sa.Connection, table: sa.Table, study: int) -> int:
-    """The first unused id among those of the study: ids of two studies never meet, even if two servers write them."""
+def next_id(connection: sa.Connection, table: sa.Table, study: int) -> int:
+    """The first unused id of a study; each study has its own range, so two servers never use the same id."""
     first = study * IDS_PER_STUDY
     last = sa.select(sa.func.max(table.c.id)).where(table.c.id > first, table.c.id < first + IDS_PER_STUDY)
     return int(connection.execute(last).scalar_one() or first) + 1
@@ -447,5 +366,5 @@ def _stimulus(row: sa.Row[Any]) -> Stimulus:
 def _texts_of(stimulus: Stimulus) -> Row:
     return {
         "others": json.dumps(stimulus.others, ensure_ascii=False),
-        "told": json.dumps(dict(stimulus.told), ensure_ascii=False, sort_keys=True),
+        "told": json.dumps(dict(stimulus.context), ensure_ascii=False, sort_keys=True),
     }

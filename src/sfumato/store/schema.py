@@ -1,13 +1,16 @@
-"""The tables of a store. Times are milliseconds since 1970, UTC; ids people see are random texts.
+"""The tables of a store. Times are milliseconds since 1970, UTC; ids that participants see are random texts.
 
-`answers`, `refused` and `happenings` are append-only (triggers refuse anything else). What holds for every row is said
-here as a constraint, so that a mistake in our code ends in an error and not in a second answer.
+`answers`, `refused` and `happenings` are append-only, enforced by triggers. Rules that every row must satisfy are
+constraints here, so that a bug in our code causes an error and not a second answer.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
+Row = dict[str, Any]
 METADATA = sa.MetaData(
     naming_convention={
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -18,11 +21,11 @@ METADATA = sa.MetaData(
 )
 
 Id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
-"""A whole number of 64 bits on both databases."""
+"""A 64-bit integer on both databases."""
 Seconds: sa.types.TypeEngine[float] = sa.Double().with_variant(sa.REAL, "sqlite")
 
 OPEN, ANSWERED, LAPSED = 0, 1, 2
-"""States of a trial: held for its annotator, answered, or given back because nothing came."""
+"""States of a trial: leased to its annotator, answered, or released because no answer came."""
 
 
 def _id() -> sa.Column[int]:
@@ -163,7 +166,7 @@ platform_ids = sa.Table(
     sa.UniqueConstraint("study", "platform", "person"),
     sqlite_strict=True,
 )
-"""Who an annotator is on the platform they came from: the only place where that stands, and never exported unasked."""
+"""An annotator's id on the platform they came from: stored only here, and exported only on request."""
 events = sa.Table(
     "happenings",
     METADATA,
@@ -175,4 +178,4 @@ events = sa.Table(
     sa.Column("about", sa.Text, nullable=False),
     sqlite_strict=True,
 )
-"""What was done to the study: pauses, quotas, logins, denials, exports, erasures. Append-only."""
+"""The log of the study: pauses, quotas, logins, denials, exports, erasures. Append-only."""

@@ -51,7 +51,7 @@ class Verified:
     faults: tuple[ChainFault, ...] = ()
 
 
-def linked(previous: str, row: Mapping[str, Any]) -> str:
+def chain_hash(previous: str, row: Mapping[str, Any]) -> str:
     """The link of an answer: a SHA-256 of the link before it and of every column."""
     return hashlib.sha256(previous.encode() + ENCODE([row[name] for name in COLUMNS])).hexdigest()
 
@@ -70,7 +70,7 @@ def faults_of(rows: Iterable[Mapping[str, Any]], *, first: int, n_answers: int, 
         missing = range(before + 1, row["id"])
         yield from (ChainFault(number, "missing") for number in missing)
         # After a gap the link before is not known: nothing can be said of the first row that follows it.
-        if not missing and linked(link, row) != row["chain"]:
+        if not missing and chain_hash(link, row) != row["chain"]:
             yield ChainFault(row["id"], "changed", **known)
         before, link = row["id"], row["chain"]
     yield from (ChainFault(number, "missing") for number in range(before + 1, first + n_answers))

@@ -72,7 +72,7 @@ class Writer(Generic[W]):
 
     def __init__(self, engine: sa.Engine, work: W) -> None:
         self._engine = engine
-        self._work_on = work
+        self._work = work
         self._queue: deque[WriteRequest] = deque()
         self._wake = threading.Condition()
         self._stopping = False
@@ -80,7 +80,7 @@ class Writer(Generic[W]):
         """Whether the store is known to be whole."""
         self._rests_until = 0.0
         self._logs_from = 0.0
-        self._thread = threading.Thread(target=self._work, name="writer", daemon=True)
+        self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
 
     def start(self) -> None:
         """Register the study, then take requests."""
@@ -121,7 +121,7 @@ class Writer(Generic[W]):
             self._queue.append(request)
             self._wake.notify()
 
-    def _work(self) -> None:
+    def _loop(self) -> None:
         while True:
             with self._wake:
                 while not self._queue and not self._stopping:
@@ -137,16 +137,16 @@ class Writer(Generic[W]):
         try:
             self._make_sure()
             with self._engine.begin() as connection:
-                self._work_on.begin(connection)
+                self._work.begin(connection)
                 for request in group:
                     try:
-                        request.result = request.do(self._work_on)
+                        request.result = request.do(self._work)
                     except SfumatoError as error:
                         request.error = error
-                self._work_on.end()
-            self._work_on.committed()
+                self._work.end()
+            self._work.committed()
         except Exception as error:
-            self._work_on.forget()
+            self._work.forget()
             if alone and group[0].future is None:
                 raise
             self._log(error)

@@ -25,15 +25,15 @@ class Item:
 
 @dataclass(frozen=True)
 class Stimulus:
-    """What one trial is about: an item, what is shown with it (`others`, item ids), and what is told (`told`).
+    """What one trial asks about: an item, items shown with it (`others`), and the `context` of the question.
 
-    `told` is part of the question: `{"class": "cat"}` for typicality, `{"classes": ["cat", "dog"]}` for mixture.
-    For most kinds a stimulus is just its item.
+    `context` is `{"class": "cat"}` for typicality, `{"classes": ["cat", "dog"]}` for mixture. For most kinds a stimulus
+    is just its item.
     """
 
     item: str
     others: tuple[str, ...] = ()
-    told: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def shown(self) -> tuple[str, ...]:

@@ -314,6 +314,6 @@ class Study:
         return tuple(each.name for each in self.classes)
 
     @cached_property
-    def set_aside(self) -> frozenset[str]:
-        """Practice and check items: every participant sees them, and they are not labeled."""
+    def special_items(self) -> frozenset[str]:
+        """Items used only for practice or checks, and not labeled."""
         return frozenset([each.item for each in self.practice] + [each.item for each in self.checks])

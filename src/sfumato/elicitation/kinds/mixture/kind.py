@@ -76,13 +76,13 @@ class MixtureKind:
             )
         drawn = _drawn_pairs(by_id, self.pairs, n_possible, random.Random(study.name))
         return [
-            Stimulus(f"{a}+{b}@{share}", told={"classes": [by_id[a], by_id[b]], "mix": float(share), "of": [a, b]})
+            Stimulus(f"{a}+{b}@{share}", context={"classes": [by_id[a], by_id[b]], "mix": float(share), "of": [a, b]})
             for (a, b), share in zip(drawn, self._dealt(), strict=False)
         ]
 
     def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.MixturePayload:  # noqa: ARG002
         sent = converted(raw, MixtureInput, self.name)
-        first, second = stimulus.told["classes"]
+        first, second = stimulus.context["classes"]
         return payloads.MixturePayload(classes=(first, second), share=sent.share, confidence=sent.confidence)
 
     def simulate(
@@ -93,9 +93,9 @@ class MixtureKind:
         rng: np.random.Generator,  # noqa: ARG002
     ) -> dict[str, Any]:
         """The odds of the two classes, as sure as the belief lies on these two; in tenths, which the form can say."""
-        first, second = (beliefs[0][study.class_names.index(name)] for name in stimulus.told["classes"])
+        first, second = (beliefs[0][study.class_names.index(name)] for name in stimulus.context["classes"])
         both = first + second
-        share = first / both if both > 0 else stimulus.told.get("mix", 0.5)
+        share = first / both if both > 0 else stimulus.context.get("mix", 0.5)
         return {"share": round(10 * share) / 10, "confidence": round(10 * min(both, 1.0)) / 10}
 
     def _dealt(self) -> list[float]:
@@ -108,7 +108,7 @@ def _premixed(item: Item, study: Study) -> Stimulus:
     if unknown or pair[0] == pair[1]:
         found = f"item {item.id!r} with first {pair[0]!r} and second {pair[1]!r}"
         raise bad_setting(found, "two different classes of the study", "correct the columns first and second")
-    return Stimulus(item.id, told={"classes": pair})
+    return Stimulus(item.id, context={"classes": pair})
 
 
 def _class_of(item: Item, study: Study) -> str:

@@ -67,17 +67,17 @@ class TypicalityKind:
                     fix="rename the folder or the entry of the column class, or add the class to the study",
                     code="items-of-unknown-class",
                 )
-        return [Stimulus(item.id, told={"class": item.given}) for item in items]
+        return [Stimulus(item.id, context={"class": item.given}) for item in items]
 
     def parse(self, raw: Any, stimulus: Stimulus, study: Study) -> payloads.TypicalityPayload:  # noqa: ARG002
         sent = converted(raw, TypicalityInput, self.name)
         if not on_scale(sent.typicality, self.steps - 1):
             raise refused(f"{sent.typicality:g}", f"one of {self.steps} steps from 0 to 1", "typicality")
-        return payloads.TypicalityPayload(given=stimulus.told["class"], typicality=sent.typicality)
+        return payloads.TypicalityPayload(given=stimulus.context["class"], typicality=sent.typicality)
 
     def simulate(
         self, beliefs: Sequence[Sequence[float]], stimulus: Stimulus, study: Study, rng: np.random.Generator
     ) -> dict[str, Any]:
         belief = [float(p) for p in beliefs[0]]
-        of_class = belief[study.class_names.index(stimulus.told["class"])] / max(belief)
+        of_class = belief[study.class_names.index(stimulus.context["class"])] / max(belief)
         return {"typicality": nearest_on_scale(of_class + rng.normal(0, 0.07), self.steps - 1)}

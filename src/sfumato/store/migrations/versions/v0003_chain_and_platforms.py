@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-from sfumato.store.verification import COLUMNS, START, linked
+from sfumato.store.verification import COLUMNS, START, chain_hash
 
 revision = "0003"
 down_revision = "0002"
@@ -69,7 +69,7 @@ def _chain(connection: sa.Connection) -> None:
                 break
             links = []
             for row in rows:
-                link = linked(link, dict(row))
+                link = chain_hash(link, dict(row))
                 links.append({"number": row["id"], "link": link})
             connection.execute(sa.text("UPDATE answers SET chain = :link WHERE id = :number"), links)
             last, n_answers = rows[-1]["id"], n_answers + len(rows)
