@@ -4,16 +4,40 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_QUIET := --quiet --disable-pip-version-check
 
-.PHONY: demo test docs bench faults clean system fault-tools
+# Tests start hundreds of processes: each reads compiled modules from the disk, and computes with one thread.
+unexport PYTHONDONTWRITEBYTECODE
+test check: export OMP_NUM_THREADS = 1
+test check: export OPENBLAS_NUM_THREADS = 1
+test check: export POLARS_MAX_THREADS = 1
+
+.PHONY: demo test check lint docs bench faults clean system fault-tools
 
 demo: $(VENV)/.installed
 	@$(BIN)/sfumato demo
 
-test: system $(VENV)/.tested
+# Every test but the slow ones. A file's tests stay in one process, which makes what they share once.
+test: system $(VENV)/.tested lint
+	@$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not slow" --durations=15
+
+# What a change breaks most often, in at most three minutes on two cores: lint and types, contracts, snapshots, layers, the
+# names in the documents, and the quick tests of every package. Left out are PostgreSQL and what LONG lists: tests that
+# start browsers, many processes or clusters, train networks, or try long random sequences. `make test` has them all.
+check: $(VENV)/.tested lint
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" -k "not postgresql" $(LONG:%=--ignore=%)
+
+LONG := papers/tests $(addprefix tests/,badinput browser cli/demo faults golden test_docs.py \
+  aggregation/test_ray_engine.py contracts/test_networks.py elicitation/test_state_machine.py \
+  $(addprefix cli/test_,commands.py study_commands.py study_forms.py train.py) \
+  $(addprefix evaluation/test_,duplicates.py metrics.py) \
+  $(addprefix planning/test_,adaptive_value.py exchange.py form_comparison.py on_cluster.py) \
+  $(addprefix reporting/test_,in_browser.py model_sections.py report.py sections_pages.py) \
+  $(addprefix security/test_,races.py schemathesis.py) server/test_dashboard_login.py \
+  $(addprefix training/test_,ranks.py resumable_run.py shifting.py workers.py))
+
+lint: $(VENV)/.tested
 	@$(BIN)/ruff check src papers tests bench examples docs/*.py conftest.py
 	@$(BIN)/ruff format --check src papers tests bench examples docs/*.py conftest.py
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -n 4 -m "not slow" --durations=15
 
 # The documents as a site: build/site/index.html, which opens from disk.
 docs: $(VENV)/.documented

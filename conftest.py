@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -56,6 +57,17 @@ from sfumato import Annotations, SoftLabels  # noqa: E402
 from sfumato.importers import Cifar10HImporter, Cifar10SImporter  # noqa: E402
 from sfumato.study.stimulus import Stimulus  # noqa: E402
 from sfumato.study.study import People, Study  # noqa: E402
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Collect tests with garbage collection off; later it skips what was collected, which lives until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session")

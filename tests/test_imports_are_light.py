@@ -57,12 +57,17 @@ def cpu_seconds(*arguments: str) -> float:
     return usage.ru_utime + usage.ru_stime
 
 
+def is_quick(*arguments: str) -> bool:
+    """Whether a command takes less than 0.3 s of CPU time, on a busy machine the best of three times."""
+    return any(cpu_seconds(*arguments) < 0.3 for _ in range(3))
+
+
 def test_help_is_quick() -> None:
-    assert min(cpu_seconds("--help") for _ in range(3)) < 0.3
+    assert is_quick("--help")
 
 
 def test_help_of_every_command_is_quick() -> None:
     from sfumato.cli import COMMANDS
 
     for command in COMMANDS:
-        assert min(cpu_seconds(command, "--help") for _ in range(3)) < 0.3, command
+        assert is_quick(command, "--help"), command

@@ -19,12 +19,12 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from chromium import launched
+from playwright.sync_api import Browser, Page
 from study_server import StudyServer
 
 from browser import TIMEOUT_SECONDS, write_study
 
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 Served = Callable[..., StudyServer]
 
 
@@ -45,10 +45,8 @@ def answering(server: StudyServer) -> StudyServer:
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """Chromium as installed on this machine; where there is none the tests fail, and not in silence."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -434,7 +434,7 @@ class LapsesUnwritten(RunningStudy):
 
 
 BUDGET = settings(
-    max_examples=int(os.environ.get("SFUMATO_EXAMPLES", "150")),
+    max_examples=int(os.environ.get("SFUMATO_EXAMPLES", "80")),
     stateful_step_count=50,
     deadline=None,
     report_multiple_bugs=False,
@@ -466,7 +466,7 @@ FEW = settings(BUDGET, max_examples=60, phases=[Phase.generate])
 
 
 def test_a_study_with_a_deeper_form_does_as_the_same_model(engine: sa.Engine) -> None:
-    run(engine, RunningStudy, settings(BUDGET, max_examples=max(BUDGET.max_examples // 3, 1)), DeeperSteps)
+    run(engine, RunningStudy, settings(BUDGET, max_examples=max(BUDGET.max_examples // 2, 1)), DeeperSteps)
 
 
 def test_a_form_that_is_not_noted_is_found(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> None:

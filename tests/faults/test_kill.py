@@ -10,8 +10,8 @@ from kill_trial import kill_trial
 from study_server import StudyServer
 
 BROKEN_SERVER = str(Path(__file__).with_name("broken_server.py"))
-N_KILLS = {"sqlite": 20, "postgresql": 8}
-"""`make faults` has 200 of each."""
+N_KILLS = {"sqlite": 8, "postgresql": 5}
+"""A server that acknowledges too early is found out by 4; `make faults` has 200 of each."""
 
 
 def test_nothing_acknowledged_is_lost_or_doubled(tmp_path: Path, store: str) -> None:

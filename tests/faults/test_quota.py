@@ -14,10 +14,10 @@ RETURN_SECONDS = 4 * LEASE_SECONDS
 BROKEN_SERVER = str(Path(__file__).with_name("broken_server.py"))
 
 
-@pytest.mark.parametrize("quota", [3, 10])
-def test_every_item_ends_exactly_at_its_quota(tmp_path: Path, quota: int) -> None:
+@pytest.mark.parametrize(("quota", "n_items"), [(3, 500), (10, 150)])
+def test_every_item_ends_exactly_at_its_quota(tmp_path: Path, quota: int, n_items: int) -> None:
     store = str(tmp_path / "answers.sqlite")
-    with StudyServer(write_quota_study(tmp_path / "study", quota), store=store) as server:
+    with StudyServer(write_quota_study(tmp_path / "study", quota, n_items=n_items), store=store) as server:
         report = quota_trial(server, store, seed=quota)
     print(report)
     assert report.clean, report

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from chromium import launched
+from playwright.sync_api import Browser, Page
 
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, DataSource
@@ -25,7 +26,6 @@ from sfumato.reporting.charts import (
     scatter,
 )
 
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 SOURCE = DataSource("sfumato plan --pilot p.parquet", "p.parquet", "Of `p.parquet` alone.")
 WORDS: dict[str, Any] = {"title": "A title", "caption": "What is to be seen.", "source": SOURCE}
 
@@ -126,10 +126,8 @@ def plan_with() -> Callable[..., Plan]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+    with launched() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -154,7 +154,9 @@ def test_other_settings_or_runs_are_an_error(trained: Path, copied: Path, tmp_pa
     assert "data" in refused(shifting(copied, out).missing).found
 
 
-def test_two_processes_do_the_same(trained: Path, tmp_path: Path) -> None:
+def test_two_processes_do_the_same(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What torch would take in a new process, if the worker did not ask for one thread.
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     corrupted = (Corrupted(), Corrupted(GaussianNoise(), 5))
     for folder, processes in (("one", 1), ("two", 2)):
         run_jobs(shifting(trained, tmp_path / folder, corrupted=corrupted), processes=processes)

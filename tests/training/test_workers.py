@@ -77,7 +77,9 @@ def crew(made: Experiment) -> _Crew:
     return _Crew(made, stacks, 1, ProgressCounter(made, stacks, costs_of(made), None))
 
 
-def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path) -> None:
+def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What torch would take in a new process, if the worker did not ask for one thread.
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
     # Deadly in workers alone, and only once.
     grid = replace(GRID, networks={"deadly": learning.Deadly(str(tmp_path), 1)})
     run_experiment(experiment(tmp_path / "one", grid), processes=1)
@@ -88,6 +90,7 @@ def test_processes_make_the_same_runs_also_where_one_dies(tmp_path: Path) -> Non
     for key in (key for stack in grid.stacks(1) for key in stack.runs):
         one, two = (Run.read(tmp_path / folder / key.name) for folder in ("one", "two"))
         assert one.settings == two.settings
+        assert two.said["environment"]["threads"] == 1
         assert all(torch.equal(tensor, two.weights()[name]) for name, tensor in one.weights().items())
 
 

@@ -14,13 +14,12 @@ import numpy as np
 import polars as pl
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from chromium import launched
 from looking import RULES
-from playwright.sync_api import sync_playwright
 
 from sfumato import Beliefs, SoftLabels
 from sfumato.cli.demo.demo_steps import QUICK, chapters
 
-ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 # The program's own hash is fixed: somebody may save a file while this runs.
 RUN = """
 import sys
@@ -86,8 +85,7 @@ def test_every_step_leaves_what_it_says(first: Ran) -> None:
 
 def test_the_report_in_a_browser(first: Ran) -> None:
     faults: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=ARGUMENTS)
+    with launched() as browser:
         # The page's own policy lets no script in but its own; axe is one. Elsewhere the policy is kept, and tried.
         page = browser.new_context(viewport={"width": 1200, "height": 800}, bypass_csp=True).new_page()
         page.on("pageerror", lambda error: faults.append(f"thrown: {error}"))
@@ -101,7 +99,6 @@ def test_the_report_in_a_browser(first: Ran) -> None:
             "(all) => all.map((place) => [place.dataset.chart, place.querySelectorAll('svg .mark-group path').length])"
         )
         found = Axe().run(page, options=RULES)
-        browser.close()
     assert faults == []
     assert all(n > 5 for _, n in marks), marks
     assert found.violations_count == 0, found.generate_report()
