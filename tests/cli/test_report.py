@@ -51,14 +51,14 @@ def test_a_folder_becomes_a_page(tmp_path: Path) -> None:
     assert "sfumato report . -o" in text
     assert "--title 'Three animals'" in text
     assert "--resamples 100" in text
-    assert "--level" not in text.split("Where every number comes from")[1].split("Files read")[0]
+    assert "--level" not in text.rsplit("Sources", 1)[1].split("Files read")[0]
 
 
 def test_a_folder_of_runs_is_enough_with_people(tmp_path: Path) -> None:
     run("runs", "--people", "labels.parquet", "--resamples", 100, "-o", tmp_path / "r.html")
     text = text_of(tmp_path / "r.html")
-    assert "What each target taught the models" in text
-    assert "On pictures that are worse" not in text
+    assert "Comparison of training targets" in text
+    assert "Robustness" not in text
     assert "sfumato evaluate --runs runs/ --people labels.parquet" in text
 
 
@@ -66,12 +66,12 @@ def test_labels_alone_say_what_people_say(tmp_path: Path) -> None:
     run("--labels", "labels.parquet", "-o", tmp_path / "r.html")
     text = text_of(tmp_path / "r.html")
     assert "People disagree about 30 of 40 items" in text
-    assert "What each target taught the models" not in text
+    assert "Comparison of training targets" not in text
 
 
 def test_runs_without_labels_are_said_not_to_be_scored(tmp_path: Path) -> None:
     said = run("runs", "-o", tmp_path / "r.html")
-    assert "no labels: nothing is scored against people" in said
+    assert "no labels: models are not scored" in said
 
 
 def test_several_labels_have_names(tmp_path: Path) -> None:
@@ -85,7 +85,11 @@ def test_several_labels_have_names(tmp_path: Path) -> None:
     [
         ((".", "-o", "r.pdf"), BadSetting, "ends in .html"),
         (("nowhere", "-o", "r.html"), BadFile, "no folder"),
-        ((".", "--labels", "a=labels.parquet", "--labels", "a=labels.parquet", "-o", "r.html"), BadSetting, "taken"),
+        (
+            (".", "--labels", "a=labels.parquet", "--labels", "a=labels.parquet", "-o", "r.html"),
+            BadSetting,
+            "already used",
+        ),
         ((".", "--labels", "=labels.parquet", "-o", "r.html"), BadSetting, "NAME=FILE"),
         ((".", "--level", 2, "-o", "r.html"), BadSetting, "level"),
         ((".", "--resamples", 3, "-o", "r.html"), BadSetting, "resamples"),

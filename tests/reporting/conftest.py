@@ -53,7 +53,7 @@ def charts() -> dict[str, Chart]:
                   "size": ["small"] * 4 + ["large"] * 4},
         ),
         dots(
-            "dots", **WORDS, of="what", value=Field("v", "error"), low="low", high="high", emphasised="<b>plan</b>",
+            "dots", **WORDS, of="what", value=Field("v", "error"), low="low", high="high", emphasized="<b>plan</b>",
             data={"what": ["<b>plan</b>", "other"], "v": [0.2, 0.3], "low": [0.1, None], "high": [0.25, None]},
         ),
         bars(

@@ -148,7 +148,7 @@ def test_steps_pass_at_round_numbers() -> None:
 @given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.booleans())
 def test_steps_span_all_values(low: float, span: float, both_ways: bool) -> None:
     found = steps(low, low + span, 0.0 if both_ways else None)
-    assert len(found.colours) == len(found.edges) + 1 <= 10
+    assert len(found.colors) == len(found.edges) + 1 <= 10
     assert found.edges == sorted(set(found.edges))
     assert "datum" in found.is_dark("x")
     if both_ways:

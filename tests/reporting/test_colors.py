@@ -1,4 +1,4 @@
-"""Colours can be told apart by everybody, and read on."""
+"""Colors can be told apart by everybody, and read on."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 SCHEMES = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 
 
-def linear(colour: str) -> np.ndarray:
-    shares = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+def linear(color: str) -> np.ndarray:
+    shares = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
     return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
 
 

@@ -32,12 +32,12 @@ def test_medians_lie_between_the_order_statistics_of_the_tables(n: int, low: int
 
 def test_of_few_there_is_no_interval() -> None:
     assert np.isnan(median_of(np.arange(5.0)).low)
-    assert mean_of(np.array([3.0])).figure() == "3.00"
-    assert share_of(0, 0).percent() == median_of(np.empty(0)).figure() == "unknown"
+    assert mean_of(np.array([3.0])).text() == "3.00"
+    assert share_of(0, 0).percent() == median_of(np.empty(0)).text() == "unknown"
 
 
 def test_numbers_are_said_as_exactly_as_they_are_known() -> None:
     assert share_of(77, 10_000).percent() == "0.77% (0.62% to 0.96%)"
     assert share_of(5, 10).percent() == "50% (24% to 76%)"
-    assert DisplayedEstimate(1234.5, 1200.0, 1290.0, 9).figure(unit="s") == "1,234 s (1,200 to 1,290)"
-    assert DisplayedEstimate(0.5, 0.5, 0.5, 9).figure(1, "s") == "0.5 s (0.5 to 0.5)"
+    assert DisplayedEstimate(1234.5, 1200.0, 1290.0, 9).text(unit="s") == "1,234 s (1,200 to 1,290)"
+    assert DisplayedEstimate(0.5, 0.5, 0.5, 9).text(1, "s") == "0.5 s (0.5 to 0.5)"

@@ -19,19 +19,20 @@ from sfumato.cli import evaluate
 from sfumato.cli import map as map_command
 from sfumato.cli import train as train_command
 from sfumato.evaluation import RunPredictions, match_labels
+from sfumato.evaluation.comparison import Differences
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Chart, Points, Prose, ReportTable, Section
-from sfumato.reporting.model_scores import ModelScores, models_of
-from sfumato.reporting.phrases import worded
+from sfumato.reporting.model_scores import ModelScores, score_models
+from sfumato.reporting.phrases import metric_title
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections.calibration import calibration, risk_at
-from sfumato.reporting.sections.cross_label import cross_labels
-from sfumato.reporting.sections.model_uncertainty import doubt_of_models
-from sfumato.reporting.sections.plan import planning
-from sfumato.reporting.sections.robustness import robustness
-from sfumato.reporting.sections.targets import single_scores, targets
-from sfumato.reporting.sections.training_dynamics import data_maps, stability
-from sfumato.tables.scores import Score, Scores
+from sfumato.reporting.sections.calibration import calibration_section, risk_at
+from sfumato.reporting.sections.cross_label import cross_label_section
+from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
+from sfumato.reporting.sections.plan import plan_section
+from sfumato.reporting.sections.robustness import robustness_section
+from sfumato.reporting.sections.targets import single_scores_section, targets_section
+from sfumato.reporting.sections.training_dynamics import stability, training_dynamics_section
+from sfumato.tables.scores import RunScores, Score, Scores
 from sfumato.tables.soft_labels import SoftLabels
 
 FEW = "ignore:people agree. found:sfumato.tables.errors.SfumatoWarning"
@@ -44,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def models(folder: Path) -> ModelScores:
-    found = models_of(ReportInputs.read(folder))
+    found = score_models(ReportInputs.read(folder))
     assert found is not None
     return found
 
@@ -86,11 +87,11 @@ def evaluated(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tu
 def test_figures_are_those_of_the_command_below_them(
     models: ModelScores, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    section = targets(models)
+    section = targets_section(models)
     drawn = [chart(section, name) for name in ("right", "near")]
     assert drawn[0].source is not None
     scores, differences = evaluated(drawn[0].source.command, folder, monkeypatch)
-    said = {(row["target"], worded(row["metric"])): row for row in scores}
+    said = {(row["target"], metric_title(row["metric"])): row for row in scores}
     shown = 0
     for figure in drawn:
         c = figure.columns
@@ -103,18 +104,22 @@ def test_figures_are_those_of_the_command_below_them(
     assert shown > 3 * 6 * 4
     tests = table(section, "tests").data
     for i, row in enumerate(r for r in differences if r["metric"] != "entropy_pearson"):
-        assert (tests["metric"][i], tests["target"][i]) in {(worded(r["metric"]), r["target"]) for r in differences}
+        assert (tests["metric"][i], tests["target"][i]) in {
+            (metric_title(r["metric"]), r["target"]) for r in differences
+        }
         own = next(
-            r for r in differences if (worded(r["metric"]), r["target"]) == (tests["metric"][i], tests["target"][i])
+            r
+            for r in differences
+            if (metric_title(r["metric"]), r["target"]) == (tests["metric"][i], tests["target"][i])
         )
         assert float(tests["difference"][i].replace("−", "-")) == pytest.approx(float(own["difference"]), abs=5.1e-4)
         holds_0 = float(own["both_low"] or own["low"]) <= 0 <= float(own["both_high"] or own["high"])
         shown = f"{own['verdict']}, on these items" if own["verdict"] and holds_0 else own["verdict"]
-        assert tests["told apart"][i] == (shown or "no")
+        assert tests["result"][i] == (shown or "no difference shown")
         assert row["baseline"] == "hard"
     apart = chart(section, "differences").columns
     for i, target in enumerate(apart["target"]):
-        own = next(r for r in differences if (worded(r["metric"]), r["target"]) == (apart["metric"][i], target))
+        own = next(r for r in differences if (metric_title(r["metric"]), r["target"]) == (apart["metric"][i], target))
         for ours, theirs in (("difference", "difference"), ("p_corrected", "p_corrected")):
             assert apart[ours][i] == pytest.approx(float(own[theirs]), abs=1e-12)
         ends = ("both_low", "both_high") if own["both_low"] else ("low", "high")
@@ -122,7 +127,7 @@ def test_figures_are_those_of_the_command_below_them(
 
 
 def test_the_table_says_the_same_with_half_the_interval(models: ModelScores) -> None:
-    listed = table(targets(models), "scores").data
+    listed = table(targets_section(models), "scores").data
     row = next(each for each in models.scores if (each.target, each.metric) == ("soft", "cross_entropy"))
     cell = listed["soft"][listed["metric"].index("cross-entropy")].replace("\u00a0", " ")
     assert cell == f"{row.value:.3f} ± {(row.high - row.low) / 2:.3f}"
@@ -133,10 +138,10 @@ def test_the_table_says_the_same_with_half_the_interval(models: ModelScores) -> 
 def test_strata_are_those_of_the_command_below_them(
     models: ModelScores, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    figure = chart(targets(models), "strata")
+    figure = chart(targets_section(models), "strata")
     assert figure.source is not None
     scores, _ = evaluated(figure.source.command, folder, monkeypatch)
-    said = {(row["target"], f"{worded(row['metric'])}: {row['condition']}"): row for row in scores}
+    said = {(row["target"], f"{metric_title(row['metric'])}: {row['condition']}"): row for row in scores}
     assert set(figure.columns["n_items"]) == {10, 30}
     for i, target in enumerate(figure.columns["target"]):
         row = said[(target, figure.columns["panel"][i])]
@@ -148,7 +153,7 @@ def test_strata_are_those_of_the_command_below_them(
 
 
 def test_reliability_is_the_mean_over_seeds_of_what_bins_hold(models: ModelScores) -> None:
-    columns = chart(calibration(models), "reliability").columns
+    columns = chart(calibration_section(models), "reliability").columns
     people = trained.people()
     confidence, right = [], []
     for seed in range(4):
@@ -174,7 +179,7 @@ def test_risk_at_a_coverage_is_the_share_wrong_of_the_surest() -> None:
 
 
 def test_doubt_is_entropy_against_entropy(models: ModelScores) -> None:
-    section = doubt_of_models(models)
+    section = model_uncertainty_section(models)
     people = trained.people().probs
 
     def entropy(p: np.ndarray) -> np.ndarray:
@@ -206,7 +211,7 @@ def cross_entropy_of(run: RunPredictions) -> float:
 
 
 def test_curves_over_severities_begin_with_pictures_as_they_are(models: ModelScores) -> None:
-    section = robustness(models)
+    section = robustness_section(models)
     columns = chart(section, "shifted-cross-entropy").columns
     own = [
         (columns["severity"][i], columns["value"][i])
@@ -222,12 +227,12 @@ def test_curves_over_severities_begin_with_pictures_as_they_are(models: ModelSco
 
 
 def test_of_an_attack_with_steps_the_last_is_drawn(models: ModelScores) -> None:
-    columns = chart(robustness(models), "attacked-cross-entropy").columns
+    columns = chart(robustness_section(models), "attacked-cross-entropy").columns
     rows = [i for i, kind in enumerate(columns["kind"]) if kind.startswith("pgd") and columns["target"][i] == "hard"]
     assert [columns["eps"][i] for i in rows] == [0, 4]
     runs = [trained.shifted(trained.trained("hard", seed), "x", 0.6) for seed in range(4)]
     assert columns["value"][rows[1]] == pytest.approx(np.mean([cross_entropy_of(run) for run in runs]))
-    assert "Under the attack that costs `hard` most" in words(robustness(models))
+    assert "The strongest attack for `hard` is " in words(robustness_section(models))
 
 
 def test_items_that_nobody_judged_are_left_out_and_said(folder: Path, tmp_path: Path) -> None:
@@ -236,12 +241,12 @@ def test_items_that_nobody_judged_are_left_out_and_said(folder: Path, tmp_path: 
         run = replace(trained.trained("soft", seed), predictions=elsewhere[0], condition="cinic")
         trained.write_run(tmp_path, run)
         trained.write_run(tmp_path, trained.shifted(trained.trained("soft", seed), "own-photos", 0.1))
-    found = models_of(replace(ReportInputs.read(folder), shifted=tmp_path, attacked=None))
+    found = score_models(replace(ReportInputs.read(folder), shifted=tmp_path, attacked=None))
     assert found is not None
-    assert "cinic: left out, for people judged none of its items" in found.notes
-    listed = table(robustness(found), "elsewhere").data
+    assert "cinic: left out, because people judged none of its items" in found.notes
+    listed = table(robustness_section(found), "elsewhere").data
     assert set(listed["condition"]) == {"own-photos"}
-    assert listed["there"][listed["metric"].index("accuracy")] == pytest.approx(
+    assert listed["this condition"][listed["metric"].index("accuracy")] == pytest.approx(
         np.mean(
             [
                 match_labels(predicted=trained.trained("soft", s).predictions, people=trained.people()).right.mean()
@@ -252,12 +257,12 @@ def test_items_that_nobody_judged_are_left_out_and_said(folder: Path, tmp_path: 
 
 
 def test_labels_across_and_the_parts_of_a_gain(models: ModelScores) -> None:
-    section = cross_labels(models)
+    section = cross_label_section(models)
     columns = chart(section, "across-accuracy").columns
     cell = next(
         columns["value"][i]
-        for i in range(len(columns["learnt"]))
-        if (columns["learnt"][i], columns["against"][i]) == ("soft", "original")
+        for i in range(len(columns["target"]))
+        if (columns["target"][i], columns["against"][i]) == ("soft", "original")
     )
     original = trained.original().probs.argmax(axis=1)
     by_hand = [(trained.trained("soft", seed).predictions.probs.argmax(axis=1) == original).mean() for seed in range(4)]
@@ -266,11 +271,11 @@ def test_labels_across_and_the_parts_of_a_gain(models: ModelScores) -> None:
     own = {
         part: float(gain.replace("−", "-"))
         for metric, against, part, gain in zip(
-            gains["metric"], gains["scored against"], gains["part"], gains["gain"], strict=True
+            gains["metric"], gains["scored against"], gains["part"], gains["difference"], strict=True
         )
-        if (metric, against) == ("cross-entropy", "how people judge")
+        if (metric, against) == ("cross-entropy", "people's soft labels")
     }
-    assert own["other classes"] + own["doubt"] == pytest.approx(own["both"], abs=2e-3)
+    assert own["changed classes"] + own["uncertainty"] == pytest.approx(own["both"], abs=2e-3)
     means = {t: np.mean([cross_entropy_of(trained.trained(t, s)) for s in range(4)]) for t in ("hard", "soft")}
     assert own["both"] == pytest.approx(means["soft"] - means["hard"], abs=1e-3)
 
@@ -281,16 +286,16 @@ def test_more_targets_than_can_be_told_apart(tmp_path: Path, monkeypatch: pytest
     trained.people().write(tmp_path / "labels.parquet")
     for run in trained.grid(list(near), range(2)):
         trained.write_run(tmp_path / "runs", run)
-    found = models_of(ReportInputs.read(tmp_path), resamples=100)
+    found = score_models(ReportInputs.read(tmp_path), resamples=100)
     assert found is not None
-    drawn = found.drawn()
+    drawn = found.shown_targets()
     assert len(drawn) == 8
     # The control first; `soft` though it is the worst; of the others those nearest to people, the nearest first.
     assert drawn == ["hard", *(f"smoothing-{k:02}" for k in (9, 8, 7, 6, 5, 4)), "soft"]
-    assert len(found.drawn(6)) == 6
-    section = targets(found)
+    assert len(found.shown_targets(6)) == 6
+    section = targets_section(found)
     assert set(chart(section, "near").columns["target"]) == set(drawn)
-    assert "Of 12 targets, 8 are drawn" in chart(section, "near").caption
+    assert "8 of 12 targets are shown" in chart(section, "near").caption
     assert len(table(section, "scores").data["target"]) == 12
     assert len(set(table(section, "tests").data["metric"])) == 3
 
@@ -298,52 +303,78 @@ def test_more_targets_than_can_be_told_apart(tmp_path: Path, monkeypatch: pytest
 def test_tables_of_scores_do_where_there_are_no_runs(
     models: ModelScores, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = chart(targets(models), "near").source
+    source = chart(targets_section(models), "near").source
     assert source is not None
     monkeypatch.chdir(folder)
     arguments = [*shlex.split(source.command)[2:]]
     arguments[arguments.index("scores.csv")] = str(tmp_path / "scores.csv")
     arguments[arguments.index("differences.csv")] = str(tmp_path / "differences.csv")
     CliRunner().invoke(evaluate.command, arguments, catch_exceptions=False)
-    read = models_of(ReportInputs.read(tmp_path))
+    read = score_models(ReportInputs.read(tmp_path))
     assert read is not None
-    assert table(targets(read), "scores").data == table(targets(models), "scores").data
-    assert table(targets(read), "tests").data == table(targets(models), "tests").data
-    assert [each.name for each in made(calibration(read)).blocks if isinstance(each, Chart)] == ["calibration"]
-    assert cross_labels(read) is None
-    assert stability(read) is None
+    assert table(targets_section(read), "scores").data == table(targets_section(models), "scores").data
+    assert table(targets_section(read), "tests").data == table(targets_section(models), "tests").data
+    assert [each.name for each in made(calibration_section(read)).blocks if isinstance(each, Chart)] == ["calibration"]
+    assert cross_label_section(read) is None
+    assert stability(read) == ()
+
+
+def test_score_tables_are_used_instead_of_scoring_the_runs_again(
+    models: ModelScores, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    differences = Differences(tuple(replace(each, p_corrected=0.125) for each in models.differences))
+    scores = {"scores": RunScores(tuple(replace(each, n_items=39) for each in models.scores))}
+    evidence = replace(ReportInputs.read(folder), shifted=None, attacked=None)
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.reporting.model_scores.measure_runs", None)
+        read = score_models(replace(evidence, scores=scores, comparison=differences))
+    assert read is not None
+    assert {each.n_items for each in read.scores} == {39}
+    assert {each.p_corrected for each in read.differences} == {0.125}
+    # Sections that need predictions still have them.
+    assert chart(calibration_section(read), "reliability").columns["n_items"]
+    assert cross_label_section(read) is not None
+
+
+def test_conditions_that_score_tables_lack_are_scored(models: ModelScores, folder: Path) -> None:
+    scores = {"scores": RunScores(models.scores)}
+    read = score_models(replace(ReportInputs.read(folder), scores=scores, comparison=Differences(models.differences)))
+    assert read is not None
+    assert read.scores == models.scores
+    assert repr(read.condition_scores) == repr(models.condition_scores)
+    assert repr(read.condition_differences) == repr(models.condition_differences)
 
 
 def test_one_seed_has_intervals_over_items_alone(tmp_path: Path) -> None:
     reported.write_study(tmp_path, ("hard", "soft"), range(1))
-    found = models_of(ReportInputs.read(tmp_path))
+    found = score_models(ReportInputs.read(tmp_path))
     assert found is not None
-    columns = chart(targets(found), "near").columns
+    columns = chart(targets_section(found), "near").columns
     assert set(columns["low"]) == {None}
     assert None not in columns["items_low"]
-    assert "One seed says nothing of another training" in words(targets(found))
-    assert "over 40 items, one training each" in words(targets(found))
+    assert "With one seed, intervals cover only the choice of items" in words(targets_section(found))
+    assert "; 1 seed, 40 items)" in words(targets_section(found))
 
 
 def test_no_labels_no_models(folder: Path) -> None:
-    assert models_of(replace(ReportInputs.read(folder), labels={})) is None
+    assert score_models(replace(ReportInputs.read(folder), labels={})) is None
 
 
 def test_scores_of_one_table_are_listed(folder: Path) -> None:
     scores = Scores.of([Score("accuracy", "all", 0.75, 0.6, 0.9, 40, np.nan, "x")])
     evidence = replace(ReportInputs.read(folder), scores={"scores": scores})
-    listed = table(single_scores(evidence), "scores-of-scores")
+    listed = table(single_scores_section(evidence), "scores-of-scores")
     assert listed.rows()[0][:3] == ("accuracy", "all", "0.750")
-    assert single_scores(ReportInputs.read(folder)) is None
+    assert single_scores_section(ReportInputs.read(folder)) is None
 
 
 def test_the_plan_is_told_with_what_money_buys(folder: Path, plan_with: Callable[..., Plan]) -> None:
-    assert planning(ReportInputs.read(folder)) is None
-    section = planning(replace(ReportInputs.read(folder), plan=plan_with()))
+    assert plan_section(ReportInputs.read(folder)) is None
+    section = plan_section(replace(ReportInputs.read(folder), plan=plan_with()))
     columns = chart(section, "plan-cost").columns
     assert columns["money"] == tuple(10.3 * m for m in (1, 2, 3, 5, 7, 10, 20))
     # By hand: the first dearer point is 10 answers, for 103 and an error of .015.
-    assert "USD 30.69 more would change it by -0.0063" in chart(section, "plan-cost").caption
+    assert "USD 30.69 more would change the error by -0.0063" in chart(section, "plan-cost").caption
     assert {"plan-curve", "plan-alternatives"} <= {
         each.name for each in made(section).blocks if isinstance(each, Chart)
     }
@@ -364,13 +395,13 @@ def learnt(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.filterwarnings("ignore::sfumato.tables.errors.SfumatoWarning")
 def test_maps_and_stability_are_those_of_sfumato_map(learnt: Path, tmp_path: Path) -> None:
-    found = models_of(ReportInputs.read(runs=learnt / "runs", labels=learnt / "labels.parquet"), resamples=100)
+    found = score_models(ReportInputs.read(runs=learnt / "runs", labels=learnt / "labels.parquet"), resamples=100)
     assert found is not None
     arguments = [learnt / "runs", "--target", "soft", "-o", tmp_path / "map.csv", "--shifts", tmp_path / "shifts.csv"]
     CliRunner().invoke(map_command.command, list(map(str, arguments)), catch_exceptions=False)
     with (tmp_path / "map.csv").open(newline="") as file:
         mapped = {row["item"]: row for row in csv.DictReader(file)}
-    section = data_maps(found)
+    section = training_dynamics_section(found)
     columns = chart(section, "data-maps").columns
     own = [i for i, target in enumerate(columns["target"]) if target == "soft"]
     assert len(own) == len(mapped)
@@ -385,7 +416,7 @@ def test_maps_and_stability_are_those_of_sfumato_map(learnt: Path, tmp_path: Pat
             assert n == sum(row["region"] == region for row in mapped.values())
     with (tmp_path / "shifts.csv").open(newline="") as file:
         shifts = [float(row["jsd"]) for row in csv.DictReader(file)]
-    moved = chart(stability(found), "stability").columns
+    moved = chart(section, "stability").columns
     shown = [moved["jsd"][i] for i, target in enumerate(moved["target"]) if target == "soft"]
     assert shown == pytest.approx(shifts)
 
@@ -395,8 +426,7 @@ def test_a_table_a_target_is_enough(tmp_path: Path) -> None:
     trained.people().write(tmp_path / "labels.parquet")
     for run in trained.grid(("hard", "soft"), range(2)):
         run.predictions.write(tmp_path / "runs" / f"{run.target}.seed-{run.seed}.parquet")
-    found = models_of(ReportInputs.read(tmp_path), resamples=100)
+    found = score_models(ReportInputs.read(tmp_path), resamples=100)
     assert found is not None
     assert found.targets == ["hard", "soft"]
-    assert data_maps(found) is None
-    assert stability(found) is None
+    assert training_dynamics_section(found) is None

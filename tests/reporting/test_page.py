@@ -38,7 +38,7 @@ def page_of(*blocks: object, **settings: object) -> Page:
 def listing(name: str = "costs") -> ReportTable:
     columns = (Column("what", ("soft", EVIL)), Column("cost", (1234.5, 9.0), 2))
     return ReportTable(
-        name, "Costs", "What each costs.", columns, DataSource("sfumato plan", "p.parquet"), emphasised=0
+        name, "Costs", "What each costs.", columns, DataSource("sfumato plan", "p.parquet"), emphasized=0
     )
 
 

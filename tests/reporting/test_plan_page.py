@@ -31,24 +31,22 @@ def named(plan: Plan, name: str) -> Chart | ReportTable:
 
 def test_the_decision_comes_first(plan_with: PlanWith) -> None:
     plan = plan_with()
-    assert headline(plan) == "1,000 items, 7 answers each"
-    assert decision(plan).startswith(
-        "Ask `choice` questions about all 1,000 items, 7 answers each. The goal: how people"
-    )
+    assert headline(plan) == "1,000 items, 7 answers per item"
+    assert decision(plan).startswith("Ask `choice` questions about all 1,000 items, 7 answers per item. Goal: ")
     text = text_of(plan)
-    assert text.index("7 answers each") < text.index("USD 72.31") < text.index("What another answer buys")
-    for figure in ("7,000", "USD 72.31", "of USD 500.00", "4.9 h", "35 people", "0.0213", "0.0188 to 0.0242"):
+    assert text.index("7 answers per item") < text.index("USD 72.31") < text.index("Expected error by answers per item")
+    for figure in ("7,000", "USD 72.31", "of USD 500.00", "4.9 h", "35 annotators", "0.0213", "0.0188 to 0.0242"):
         assert figure in text, figure
 
 
-def test_an_adaptive_plan_says_how_answers_are_shared_out(plan_with: PlanWith) -> None:
+def test_an_adaptive_plan_states_its_index(plan_with: PlanWith) -> None:
     deeper = {"kind": "top_two", "votes": 1.07, "seconds": 57.3}
     question = {"kind": "choice", "deeper": deeper, "seconds": 2.3}
     plan = plan_with(answers=ADAPTIVE, question=question, deeper_items=["a", "b"])
-    assert headline(plan) == "1,000 items, 6.8 answers each on average"
-    assert "2 to 25 answers each, the next where `kl` finds it worth most" in decision(plan)
+    assert headline(plan) == "1,000 items, 6.8 answers per item on average"
+    assert "2 to 25 answers per item, assigned by the index `kl`" in decision(plan)
     assert "Ask about 2 of them with `top_two` first." in decision(plan)
-    assert "Items are finished one by one" in text_of(plan)
+    assert "every item has reached its stopping rule" in text_of(plan)
 
 
 def test_the_curve_is_the_plans_with_its_point_marked(plan_with: PlanWith) -> None:
@@ -59,18 +57,18 @@ def test_the_curve_is_the_plans_with_its_point_marked(plan_with: PlanWith) -> No
     inline = [rows for name, rows in chart.spec["datasets"].items() if name != "rows"]
     assert [{"answers": 7.0, "error": 0.0213, "words": "the plan"}] in inline
     # By hand: 5 is the last below three quarters of 7, 10 the first above four thirds.
-    assert "5 answers an item would give 0.028 and 10 answers an item would give 0.015." in chart.caption
+    assert "0.028 with 5 and 0.015 with 10." in chart.caption
 
 
-def test_alternatives_are_told_with_why_not(plan_with: PlanWith) -> None:
+def test_alternatives_are_listed_with_reasons(plan_with: PlanWith) -> None:
     plan = plan_with()
     chart, table = named(plan, "alternatives"), named(plan, "alternatives-listed")
     assert isinstance(chart, Chart)
     assert isinstance(table, ReportTable)
     assert chart.columns["error"] == (0.0213, 0.0262, 0.041)
-    assert table.data["why not"] == ("chosen", "it costs more", "it takes longer")
+    assert table.data["reason"] == ("chosen", "it costs more", "it takes longer")
     assert table.data["plan"] == ("the plan", "8 answers an item", "<i>top_two</i>")
-    assert table.emphasised == 0
+    assert table.emphasized == 0
     assert "&lt;i&gt;top_two" in plan_page(plan).html()
 
 
@@ -78,7 +76,7 @@ def test_what_would_change_it_and_how_to_run_it(plan_with: PlanWith) -> None:
     text = text_of(plan_with())
     assert "A wage above 95 USD an hour." in text
     assert "sfumato serve STUDY --plan plan.json" in text
-    assert "Made with sfumato 0.1.0 on 16 November 2026, seed 3" in text
+    assert "Written by sfumato 0.1.0 on 16 November 2026, seed 3" in text
     assert "wage an hour 12 USD assumed" in text
 
 
@@ -94,14 +92,14 @@ def test_a_plan_from_a_prior_has_no_intervals_and_its_page_has_none(plan_with: P
     )
     page = plan_page(bare)
     titles = [section.title for section in page.sections]
-    assert titles == ["How many answers", "What came close", "What would change it", "How to run it"]
+    assert titles == ["Answers per item", "Alternatives", "What would change the plan", "How to run it"]
     chart, dots = page.charts
     assert all("x2" not in layer["encoding"] for layer in dots.spec["layer"])
     assert "interval" not in dots.caption
     assert all("y2" not in layer["encoding"] for layer in chart.spec["layer"])
     assert chart.spec["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
     assert "interval" not in chart.caption
-    assert "no budget was given" in text_of(bare)
+    assert "no budget given" in text_of(bare)
     assert "Another prior." in text_of(bare)
     assert "<svg" in chart.svg()
 

@@ -19,13 +19,13 @@ import sfumato
 from sfumato.planning.plan_file import Plan
 from sfumato.reporting import Page, Points, ReportTable
 from sfumato.reporting.findings import findings
-from sfumato.reporting.model_scores import models_of
+from sfumato.reporting.model_scores import score_models
 from sfumato.reporting.report import SUMMARY, Report, digest_of
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import BadFile, MissingExtra
 
 Visitor = Callable[..., Tab]
-APART = "cannot be told apart"
+NO_DIFFERENCE = "No significant difference in cross-entropy"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(folder: Path, **changes: object) -> list[str]:
     evidence = replace(ReportInputs.read(folder), **{"shifted": None, "attacked": None, **changes})
-    return [each.replace("\u00a0", " ") for each in findings(evidence, models_of(evidence, resamples=200))]
+    return [each.replace("\u00a0", " ") for each in findings(evidence, score_models(evidence, resamples=200))]
 
 
 def of_cross_entropy(sentences: list[str]) -> str:
@@ -47,22 +47,20 @@ def test_findings_are_of_this_data(folder: Path) -> None:
     assert 3 <= len(sentences) <= 6
     # By hand: a quarter of the 40 items is beyond doubt.
     assert sentences[0].startswith("People disagree about 30 of 40 items: 75%")
-    assert (
-        "Models that learnt `soft` come nearer to how people judge than those that learnt `hard`"
-        in of_cross_entropy(sentences)
-    )
-    models = models_of(replace(ReportInputs.read(folder), shifted=None, attacked=None), resamples=200)
+    closer = "Models trained on `soft` are closer to people's labels than models trained on `hard`: cross-entropy"
+    assert closer in of_cross_entropy(sentences)
+    models = score_models(replace(ReportInputs.read(folder), shifted=None, attacked=None), resamples=200)
     assert models is not None
     found = models.difference("cross_entropy", "soft")
     assert found is not None
-    assert f"{found.value:.3f} against {found.baseline_value:.3f}" in of_cross_entropy(sentences)
+    assert f"{found.value:.3f} and {found.baseline_value:.3f}" in of_cross_entropy(sentences)
     assert f"{found.both_low:+.3f} to {found.both_high:+.3f}".replace("-", "−") in of_cross_entropy(sentences)
-    assert "over 4 seeds and 40 items" in of_cross_entropy(sentences)
+    assert "; 4 seeds and 40 items)" in of_cross_entropy(sentences)
 
 
 @pytest.mark.parametrize(
     ("near", "expected"),
-    [(0.8, "come nearer to how people judge"), (0.05, "are further from how people judge"), (0.3, APART)],
+    [(0.8, "are closer to people's labels"), (0.05, "are further from people's labels"), (0.3, NO_DIFFERENCE)],
 )
 def test_findings_change_with_the_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, near: float, expected: str
@@ -73,8 +71,8 @@ def test_findings_change_with_the_data(
         trained.write_run(tmp_path / "runs", run)
     sentence = of_cross_entropy(said(tmp_path))
     assert expected in sentence
-    low, high = (float(each) for each in sentence.split("interval ")[1].split(",")[0].replace("−", "-").split(" to "))
-    assert (low < 0 < high) == (expected == APART)
+    low, high = (float(each) for each in sentence.split("CI ")[1].split(";")[0].replace("−", "-").split(" to "))
+    assert (low < 0 < high) == (expected == NO_DIFFERENCE)
 
 
 def test_findings_without_models_are_of_people_and_the_plan(folder: Path, plan_with: Callable[..., Plan]) -> None:
@@ -88,12 +86,12 @@ def test_findings_without_models_are_of_people_and_the_plan(folder: Path, plan_w
 def test_one_target_alone_is_compared_with_nothing(tmp_path: Path) -> None:
     reported.write_study(tmp_path, ("soft",), range(2))
     sentences = said(tmp_path)
-    assert sentences[-1].endswith("no other was trained.")
-    assert not any(APART in each for each in sentences)
+    assert sentences[-1].startswith("Models trained on `soft` reach accuracy 1.000 and cross-entropy 0.697")
+    assert not any("No significant difference" in each for each in sentences)
     evidence = replace(ReportInputs.read(tmp_path), shifted=None, attacked=None)
     titles = [section.title for section in Report(evidence, resamples=100).page().sections]
-    assert "What each target taught the models" in titles
-    assert "Other labels, other winners" not in titles
+    assert "Comparison of training targets" in titles
+    assert "Label sets compared" not in titles
 
 
 @pytest.fixture(scope="module")
@@ -104,16 +102,16 @@ def page(folder: Path) -> Page:
 def test_the_sections_follow_the_path(page: Page) -> None:
     titles = [section.title for section in page.sections]
     assert titles[0] == SUMMARY
-    assert titles[-1] == "Where every number comes from"
+    assert titles[-1] == "Sources"
     order = [
-        "What each target taught the models",
-        "Whether the models know when they are right",
-        "Whether the models doubt what people doubt",
-        "On pictures that are worse, or meant to mislead",
-        "Other labels, other winners",
+        "Comparison of training targets",
+        "Calibration",
+        "Model and human uncertainty",
+        "Robustness",
+        "Label sets compared",
     ]
     assert [title for title in titles if title in order] == order
-    assert "How each item was learnt" not in titles
+    assert "Data maps" not in titles
     points = next(block for block in page.sections[0].blocks if isinstance(block, Points))
     assert 3 <= len(points.points) <= 6
 
@@ -202,7 +200,7 @@ def test_everybody_can_read_it(visitor: Visitor, page: Page, tmp_path: Path) -> 
 
 
 def test_intervals_have_an_axis_each_and_shaded_points_their_steps() -> None:
-    from sfumato.reporting.charts import Field, intervals, shaded
+    from sfumato.reporting.charts import Field, intervals, shaded_scatter
 
     words = {"title": "T", "caption": "C"}
     chart = intervals(
@@ -215,7 +213,7 @@ def test_intervals_have_an_axis_each_and_shaded_points_their_steps() -> None:
     assert marks == ["rule", "rule", "point", "text", "text"]
     assert "<svg" in chart.svg()
     values = np.array([0.9, 0.1, 0.5])
-    dots = shaded(
+    dots = shaded_scatter(
         "y", **words, x=Field("x", "x"), y=Field("y", "y"), value=Field("d", "doubt"),
         data={"x": [1, 2, 3], "y": [1, 2, 3], "d": values},
     )  # fmt: skip

@@ -45,7 +45,7 @@ def test_a_folder_is_read_by_its_names(folder: Path) -> None:
     assert found.beliefs is not None
     assert len(found.beliefs) == 405
     assert found.screening is not None
-    assert found.screening.names_set_aside == ("person 0",)
+    assert found.screening.excluded == ("person 0",)
     assert found.screening.reasons == (("checks_passed", "too_fast"), ())
     assert isinstance(found.scores["scores"], Scores)
     assert found.columns["map"] == {"item": ("007", "008"), "confidence": (0.5, None)}

@@ -16,12 +16,12 @@ from scipy.stats import entropy as scipy_entropy
 
 from sfumato import SoftLabels
 from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
-from sfumato.reporting.gallery import LARGEST, Gallery, looks_of, smaller
+from sfumato.reporting.gallery import LARGEST, Gallery, smaller, thumbnails
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections import confusion, labelling, repeating, shifting
+from sfumato.reporting.sections import confusion_section, duplicates_section, label_changes_section, labels_section
 from sfumato.reporting.sections.confusion import class_map
-from sfumato.reporting.sections.duplicates import MOST_COMPARED
-from sfumato.reporting.sections.label_changes import moved
+from sfumato.reporting.sections.duplicates import MAX_COMPARED
+from sfumato.reporting.sections.label_changes import changed_majority
 from sfumato.study.study import ItemSource
 from sfumato.tables.inputs import Inputs
 
@@ -56,13 +56,13 @@ def test_the_shares_in_doubt_are_counted() -> None:
     evidence = evidence_of()
     labels = evidence.labels["mean"]
     values = [float(scipy_entropy(row)) for row in labels.probs]
-    section = labelling(evidence)
+    section = labels_section(evidence)
     above = listing(section, "entropy-above")
     for at, n in zip(above.columns[0].values, above.columns[1].values, strict=True):
         assert n == sum(value > at for value in values)
     assert f"mean entropy, nats: {np.mean(values):.3f}" in words(section)
     assert sum(chart(section, "entropy").columns["n"]) == 40
-    assert "Behind each label stand 9 people." in words(section)
+    assert "Each label is based on 9 annotators." in words(section)
 
 
 def test_the_most_disputed_come_with_what_was_said() -> None:
@@ -70,19 +70,19 @@ def test_the_most_disputed_come_with_what_was_said() -> None:
     labels, beliefs = evidence.labels["mean"], evidence.judged
     assert beliefs is not None
     order = sorted(range(40), key=lambda row: -scipy_entropy(labels.probs[row]))[:12]
-    shown = gallery(labelling(evidence), "disputed")
-    assert [each.item for each in shown.exhibits] == [labels.items[row].as_py() for row in order]
+    shown = gallery(labels_section(evidence), "disputed")
+    assert [each.item for each in shown.cards] == [labels.items[row].as_py() for row in order]
     assert shown.data["p:cat"] == pytest.approx(labels.probs[order, 0])
     first: dict[str, str] = {}
     for i, j, probs in zip(beliefs.item.codes, beliefs.annotator.codes, beliefs.probs, strict=True):
-        if beliefs.item.names[int(i)].as_py() == shown.exhibits[0].item:
+        if beliefs.item.names[int(i)].as_py() == shown.cards[0].item:
             first.setdefault(beliefs.annotator.names[int(j)].as_py(), CLASSES[int(np.argmax(probs))])
     assert len(first) == 7  # two of nine were set aside
     counts = Counter(first.values())
-    for bar in shown.exhibits[0].bars:
+    for bar in shown.cards[0].bars:
         assert bar.words == f"{counts[bar.name]} of 7"
         assert bar.share == labels.probs[order[0], CLASSES.index(bar.name)]
-    assert [bar.name for bar in shown.exhibits[0].bars if bar.marked] == [_original(evidence, shown.exhibits[0].item)]
+    assert [bar.name for bar in shown.cards[0].bars if bar.marked] == [_original(evidence, shown.cards[0].item)]
 
 
 def _original(evidence: ReportInputs, item: str) -> str:
@@ -95,57 +95,57 @@ def test_pictures_are_those_of_the_items() -> None:
     evidence = evidence_of()
     assert evidence.inputs is not None
     assert evidence.inputs.images is not None
-    shown = gallery(labelling(evidence), "disputed").exhibits[3]
-    kind, _, data = shown.look.picture.partition(",")
+    shown = gallery(labels_section(evidence), "disputed").cards[3]
+    kind, _, data = shown.thumbnail.picture.partition(",")
     assert kind == "data:image/png;base64"
     pixels = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))))
     row = evidence.inputs.items.index(shown.item)
     assert (pixels == evidence.inputs.images[row]).all()
-    assert shown.look.crisp
+    assert shown.thumbnail.crisp
 
 
 def test_grey_and_large_pictures_are_shown_too() -> None:
     rng = np.random.default_rng(0)
-    grey = Inputs(("a",), rng.integers(0, 256, (1, 28, 28), dtype=np.uint8))
-    data = base64.b64decode(looks_of(["a"], grey)[0].picture.partition(",")[2])
-    assert grey.images is not None
-    assert (np.asarray(Image.open(io.BytesIO(data))) == grey.images[0]).all()
+    gray = Inputs(("a",), rng.integers(0, 256, (1, 28, 28), dtype=np.uint8))
+    data = base64.b64decode(thumbnails(["a"], gray)[0].picture.partition(",")[2])
+    assert gray.images is not None
+    assert (np.asarray(Image.open(io.BytesIO(data))) == gray.images[0]).all()
     large = np.repeat(np.repeat(rng.integers(0, 256, (70, 50, 3), dtype=np.uint8), 3, axis=0), 3, axis=1)
     assert (smaller(large) == large[::3, ::3]).all()
     assert max(smaller(np.zeros((1000, 3), np.uint8)).shape) <= LARGEST
-    assert looks_of(["nobody"], grey)[0].picture == ""
+    assert thumbnails(["nobody"], gray)[0].picture == ""
 
 
 def test_texts_are_shown_as_texts_and_folders_as_pictures(tmp_path: Path) -> None:
-    shown = gallery(labelling(evidence_of(texts=True)), "disputed").exhibits[0]
-    assert shown.look.text == f"The text of {shown.item}, told at some length."
+    shown = gallery(labels_section(evidence_of(texts=True)), "disputed").cards[0]
+    assert shown.thumbnail.text == f"The text of {shown.item}, told at some length."
     evidence = evidence_of()
     assert evidence.study is not None
-    colours = np.random.default_rng(1).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+    colors = np.random.default_rng(1).integers(0, 256, (16, 16, 3), dtype=np.uint8)
     for i in range(40):
-        Image.fromarray(colours + i).save(tmp_path / f"item {i}.png")
+        Image.fromarray(colors + i).save(tmp_path / f"item {i}.png")
     study = replace(evidence.study, items=ItemSource(folder=tmp_path))
-    shown = gallery(labelling(replace(evidence, inputs=None, study=study)), "disputed").exhibits[0]
-    data = base64.b64decode(shown.look.picture.partition(",")[2])
+    shown = gallery(labels_section(replace(evidence, inputs=None, study=study)), "disputed").cards[0]
+    data = base64.b64decode(shown.thumbnail.picture.partition(",")[2])
     number = int(shown.item.removeprefix("item "))
-    assert (np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) == colours + number).all()
+    assert (np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) == colors + number).all()
 
 
 def test_votes_are_counted_back_from_shares() -> None:
     labels = SoftLabels.from_numpy(["a", "b"], [[2 / 3, 1 / 3], [0.5, 0.5]], ["x", "y"], [3, 2])
-    shown = gallery(labelling(ReportInputs(labels={"labels": labels})), "disputed").exhibits
+    shown = gallery(labels_section(ReportInputs(labels={"labels": labels})), "disputed").cards
     assert [[bar.words for bar in each.bars] for each in shown] == [["1 of 2", "1 of 2"], ["2 of 3", "1 of 3"]]
     nobody = replace(labels, n_annotators=None)
-    shown = gallery(labelling(ReportInputs(labels={"labels": nobody})), "disputed").exhibits
+    shown = gallery(labels_section(ReportInputs(labels={"labels": nobody})), "disputed").cards
     assert [bar.words for bar in shown[1].bars] == ["67%", "33%"]
 
 
 def test_labels_without_doubt_have_nothing_disputed() -> None:
-    section = labelling(ReportInputs(labels={"labels": SoftLabels.one_hot(["a", "b"], ["x", "y"], ["x", "y"])}))
+    section = labels_section(ReportInputs(labels={"labels": SoftLabels.one_hot(["a", "b"], ["x", "y"], ["x", "y"])}))
     assert section is not None
     assert not any(isinstance(each, Gallery) for each in section.blocks)
-    assert "without any doubt: 100.0%" in words(section)
-    assert "nothing is confused here" in words(confusion(ReportInputs(labels={"l": _sure()})))
+    assert "unanimous: 100.0%" in words(section)
+    assert "There are no confusions" in words(confusion_section(ReportInputs(labels={"l": _sure()})))
 
 
 def _sure() -> SoftLabels:
@@ -155,8 +155,8 @@ def _sure() -> SoftLabels:
 def test_intervals_are_those_of_the_first_class() -> None:
     table = {"item": ("a", "a", "b", "b"), "value": (0.3, 0.7, 0.6, 0.4), "low": (0.1, 0.5, 0.3, 0.1),
              "high": (0.5, 0.9, 0.9, 0.7), "level": (0.9,) * 4, "kind": ("made up",) * 4}  # fmt: skip
-    drawn = chart(labelling(replace(evidence_of(), columns={"intervals": table})), "label-intervals")
-    assert "90% interval (made up) of each of 2 items' most probable class: 0.50 at the median" in drawn.caption
+    drawn = chart(labels_section(replace(evidence_of(), columns={"intervals": table})), "label-intervals")
+    assert "90% interval (made up) of the most probable class, for 2 items. The median is 0.50" in drawn.caption
 
 
 def test_confusion_is_the_mean_label_of_each_class() -> None:
@@ -166,10 +166,10 @@ def test_confusion_is_the_mean_label_of_each_class() -> None:
     for item, probs in zip(labels.items.to_pylist(), labels.probs, strict=True):
         rows[_original(evidence, item)].append(probs)
     expected = {(a, b): np.mean([p[CLASSES.index(b)] for p in rows[a]]) for a in CLASSES for b in CLASSES}
-    drawn = chart(confusion(evidence), "confusion").columns
+    drawn = chart(confusion_section(evidence), "confusion").columns
     for a, b, share in zip(drawn["true"], drawn["named"], drawn["share"], strict=True):
         assert share == pytest.approx(expected[a, b])
-    pairs = listing(confusion(evidence), "confused-pairs")
+    pairs = listing(confusion_section(evidence), "confused-pairs")
     worst = max((key for key in expected if key[0] != key[1]), key=lambda key: expected[key])
     assert (pairs.columns[0].values[0], pairs.columns[1].values[0]) == worst
 
@@ -193,14 +193,14 @@ def test_the_map_puts_alike_classes_together() -> None:
 def test_moved_items_are_counted_and_ties_are_not() -> None:
     labels = SoftLabels.from_numpy(list("abcd"), [[0.6, 0.4], [0.5, 0.5], [0.1, 0.9], [0.8, 0.2]], ["x", "y"])
     original = SoftLabels.one_hot(list("cbad"), ["x", "y", "y", "x"], ["x", "y"])
-    found = moved(labels, original)
+    found = changed_majority(labels, original)
     assert [labels.items[int(row)].as_py() for row in found.rows] == ["c", "a"]
     assert (found.was, found.now) == (("x", "y"), ("y", "x"))
     assert found.margin == pytest.approx([0.8, 0.2])
     assert (found.n_items, found.n_tied) == (4, 1)
-    section = shifting(ReportInputs(labels={"labels": labels}, original=original))
-    assert "On 2 of 4 items, 50% (15% to 85%)" in words(section)
-    assert gallery(section, "striking").exhibits[0].note == "came as x"
+    section = label_changes_section(ReportInputs(labels={"labels": labels}, original=original))
+    assert "For 2 of 4 items, 50% (15% to 85%)" in words(section)
+    assert gallery(section, "striking").cards[0].note == "original: x"
 
 
 def test_the_moved_items_of_cifar_10h(cifar_10h: SoftLabels, published: Path) -> None:
@@ -212,7 +212,7 @@ def test_the_moved_items_of_cifar_10h(cifar_10h: SoftLabels, published: Path) ->
     original = SoftLabels.one_hot(
         [str(i) for i in range(10_000)], [cifar_10h.classes[k] for k in came_with], cifar_10h.classes
     )
-    found = moved(cifar_10h, original)
+    found = changed_majority(cifar_10h, original)
     assert len(found.rows) == int((votes < counts.max(axis=1)).sum())
     assert {int(cifar_10h.items[int(row)].as_py()) for row in found.rows} == set(
         np.flatnonzero(votes < counts.max(axis=1))
@@ -222,50 +222,54 @@ def test_the_moved_items_of_cifar_10h(cifar_10h: SoftLabels, published: Path) ->
 def test_aggregations_stand_side_by_side() -> None:
     one = SoftLabels.from_numpy(list("abc"), [[0.6, 0.4], [0.5, 0.5], [0.1, 0.9]], ["x", "y"])
     other = SoftLabels.from_numpy(list("cab"), [[0.4, 0.6], [0.9, 0.1], [1.0, 0.0]], ["y", "x"])
-    section = shifting(ReportInputs(labels={"one": one, "other": other}))
+    section = label_changes_section(ReportInputs(labels={"one": one, "other": other}))
     table = listing(section, "aggregations")
     # a: x against y; b: a tie; c: y against x. Half of the mass lies elsewhere in each.
     assert table.columns[2].values == (2,)
     assert table.columns[4].values[0].startswith("0.500")
     assert set(listing(section, "aggregations-apart").columns[0].values) == {"a", "c"}
-    assert shifting(ReportInputs(labels={"one": one})) is None
+    assert label_changes_section(ReportInputs(labels={"one": one})) is None
 
 
 def test_duplicates_are_found_within_labelled_items() -> None:
     evidence = evidence_of()
-    section = repeating(evidence)
-    assert "Of 40 items, 2 have a duplicate" in words(section)
-    shown = gallery(section, "duplicate-pairs").exhibits
+    section = duplicates_section(evidence)
+    assert "2 of 40 items, 5% (1% to 17%), have a duplicate" in words(section)
+    shown = gallery(section, "duplicate-pairs").cards
     assert [each.item for each in shown] == ["item 0 = item 39"]
-    assert shown[0].look == shown[0].beside
+    assert shown[0].thumbnail == shown[0].second
     few = SoftLabels.one_hot(["item 0", "item 1"], ["cat", "dog"], CLASSES)
-    assert "None of 2 items" in words(repeating(replace(evidence, labels={"labels": few})))
+    assert "no exact or near duplicates among 2 items" in words(
+        duplicates_section(replace(evidence, labels={"labels": few}))
+    )
 
 
 def test_leaks_between_splits_are_told() -> None:
     pictures = np.random.default_rng(0).integers(0, 256, (6, 8, 8), dtype=np.uint8)
     train = Inputs(("1", "2", "3"), pictures[:3])
     test = Inputs(("1", "2"), np.stack([pictures[5], pictures[2]]))
-    section = repeating(ReportInputs(splits={"train": train, "test": test}))
+    section = duplicates_section(ReportInputs(splits={"train": train, "test": test}))
     assert "1 item of test with a duplicate in train" in words(section)
-    assert gallery(section, "duplicate-pairs").exhibits[0].item == "train: 3 = test: 2"
+    assert gallery(section, "duplicate-pairs").cards[0].item == "train: 3 = test: 2"
     table = listing(section, "duplicates")
     assert [column.values for column in table.columns[1:]] == [(3, 2), (0, 1), (1, 0)]
-    assert "Nothing leaks" in words(
-        repeating(ReportInputs(splits={"train": train, "test": Inputs(("9",), pictures[4:5])}))
+    assert "There is no leakage between splits." in words(
+        duplicates_section(ReportInputs(splits={"train": train, "test": Inputs(("9",), pictures[4:5])}))
     )
 
 
 def test_splits_that_cannot_be_compared_are_said_to_be_so() -> None:
     splits = {"train": Inputs(("1",), np.zeros((1, 8, 8), np.uint8)), "test": Inputs(("2",), texts=("a",))}
-    assert "Splits cannot be compared: found texts in test" in words(repeating(ReportInputs(splits=splits)))
+    assert "The splits cannot be compared: found texts in test" in words(
+        duplicates_section(ReportInputs(splits=splits))
+    )
 
 
 def test_of_many_pictures_near_pairs_are_taken_from_their_file() -> None:
-    n = MOST_COMPARED + 1
+    n = MAX_COMPARED + 1
     pictures = np.random.default_rng(0).integers(0, 256, (n, 4, 4), dtype=np.uint8)
     evidence = ReportInputs(inputs=Inputs(tuple(map(str, range(n))), pictures))
-    assert "nearly the same were not looked for" in words(repeating(evidence))
+    assert "Near duplicates were not searched" in words(duplicates_section(evidence))
     table = {
         "item_a": ("7",),
         "item_b": ("9",),
@@ -274,6 +278,6 @@ def test_of_many_pictures_near_pairs_are_taken_from_their_file() -> None:
         "kind": ("near",),
         "distance": (0.03,),
     }
-    section = repeating(replace(evidence, columns={"duplicates": table}))
+    section = duplicates_section(replace(evidence, columns={"duplicates": table}))
     assert "`sfumato duplicates` found these pairs: 1 near." in words(section)
-    assert gallery(section, "duplicate-pairs").exhibits[0].note == "near, 0.030 apart"
+    assert gallery(section, "duplicate-pairs").cards[0].note == "near, distance 0.030"

@@ -60,7 +60,7 @@ def test_all_sections_in_a_browser(visitor: Callable[..., Tab], tmp_path: Path) 
     assert len(page.sections) == len(PEOPLE_SECTIONS)
     tab = opened(visitor(bypass_csp=True), page, tmp_path)
     shown = next(block for block in page.blocks if isinstance(block, Gallery))
-    assert tab.locator("#disputed li").count() == len(shown.exhibits)
+    assert tab.locator("#disputed li").count() == len(shown.cards)
     assert tab.locator("#disputed img").first.evaluate("(img) => img.complete && img.naturalWidth") == 8
     look_closely(tab, "report-people", (("phone", "light"),))
     # The parts that other pages have are looked at in the dark with those.
@@ -96,7 +96,7 @@ def test_bars_are_as_long_as_shares_under_the_pages_policy(visitor: Callable[...
     ratio = "(svg) => svg.querySelector('.part').getBoundingClientRect().width / svg.getBoundingClientRect().width"
     shown = next(block for block in page.blocks if isinstance(block, Gallery))
     drawn = tab.locator("#disputed li").first.locator("svg").evaluate_all(f"(all) => all.map({ratio})")
-    assert drawn == pytest.approx([bar.share for bar in shown.exhibits[0].bars], abs=0.002)
+    assert drawn == pytest.approx([bar.share for bar in shown.cards[0].bars], abs=0.002)
 
 
 def test_distances_on_the_map_are_true_on_a_telephone(visitor: Callable[..., Tab], tmp_path: Path) -> None:
@@ -150,7 +150,7 @@ def test_the_report_of_cifar_10s(first_pass: Annotations, cifar_10h: SoftLabels,
     labels = {"mean": Mean().aggregate(beliefs).labels}
     html = page_of(ReportInputs(annotations=answers, beliefs=beliefs, labels=labels, inputs=inputs)).html()
     said = html.partition('<script type="module">')[0]
-    assert f"alpha of {alpha:.3f} (" in said
+    assert f"alpha is {alpha:.3f} (" in said
     assert f"{np.median(answers.seconds[np.isfinite(answers.seconds)]):.1f} s" in said
     assert said.count("data:image/png") >= 12
 
@@ -172,8 +172,8 @@ def test_plots_are_the_charts_of_the_report() -> None:
         assert chart.columns == charts[chart.name].columns
         assert chart.spec == charts[chart.name].spec
     assert drawn.entropy()._repr_svg_().startswith("<svg")
-    assert len(drawn.disputed(3).exhibits) == 3
-    assert drawn.moved(2).exhibits[0].look.picture
+    assert len(drawn.disputed(3).cards) == 3
+    assert drawn.changed_majority(2).cards[0].thumbnail.picture
     assert "data:image/png" in plot(labels).disputed(2, inputs=evidence.inputs)._repr_html_()
     assert EVIL not in plot(nasty().labels["mean"]).disputed(5)._repr_html_()
 
@@ -183,7 +183,7 @@ def test_what_cannot_be_plotted_says_why() -> None:
     with pytest.raises(BadSetting, match="expected SoftLabels, Beliefs or Annotations"):
         plot(evidence)  # type: ignore[call-overload]
     with pytest.raises(BadSetting, match="found no original labels"):
-        plot(evidence.labels["mean"]).moved()
+        plot(evidence.labels["mean"]).changed_majority()
     with pytest.raises(BadSetting, match="found n = 0"):
         plot(evidence.labels["mean"]).disputed(0)
     alone = Beliefs.from_votes(item=["a"], annotator=["x"], label=["cat"], classes=["cat", "dog"])

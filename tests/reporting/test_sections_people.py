@@ -17,7 +17,14 @@ from scipy.stats import entropy as scipy_entropy
 from sfumato import Beliefs
 from sfumato.reporting import Chart, Facts, Prose, ReportTable, Section
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections import PEOPLE_SECTIONS, agreeing, asking, doubting, people_sections, setting_aside
+from sfumato.reporting.sections import (
+    PEOPLE_SECTIONS,
+    agreement_section,
+    collection_section,
+    people_sections,
+    screening_section,
+    uncertainty_section,
+)
 
 
 def words(section: Section | None) -> str:
@@ -54,16 +61,16 @@ def test_without_data_there_is_no_section() -> None:
     assert people_sections(ReportInputs()) == ()
 
 
-def test_asking_counts_and_times() -> None:
+def test_collection_counts_and_times() -> None:
     evidence = evidence_of()
     assert evidence.annotations is not None
-    section = asking(evidence)
+    section = collection_section(evidence)
     said, seconds = words(section), evidence.annotations.seconds.tolist()
     assert "items: 40" in said
-    assert "people: 9 45 answers each" in said
+    assert "annotators: 9 median 45 answers per annotator" in said
     assert "answers: 405" in said
-    assert f"an answer: {statistics.median(seconds):.1f} s" in said
-    assert "“What is in the <b>picture</b>?” in the form `choice`, for their own view" in said
+    assert f"per answer: {statistics.median(seconds):.1f} s" in said
+    assert "“What is in the <b>picture</b>?” (question type `choice`, their own view)" in said
     drawn = block(section, "seconds")
     assert isinstance(drawn, Chart)
     assert sum(drawn.columns["n"]) == sum(each <= np.quantile(seconds, 0.99) for each in seconds)
@@ -72,22 +79,22 @@ def test_asking_counts_and_times() -> None:
     assert forms.columns[2].values == (360, 45)
 
 
-def test_asking_says_what_it_cost() -> None:
+def test_collection_states_the_cost() -> None:
     evidence = evidence_of()
     assert evidence.annotations is not None
-    said = words(asking(evidence))
+    said = words(collection_section(evidence))
     # 405 answers are 16.2 batches of 25, at 1.50 each; 10 minutes were announced for one.
     assert "estimated cost: EUR 24.30 16.2 batches" in said
-    assert "EUR 9.00 an hour" in said
+    assert "EUR 9.00 per hour" in said
     wage = 3600 * 1.5 / (25 * statistics.mean(evidence.annotations.seconds.tolist()))
     assert f"EUR {wage:,.2f} (" in said
     assert evidence.study is not None
-    assert "cost" not in words(asking(replace(evidence, study=replace(evidence.study, pay=None))))
+    assert "cost" not in words(collection_section(replace(evidence, study=replace(evidence.study, pay=None))))
 
 
 def test_the_session_is_drawn_by_the_place_of_answers() -> None:
     evidence = evidence_of()
-    drawn = block(asking(evidence), "session")
+    drawn = block(collection_section(evidence), "session")
     assert isinstance(drawn, Chart)
     assert evidence.annotations is not None
     trial, seconds = evidence.annotations.trial.to_numpy(), evidence.annotations.seconds
@@ -97,19 +104,19 @@ def test_the_session_is_drawn_by_the_place_of_answers() -> None:
     assert drawn.columns["seconds"][0] == pytest.approx(statistics.median(each for _, each in first))
 
 
-def test_setting_aside_counts_a_rule() -> None:
+def test_exclusions_are_counted_per_rule() -> None:
     evidence = evidence_of()
-    section = setting_aside(evidence)
+    section = screening_section(evidence)
     rules = block(section, "rules")
     assert isinstance(rules, ReportTable)
     assert [column.values for column in rules.columns[1:2]] == [(2, 1)]
     assert rules.columns[3].values == ("`checks_passed`", "`median_seconds`")
-    assert "1 offended against more than one" in rules.caption
-    assert "set aside: 2" in words(section)
-    assert "answers of theirs: 90" in words(section)
+    assert "for 1 more than one applies" in rules.caption
+    assert "excluded: 2" in words(section)
+    assert "answers excluded: 90" in words(section)
 
 
-def test_setting_aside_says_what_would_change() -> None:
+def test_the_effect_of_exclusions_is_stated() -> None:
     evidence = evidence_of(n_people=5, sure=0.1)
     assert evidence.beliefs is not None
     kept = first_answers(evidence.beliefs, without=("person 0", "person 1"))
@@ -121,19 +128,19 @@ def test_setting_aside_says_what_would_change() -> None:
             k for k in other if other[k] == max(other.values())
         }
     assert n_changed > 0
-    listed = block(setting_aside(evidence), "kept")
+    listed = block(screening_section(evidence), "kept")
     assert isinstance(listed, ReportTable)
-    assert f"would be another on {n_changed} of 40 items" in listed.caption
+    assert f"would change for {n_changed} of 40 items" in listed.caption
     row = listed.columns[4].values.index("`alpha-nominal`")
     for column, people in ((1, kept), (2, everybody)):
         assert listed.columns[column].values[row].startswith(f"{alpha(people):.3f} (")
 
 
-def test_nobody_set_aside_is_said() -> None:
+def test_no_exclusion_is_stated() -> None:
     evidence = evidence_of()
     assert evidence.screening is not None
     nobody = replace(evidence.screening, set_aside=(False,) * 9, reasons=((),) * 9)
-    assert "all 9 people's answers are used" in words(setting_aside(replace(evidence, screening=nobody)))
+    assert "the answers of all 9 are used" in words(screening_section(replace(evidence, screening=nobody)))
 
 
 def alpha(answers: dict[str, dict[str, int]]) -> float:
@@ -147,11 +154,11 @@ def test_agreement_is_that_of_pairs_of_people() -> None:
     assert evidence.beliefs is not None
     answers = first_answers(evidence.beliefs)
     pairs = [np.mean([a == b for a, b in combinations(each.values(), 2)]) for each in answers.values()]
-    section = agreeing(evidence)
-    said = re.search(r"put the same class first in (\d+)% \(", words(section))
+    section = agreement_section(evidence)
+    said = re.search(r"chose the same class in (\d+)% \(", words(section))
     assert said
     assert int(said[1]) == round(100 * np.mean(pairs))
-    assert f"Krippendorff's alpha of {alpha(answers):.3f} (" in words(section)
+    assert f"Krippendorff's alpha is {alpha(answers):.3f} (" in words(section)
     drawn = block(section, "agreement-by-class")
     assert isinstance(drawn, Chart)
     majority = [Counter(each.values()).most_common() for each in answers.values()]
@@ -173,28 +180,28 @@ def test_retest_compares_people_with_themselves() -> None:
     same = [each[0] == each[1] for each in chosen.values() if len(each) == 2]
     assert len(same) == 45
     assert re.search(
-        rf"kept their class in {100 * np.mean(same):.1f}% \(.*\) of 45 repeated", words(agreeing(evidence))
+        rf"the same class in {100 * np.mean(same):.1f}% \(.*\) of 45 repeated", words(agreement_section(evidence))
     )
     once = evidence.beliefs.take(np.arange(360))
-    assert "Nobody answered about the same item twice" in words(agreeing(ReportInputs(beliefs=once)))
+    assert "No annotator saw an item twice" in words(agreement_section(ReportInputs(beliefs=once)))
 
 
 def test_who_answers_alone_agrees_with_nobody() -> None:
     alone = Beliefs.from_votes(item=["a", "b"], annotator=["x", "y"], label=["cat", "dog"])
-    assert agreeing(ReportInputs(beliefs=alone)) is None
+    assert agreement_section(ReportInputs(beliefs=alone)) is None
 
 
 def test_where_all_say_the_same_nothing_is_expected_by_chance() -> None:
     alike = Beliefs.from_votes(item=list("aabb"), annotator=list("xyxy"), label=["cat"] * 4, classes=["cat", "dog"])
-    section = agreeing(ReportInputs(beliefs=alike))
+    section = agreement_section(ReportInputs(beliefs=alike))
     assert "every answer names the same class" in words(section)
     listed = block(section, "agreement")
     assert isinstance(listed, ReportTable)
     assert listed.columns[1].values[0] is None
-    assert "nan" not in words(doubting(ReportInputs(beliefs=alike)))
+    assert "nan" not in words(uncertainty_section(ReportInputs(beliefs=alike)))
 
 
-def test_doubt_has_two_parts() -> None:
+def test_uncertainty_has_two_parts() -> None:
     evidence = replace(evidence_of(), screening=None)
     assert evidence.beliefs is not None
     by_item: dict[int, list[np.ndarray]] = {}
@@ -202,12 +209,12 @@ def test_doubt_has_two_parts() -> None:
         by_item.setdefault(int(i), []).append(probs)
     total = np.array([scipy_entropy(np.mean(each, axis=0)) for each in by_item.values()])
     within = np.array([np.mean([scipy_entropy(p) for p in each]) for each in by_item.values()])
-    section = doubting(evidence)
+    section = uncertainty_section(evidence)
     said = words(section)
-    assert f"mean doubt, nats: {total.mean():.3f}" in said
-    assert f"within people: {within.mean():.3f}" in said
-    assert f"between people: {(total - within).mean():.3f}" in said
-    assert f"On {int((within > total - within).sum())} of 40 items the doubt within people is the larger part" in said
+    assert f"mean entropy, nats: {total.mean():.3f}" in said
+    assert f"within annotators: {within.mean():.3f}" in said
+    assert f"between annotators: {(total - within).mean():.3f}" in said
+    assert f"For {int((within > total - within).sum())} of 40 items the part within annotators is larger" in said
     drawn = block(section, "doubt-parts")
     assert isinstance(drawn, Chart)
     assert drawn.columns["within"] == pytest.approx(within, abs=1e-5)
@@ -217,14 +224,14 @@ def test_doubt_has_two_parts() -> None:
     assert weighted == pytest.approx(total.sum())
 
 
-def test_hard_votes_cannot_say_who_was_unsure() -> None:
-    section = doubting(evidence_of(soft=False))
-    assert "named one class without saying how sure" in words(section)
+def test_hard_votes_have_no_uncertainty_within_annotators() -> None:
+    section = uncertainty_section(evidence_of(soft=False))
+    assert "named one class without a confidence" in words(section)
     assert section is not None
     assert [each.name for each in section.blocks if isinstance(each, Chart)] == ["doubt-by-class"]
 
 
-def test_many_items_are_drawn_by_lot() -> None:
+def test_many_items_are_sampled() -> None:
     rng = np.random.default_rng(0)
     beliefs = Beliefs.from_numpy(
         [str(i) for i in range(2000) for _ in range(2)],
@@ -232,7 +239,7 @@ def test_many_items_are_drawn_by_lot() -> None:
         rng.dirichlet([1, 1, 1], 4000),
         ["x", "y", "z"],
     )
-    drawn = block(doubting(ReportInputs(beliefs=beliefs)), "doubt-parts")
+    drawn = block(uncertainty_section(ReportInputs(beliefs=beliefs)), "doubt-parts")
     assert isinstance(drawn, Chart)
     assert drawn.n_rows == 1500
-    assert "1,500 of 2,000 items are drawn, by lot" in drawn.caption
+    assert "1,500 of 2,000 items are shown, at random" in drawn.caption

@@ -1,4 +1,4 @@
-"""`sfumato report`: everything that is known of a study as one page that opens from disk."""
+"""`sfumato report`: write a report as one HTML page."""
 
 from __future__ import annotations
 
@@ -13,42 +13,41 @@ from sfumato.cli.options import PATH, output_option
 from sfumato.cli.output import drawing, say_written
 
 NAMES_LINES = """\b
-What is looked for in FOLDER, all of it optional:
-  study.toml          the question          annotations.parquet  answers
-  screening.csv       who was set aside     beliefs.parquet      what each person believes
-  labels.parquet      how people judge      labels/              labels made in other ways
-  original.csv        labels as published   inputs.npz           pictures or texts
-  runs/               networks              shifted/ attacked/   the same on changed pictures
-  scores.csv          scores of runs        differences.csv      and their comparison
+Files used in FOLDER, all optional:
+  study.toml          questions             annotations.parquet  answers
+  screening.csv       excluded annotators   beliefs.parquet      one distribution per annotator
+  labels.parquet      people's soft labels  labels/              labels made in other ways
+  original.csv        published labels      inputs.npz           images or texts
+  runs/               trained models        shifted/ attacked/   the same on changed images
+  scores.csv          scores of runs        differences.csv      comparisons of targets
   plan.json           the plan"""
 
 
 @click.command(
     "report",
-    help="Write everything that is known of a study as one HTML page that opens from disk: what people were asked, how "
-    "far they agree, what networks learnt from them, what to ask next, and where every number comes from.\n\nFOLDER "
-    "holds files under their usual names, or is a folder of runs as sfumato train writes it; single files can be "
-    f"named too. What is missing is left out.\n\n{NAMES_LINES}",
+    help="Write a report as one HTML page: the study, agreement, uncertainty, labels, trained models, the plan "
+    "and the source of every number.\n\nFOLDER contains files with their usual names, or runs as sfumato train writes "
+    f"them. Options name single files. Sections without input are left out.\n\n{NAMES_LINES}",
 )
 @click.argument("folder", type=PATH, required=False)
-@output_option("Where the page goes: .html.")
-@click.option("--people", type=PATH, help="SoftLabels: how people judge; networks are scored against them.")
-@click.option("--labels", multiple=True, metavar="[NAME=]FILE", help="SoftLabels made in another way; several times.")
+@output_option("The page: .html.")
+@click.option("--people", type=PATH, help="SoftLabels: people's labels, which models are scored against.")
+@click.option("--labels", multiple=True, metavar="[NAME=]FILE", help="SoftLabels made in another way; repeatable.")
 @click.option("--study", type=PATH, help="The study: study.toml or its folder.")
-@click.option("--annotations", type=PATH, help="Annotations: what people answered.")
-@click.option("--screening", type=PATH, help="Who was set aside, as sfumato screen writes it.")
-@click.option("--beliefs", type=PATH, help="Beliefs: what every annotator believes.")
-@click.option("--original", type=PATH, help="Labels as published: a table with item and label, or SoftLabels.")
+@click.option("--annotations", type=PATH, help="Annotations: the answers.")
+@click.option("--screening", type=PATH, help="Excluded annotators: output of sfumato screen.")
+@click.option("--beliefs", type=PATH, help="Beliefs: one distribution per annotator and item.")
+@click.option("--original", type=PATH, help="Published labels: a table with item and label, or SoftLabels.")
 @click.option("--inputs", type=PATH, help="An npz with images or texts of the items.")
-@click.option("--runs", type=PATH, help="A folder of sfumato train.")
-@click.option("--shifted", type=PATH, help="A folder of sfumato shift.")
-@click.option("--attacked", type=PATH, help="A folder of sfumato attack.")
-@click.option("--scores", type=PATH, help="Scores as sfumato evaluate writes them, where the runs are elsewhere.")
-@click.option("--comparison", type=PATH, help="Differences as sfumato evaluate --differences writes them.")
-@click.option("--plan", type=PATH, help="A plan as sfumato plan writes it.")
-@click.option("--title", default="", help="The page's title.  [default: the study's]")
-@click.option("--level", default=0.95, show_default=True, help="How sure intervals about networks are.")
-@click.option("--resamples", default=500, show_default=True, help="How often items are drawn anew for them.")
+@click.option("--runs", type=PATH, help="Runs: output of sfumato train.")
+@click.option("--shifted", type=PATH, help="Output of sfumato shift.")
+@click.option("--attacked", type=PATH, help="Output of sfumato attack.")
+@click.option("--scores", type=PATH, help="Scores: output of sfumato evaluate. Used instead of scoring the runs.")
+@click.option("--comparison", type=PATH, help="Output of sfumato evaluate --differences.")
+@click.option("--plan", type=PATH, help="Output of sfumato plan.")
+@click.option("--title", default="", help="The title of the page.  [default: that of the study]")
+@click.option("--level", default=0.95, show_default=True, help="Confidence level of intervals for models.")
+@click.option("--resamples", default=500, show_default=True, help="Bootstrap resamples of items.")
 def command(
     folder: Path | None,
     output: Path,
@@ -76,18 +75,17 @@ def command(
     with drawing() as draw:
         draw(0.0, "reading")
         evidence = ReportInputs.read(folder, **named)
-        asked = _asked(click.get_current_context())
-        report = Report(evidence, title, level, resamples, command=asked)
+        command_line = _command_line(click.get_current_context())
+        report = Report(evidence, title, level, resamples, command=command_line)
         page = report.write(output, on_progress=draw)
     size = output.stat().st_size / 1e6
-    what = f"{len(page.sections)} sections, {len(page.charts)} figures, {size:.1f} MB"
-    say_written(
-        output, what, [] if evidence.main_labels is not None else ["no labels: nothing is scored against people"]
-    )
+    summary = f"{len(page.sections)} sections, {len(page.charts)} figures, {size:.1f} MB"
+    notes = [] if evidence.main_labels is not None else ["no labels: models are not scored"]
+    say_written(output, summary, notes)
 
 
 def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
-    """Labels by name, those of `people` first; a file that is given no name has its own."""
+    """Labels by name, those of `people` first; a file without a name uses its file name."""
     from sfumato.tables.errors import BadSetting, show
 
     found = {} if people is None else {"labels": people}
@@ -97,9 +95,9 @@ def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
         key = name if equals else "labels" if len(others) == 1 and people is None else place.stem
         if not key or not str(place) or (equals and not path) or key in found:
             raise BadSetting(
-                f"found --labels {show(text)}{' with a name that is taken' if key in found else ''}",
+                f"found --labels {show(text)}{' with a name that is already used' if key in found else ''}",
                 expected="a file, or NAME=FILE, each name once",
-                fix="write for example --labels mace=mace.parquet",
+                fix="use for example --labels mace=mace.parquet",
                 code="bad-setting",
             )
         found[key] = place
@@ -107,7 +105,7 @@ def _labels(people: Path | None, others: Sequence[str]) -> dict[str, Path]:
 
 
 def _holds_runs(folder: Path) -> bool:
-    """Whether a folder is one of runs, and not one with the files of a study."""
+    """Whether a folder contains runs instead of the files of a study."""
     from sfumato.evaluation.run_predictions import RUN
 
     return folder.is_dir() and ((folder / RUN).is_file() or any(folder.glob(f"*/{RUN}")))
@@ -121,7 +119,7 @@ def _check_output(output: Path, named: dict[str, Any]) -> None:
         raise BadSetting(
             f"found {show(output.name)} for the page",
             expected="a name that ends in .html",
-            fix=f"write -o {output.stem or 'report'}.html",
+            fix=f"use -o {output.stem or 'report'}.html",
             code="unknown-format",
             where=ErrorLocation(str(output)),
         )
@@ -130,14 +128,14 @@ def _check_output(output: Path, named: dict[str, Any]) -> None:
         if isinstance(path, Path) and path.absolute() == place:
             raise BadSetting(
                 f"found the same file, {show(output.name)}, for --{part} and -o",
-                expected="a file of its own for the page",
-                fix="choose another with -o",
+                expected="a different file for the page",
+                fix="choose another file with -o",
                 code="bad-setting",
             )
 
 
-def _asked(context: click.Context) -> str:
-    """The command as it can be given again, options left alone left out."""
+def _command_line(context: click.Context) -> str:
+    """The command that was run, without options at their defaults."""
     words = ["sfumato", "report"]
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")

@@ -1,7 +1,4 @@
-"""Everything -> self-contained pages: words, figures and tables that open from disk and print.
-
-A `Page` has sections, a section has blocks, and a `Chart` is one of them; `charts/` draws the usual ones.
-"""
+"""Reports as self-contained HTML pages. A `Page` has sections of blocks, such as `Chart`; `charts` draws charts."""
 
 from sfumato.reporting.blocks import Column, Commands, DataSource, Fact, Facts, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart

@@ -1,10 +1,6 @@
-"""What stands in a section besides figures and tables: words, big numbers, points, commands.
+"""The blocks of a page: prose, key numbers, lists, commands and tables; and columns of data with their source.
 
-Text is text: nothing in it is read as HTML. A part between `backquotes` is set as code.
-
-The numbers behind a figure: named columns, where they come from, and how they are written down.
-
-Tables for reading: numbers in columns whose decimal points stand below each other.
+Text is escaped, not read as HTML. Text between `backquotes` is shown as code.
 """
 
 from __future__ import annotations
@@ -24,7 +20,7 @@ from sfumato.tables.table import Table
 
 
 class Block(Protocol):
-    """A part of a section; `template` is the file that says how it looks."""
+    """A part of a section, rendered with the file `template`."""
 
     @property
     def template(self) -> str: ...
@@ -42,7 +38,7 @@ class Prose:
 @final
 @dataclass(frozen=True)
 class Fact:
-    """One number to remember: what it counts, and a note in small print."""
+    """A key number with its label and a small note."""
 
     value: str
     label: str
@@ -52,7 +48,7 @@ class Fact:
 @final
 @dataclass(frozen=True)
 class Facts:
-    """A row of big numbers. Two to five can be taken in at a glance."""
+    """A row of two to five key numbers."""
 
     facts: tuple[Fact, ...]
     template: ClassVar[str] = "facts.html"
@@ -61,7 +57,7 @@ class Facts:
 @final
 @dataclass(frozen=True)
 class Points:
-    """Sentences one below the other."""
+    """A bulleted list."""
 
     points: tuple[str, ...]
     template: ClassVar[str] = "points.html"
@@ -70,23 +66,22 @@ class Points:
 @final
 @dataclass(frozen=True)
 class Commands:
-    """Lines to be typed into a terminal."""
+    """Commands for a terminal."""
 
     lines: tuple[str, ...]
     template: ClassVar[str] = "commands.html"
 
 
 Data = Table | Mapping[str, Sequence[Any] | np.ndarray]
-"""What a figure may be drawn from: one of our tables, or columns by name."""
+"""The data of a chart: a table, or columns by name."""
 
 Columns = dict[str, tuple[Any, ...]]
-"""Columns of plain values: text, numbers, truth values, None for what is missing."""
+"""Columns of plain values: text, numbers, booleans, or None."""
 
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where numbers come from: the command that makes them anew, the file they stand in, and what a reader of either
-    should know. Any of the three may be empty."""
+    """Where numbers come from: the command that computes them, their file, and a note. Each may be empty."""
 
     command: str = ""
     file: str = ""
@@ -94,7 +89,7 @@ class DataSource:
 
 
 def as_columns(data: Data) -> Columns:
-    """The columns of `data` as plain values; NaN and infinities become None, which JSON and charts can hold."""
+    """The columns of `data` as plain values; NaN and infinities become None, for JSON."""
     named = data.to_arrow().to_pydict() if isinstance(data, Table) else data
     columns = {str(name): tuple(_plain(value) for value in values) for name, values in named.items()}
     lengths = {len(values) for values in columns.values()}
@@ -110,12 +105,12 @@ def as_columns(data: Data) -> Columns:
 
 
 def n_rows(columns: Columns) -> int:
-    """How many rows the columns have."""
+    """The number of rows."""
     return len(next(iter(columns.values())))
 
 
 def csv_text(columns: Columns) -> str:
-    """The columns as CSV (RFC 4180), numbers in full; what is missing is left empty."""
+    """The columns as CSV (RFC 4180) with full precision; missing values are empty."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(columns)
@@ -137,13 +132,13 @@ def _plain(value: Any) -> Any:
 
 MISSING = "–"
 DIGITS = 3
-MOST_DECIMALS = 6
+MAX_DECIMALS = 6
 
 
 @final
 @dataclass(frozen=True)
 class Column:
-    """One column: its title, its values, and how many decimals are shown; None lets the values decide."""
+    """A table column: title, values, and decimals shown (None: chosen from the values)."""
 
     title: str
     values: tuple[Any, ...]
@@ -151,14 +146,14 @@ class Column:
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it holds nothing but numbers, and at least one."""
+        """Whether all values are numbers, with at least one."""
         numbers = [value for value in self.values if value is not None]
         return bool(numbers) and all(isinstance(v, int | float) and not isinstance(v, bool) for v in numbers)
 
     def shown(self) -> tuple[str, ...]:
-        """The values as they are read: all numbers with the same decimals, thousands apart."""
+        """The values as text; all numbers with the same decimals and thousands separators."""
         if not self.is_numeric:
-            return tuple(MISSING if value is None else _word(value) for value in self.values)
+            return tuple(MISSING if value is None else _text(value) for value in self.values)
         places = decimals_of(self.values) if self.decimals is None else self.decimals
         return tuple(MISSING if value is None else f"{value:,.{places}f}" for value in self.values)
 
@@ -166,14 +161,14 @@ class Column:
 @final
 @dataclass(frozen=True)
 class ReportTable:
-    """A numbered table with its caption; `emphasised` is the number of a row to be set apart, from 0."""
+    """A numbered table with its caption; `emphasized` is the index of a highlighted row."""
 
     name: str
     title: str
     caption: str
     columns: tuple[Column, ...]
     source: DataSource | None = None
-    emphasised: int | None = None
+    emphasized: int | None = None
     template: ClassVar[str] = "listing.html"
 
     def __post_init__(self) -> None:
@@ -187,27 +182,27 @@ class ReportTable:
 
     @property
     def data(self) -> Columns:
-        """The columns by their titles, in full."""
+        """The columns by title, with full precision."""
         return {column.title: column.values for column in self.columns}
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The rows as they are read."""
+        """The rows as text."""
         return rows_of(self.columns)
 
 
 def rows_of(columns: Sequence[Column]) -> list[tuple[str, ...]]:
-    """The rows of some columns as they are read."""
+    """The rows of some columns as text."""
     return list(zip(*(column.shown() for column in columns), strict=True))
 
 
 def decimals_of(values: Sequence[Any]) -> int:
-    """How many decimals show about three digits of a middling value, and none of whole numbers."""
+    """The decimals that show about three digits of the median value; 0 for whole numbers."""
     sizes = sorted(abs(value) for value in values if value)
     if all(value is None or float(value).is_integer() for value in values) or not sizes:
         return 0
     middle = sizes[len(sizes) // 2]
-    return min(max(DIGITS - 1 - math.floor(math.log10(middle)), 0), MOST_DECIMALS)
+    return min(max(DIGITS - 1 - math.floor(math.log10(middle)), 0), MAX_DECIMALS)
 
 
-def _word(value: Any) -> str:
+def _text(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""A chart: a Vega-Lite picture of named columns, with what is to be seen in it and where its numbers come from."""
+"""A chart: a Vega-Lite specification with its data, title, caption and source."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ ROWS = "rows"
 """The name of the data in a chart's specification."""
 
 TABLE_ROWS = 60
-"""So many rows of a chart's data are shown on a page; all of them are in its CSV."""
+"""The most rows of a chart's data shown on a page; its CSV has all."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """A figure. `spec` is a Vega-Lite specification, or an Altair chart, whose data is the named set `rows`.
+    """A figure. `spec` is a Vega-Lite specification, or an Altair chart, with the named data set `rows`.
 
-    Colours in it are tokens, such as `var(--muted)` and `series:soft`: a page says what they are in the light, in the
-    dark and on paper, and gives a series the same colour in all its charts. `description` is what somebody hears who
-    does not see the chart; title and caption, where it is empty.
+    Colors are tokens, such as `var(--muted)` and `series:soft`, that a page resolves for light mode, dark mode and
+    print, with the same color per series in all charts. `description` is the text for screen readers; if empty, title
+    and caption.
     """
 
     name: str
@@ -39,14 +39,14 @@ class Chart:
 
     def __post_init__(self) -> None:
         if not self.name.replace("-", "").replace("_", "").isalnum():
-            raise bad_setting("name", self.name, "letters, digits, - and _, for it becomes an id and a file's name")
+            raise bad_setting("name", self.name, "letters, digits, - and _ (it becomes an id and a file name)")
         spec = self.spec if isinstance(self.spec, Mapping) else self.spec.to_dict()
         object.__setattr__(self, "spec", {**spec, "config": {**spec.get("config", {}), **CONFIG}})
         object.__setattr__(self, "data", as_columns(self.data))
 
     @property
     def columns(self) -> Columns:
-        """The data, plain."""
+        """The data as plain columns."""
         assert isinstance(self.data, dict)
         return self.data
 
@@ -55,7 +55,7 @@ class Chart:
         return self.description or f"{self.title}. {self.caption}"
 
     def listed(self) -> tuple[Column, ...]:
-        """The first rows of the data, for reading."""
+        """The first rows of the data, for the page."""
         return tuple(Column(name.replace("_", " "), values[:TABLE_ROWS]) for name, values in self.columns.items())
 
     @property
@@ -63,18 +63,18 @@ class Chart:
         return n_rows(self.columns)
 
     def whole_spec(self, *, width: int = WIDTH) -> dict[str, Any]:
-        """The specification with its data in it, for static pictures and other tools."""
+        """The specification with its data, for static images and other tools."""
         rows = [dict(zip(self.columns, row, strict=True)) for row in zip(*self.columns.values(), strict=True)]
         widest = self.spec.get("usermeta", {}).get("widest", width)
         wide = {"width": min(width, widest)} if self.spec.get("width") == "container" else {}
         return {**self.spec, **wide, "datasets": {**self.spec.get("datasets", {}), ROWS: rows}}
 
     def svg(self, *, dark: bool = False, width: int = WIDTH) -> str:
-        """The chart as a static SVG picture, for documents and notebooks."""
+        """The chart as SVG, for documents and notebooks."""
         return svg_of(themed(self.whole_spec(width=width), dark=dark))
 
     def png(self, *, dark: bool = False, width: int = WIDTH, scale: float = 2.0) -> bytes:
-        """The chart as a PNG picture, `scale` pixels to a point."""
+        """The chart as PNG, with `scale` pixels per point."""
         return png_of(themed(self.whole_spec(width=width), dark=dark), scale)
 
     def _repr_svg_(self) -> str:

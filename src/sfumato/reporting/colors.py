@@ -1,11 +1,11 @@
-"""Colours, in the light and in the dark: of the page, of series, of steps from little to much.
+"""Colors of pages and charts, for light and dark mode.
 
-Specifications hold tokens, never colours: `var(--muted)`, or `series:soft` for whatever is called soft. A page turns
-series into variables of its style, so that dark mode and print need no redrawing; static pictures get plain colours.
+Specifications contain tokens: `var(--muted)`, or `series:soft` for the series named soft. A page maps series to CSS
+variables, so that dark mode and print need no redrawing; static images get plain colors.
 
-The colours of series have the hues of Okabe and Ito (2008), their lightness searched for the largest smallest
-difference (in OKLab; Ottosson 2020) with normal sight and without red, green or blue cones (Machado et al. 2009), at a
-contrast of 3:1 with the paper at least. On a step of little, the ink can be read at 4.5:1; on one of much, the paper.
+Series colors have the hues of Okabe and Ito (2008), with lightness chosen to maximize the smallest difference (OKLab;
+Ottosson 2020) for normal and color-blind vision (Machado et al. 2009), at a contrast of at least 3:1 with the paper.
+Text has a contrast of at least 4.5:1 on every step of a color scale: ink on light steps, paper on dark ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SERIES = "series:"
 N_SERIES = 6
 
 KNOWN_SERIES = {"soft": 1, "hard": 2, "sparse": 3, "top-class": 4, "principal components": 5}
-"""Names that have the same colour on every page; the others get theirs in order of appearance."""
+"""Series with the same color on every page; others get colors in order of appearance."""
 
 LIGHT = {
     "ink": "#1f1d1a",
@@ -74,7 +74,7 @@ POLES_DARK = ("#f2a56a", "#bd7b4c", "#8a5330", "#593f2e", "#2b2a28", "#314557", 
 
 
 def variables(*, dark: bool) -> dict[str, str]:
-    """Every variable of the style, by name."""
+    """All CSS variables by name."""
     return {
         **(DARK if dark else LIGHT),
         **{f"series-{i + 1}": each for i, each in enumerate(SERIES_DARK if dark else SERIES_LIGHT)},
@@ -84,24 +84,24 @@ def variables(*, dark: bool) -> dict[str, str]:
 
 
 def css(*, dark: bool) -> str:
-    """The variables as declarations."""
+    """The CSS variables as declarations."""
     return " ".join(f"--{name}: {value};" for name, value in variables(dark=dark).items())
 
 
 def ramp(n_steps: int) -> list[str]:
-    """Tokens from little to much, so many of them and as far apart as can be."""
+    """Tokens of a sequential scale with `n_steps` evenly spaced steps."""
     last = len(RAMP_LIGHT) - 1
     return [f"var(--ramp-{round(i * last / max(n_steps - 1, 1))})" for i in range(n_steps)]
 
 
 def poles(n_side: int) -> list[str]:
-    """Tokens from one extreme over nothing to the other, so many on each side."""
+    """Tokens of a diverging scale with `n_side` steps on each side."""
     middle = len(POLES_LIGHT) // 2
     return [f"var(--poles-{middle + round(i * middle / n_side)})" for i in range(-n_side, n_side + 1)]
 
 
 def is_much(token: str) -> bool:
-    """Whether the paper's colour can be read on this step, and the ink's cannot."""
+    """Whether text on this step needs the color of the paper."""
     return token in MUCH
 
 
@@ -109,22 +109,22 @@ MUCH = {f"var(--ramp-{i})" for i in range(6, len(RAMP_LIGHT))} | {f"var(--poles-
 
 
 def series_of(specs: Iterable[Any]) -> dict[str, str]:
-    """The colour of every series in some specifications, the same in all, and another for each that share a chart.
+    """The color of every series, the same in all charts and unique within each chart.
 
-    Those known have theirs; the others take the first that is free, in order of appearance. Where six in one chart do
-    not suffice there is only grey: more colours cannot be told apart by everybody.
+    Known series have fixed colors; others take the first free one in order of appearance. Beyond six series per chart
+    the color is gray: not everybody could distinguish more.
     """
     charts = [_series_in(spec) for spec in specs]
     slots = {name: KNOWN_SERIES[name] for names in charts for name in names if name in KNOWN_SERIES}
     for name in [name for names in charts for name in names]:
         if name not in slots:
-            beside = {slots.get(other) for names in charts if name in names for other in names}
-            slots[name] = next((slot for slot in range(1, N_SERIES + 1) if slot not in beside), 0)
+            used = {slots.get(other) for names in charts if name in names for other in names}
+            slots[name] = next((slot for slot in range(1, N_SERIES + 1) if slot not in used), 0)
     return {name: f"var(--series-{slot})" if slot else "var(--muted)" for name, slot in slots.items()}
 
 
 def _series_in(spec: Any) -> list[str]:
-    """The names of the series in a specification, in order of appearance."""
+    """The series in a specification, in order of appearance."""
     found: dict[str, None] = {}
 
     def note(text: str) -> str:
@@ -137,17 +137,17 @@ def _series_in(spec: Any) -> list[str]:
 
 
 def is_series(text: str) -> bool:
-    """Whether a text in a specification stands for a series' colour."""
+    """Whether a text in a specification is the token of a series color."""
     return text.startswith(SERIES)
 
 
-def with_series(spec: Any, colours: dict[str, str]) -> Any:
-    """A specification in which series have their colours."""
-    return _walked(spec, lambda text: colours[text.removeprefix(SERIES)] if is_series(text) else text)
+def with_series(spec: Any, colors: dict[str, str]) -> Any:
+    """The specification with series tokens replaced by colors."""
+    return _walked(spec, lambda text: colors[text.removeprefix(SERIES)] if is_series(text) else text)
 
 
 def themed(spec: Any, *, dark: bool) -> Any:
-    """A specification of one chart with plain colours instead of tokens, for a static picture."""
+    """The specification of one chart with plain colors instead of tokens, for a static image."""
     named = {f"var(--{name})": value for name, value in variables(dark=dark).items()}
     data = spec.get("datasets")
     drawn = {name: value for name, value in spec.items() if name != "datasets"}
@@ -156,7 +156,7 @@ def themed(spec: Any, *, dark: bool) -> Any:
 
 
 def _walked(value: Any, change: Callable[[str], str]) -> Any:
-    """`value` with every text in it changed, keys aside."""
+    """`value` with every text in it changed, except keys."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Findings: what this data shows, in a few sentences that it decides itself."""
+"""The findings of a report: a few sentences about people, models and the plan, computed from the data."""
 
 from __future__ import annotations
 
@@ -8,53 +8,48 @@ import pyarrow.compute as pc
 from sfumato.evaluation.comparison import Difference
 from sfumato.evaluation.strata import ROUNDING
 from sfumato.reporting.model_scores import ModelScores
-from sfumato.reporting.phrases import figure, is_apart, mean_of, share_of, told, worded
+from sfumato.reporting.phrases import difference_text, excludes_zero, mean_of, metric_title, number_text, share_of
 from sfumato.reporting.plan_page import decision
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.soft_labels import SoftLabels
 
-MOST = 6
-ABOUT = {
-    "cross_entropy": ("come nearer to how people judge", "are further from how people judge"),
+MAX_FINDINGS = 6
+OUTCOMES = {
+    "cross_entropy": ("are closer to people's labels", "are further from people's labels"),
     "accuracy": ("choose people's first choice more often", "choose people's first choice less often"),
     "ece": ("are better calibrated", "are worse calibrated"),
-    "entropy_pearson": ("doubt more nearly what people doubt", "doubt less nearly what people doubt"),
+    "entropy_pearson": ("match people's uncertainty better", "match people's uncertainty less well"),
 }
-"""How a difference is said, by metric: for the better, and for the worse."""
+"""How a difference in a metric is described: if better, and if worse."""
 HIGH_IS_BETTER = ("accuracy", "entropy_pearson")
 
 
 def findings(evidence: ReportInputs, models: ModelScores | None) -> tuple[str, ...]:
-    """Three to six sentences, where there is so much to say: of people, of models against a control, of the plan."""
-    said = [*_of_people(evidence)]
-    compared = [] if models is None else _of_models(models)
+    """At most six sentences: about people, about models compared with the control, and about the plan."""
+    people = _about_people(evidence)
+    compared = [] if models is None else _about_models(models)
     plan = [] if evidence.plan is None else [f"Next: {decision(evidence.plan)}"]
-    room = MOST - len(plan)
-    return (*[*said[: max(room - len(compared), 1)], *compared][:room], *plan)
+    room = MAX_FINDINGS - len(plan)
+    return (*[*people[: max(room - len(compared), 1)], *compared][:room], *plan)
 
 
-def _of_people(evidence: ReportInputs) -> list[str]:
+def _about_people(evidence: ReportInputs) -> list[str]:
     labels = evidence.main_labels
     if labels is None or not len(labels):
         return []
-    doubted = int((labels.probs.max(axis=1) < 1 - ROUNDING).sum())
-    said = [
-        f"People disagree about {doubted:,} of {len(labels):,} items: {share_of(doubted, len(labels)).percent()}. "
-        f"{_typical(labels)}"
+    most = labels.probs.max(axis=1)
+    disputed = int((most < 1 - ROUNDING).sum())
+    sentences = [
+        f"People disagree about {disputed:,} of {len(labels):,} items: {share_of(disputed, len(labels)).percent()}. "
+        f"The majority class has {mean_of(most).percent()} of the answers on average."
     ]
-    if evidence.original is not None and (other := _differing(labels, evidence.original)) is not None:
-        said.append(other)
-    return said
+    if evidence.original is not None and (changed := _changed_labels(labels, evidence.original)) is not None:
+        sentences.append(changed)
+    return sentences
 
 
-def _typical(labels: SoftLabels) -> str:
-    return (
-        f"The class most of them choose has {mean_of(labels.probs.max(axis=1)).percent()} of their answers on average."
-    )
-
-
-def _differing(labels: SoftLabels, original: SoftLabels) -> str | None:
-    """How often people's first choice is another class than the item came with."""
+def _changed_labels(labels: SoftLabels, original: SoftLabels) -> str | None:
+    """How often people's first choice differs from the original label."""
     place = pc.index_in(labels.items, value_set=original.items).fill_null(-1).to_numpy().astype(np.int64)
     rows = np.flatnonzero(place >= 0)
     if not len(rows) or not set(original.classes) <= set(labels.classes):
@@ -64,34 +59,38 @@ def _differing(labels: SoftLabels, original: SoftLabels) -> str | None:
     ours = labels.probs[rows]
     other = int((ours[np.arange(len(rows)), theirs] < ours.max(axis=1) - ROUNDING).sum())
     return (
-        f"For {other:,} of {len(rows):,} items, {share_of(other, len(rows)).percent()}, people's first choice is "
-        "another class than the original label."
+        f"For {other:,} of {len(rows):,} items, {share_of(other, len(rows)).percent()}, people's first choice differs "
+        "from the original label."
     )
 
 
-def _of_models(models: ModelScores) -> list[str]:
-    if models.treated is None:
-        return [_alone(models)] if models.scores else []
-    found = [models.difference(metric, models.treated) for metric in ABOUT]
-    return [said(each, models.level) for each in found if each is not None and each.difference == each.difference]
+def _about_models(models: ModelScores) -> list[str]:
+    if models.treatment is None:
+        return [_single_target(models)] if models.scores else []
+    found = [models.difference(metric, models.treatment) for metric in OUTCOMES]
+    return [finding(each, models.level) for each in found if each is not None and each.difference == each.difference]
 
 
-def said(difference: Difference, level: float) -> str:
-    """A difference between two targets as a finding; where its interval holds 0, that they cannot be told apart."""
-    better, worse = ABOUT[difference.metric]
-    metric = worded(difference.metric)
-    one, other = f"`{difference.target}`", f"`{difference.baseline}`"
-    values = f"{figure(difference.value)} against {figure(difference.baseline_value)}"
-    apart = f"a difference of {told(difference, level)}"
-    if not is_apart(difference):
-        return f"By {metric}, models that learnt {one} and {other} cannot be told apart: {values}, {apart}."
-    gains = (difference.difference > 0) == (difference.metric in HIGH_IS_BETTER)
-    how = better if gains else worse
-    return f"Models that learnt {one} {how} than those that learnt {other}: {metric} {values}, {apart}."
+def finding(difference: Difference, level: float) -> str:
+    """A difference between two targets as a sentence."""
+    better, worse = OUTCOMES[difference.metric]
+    metric = metric_title(difference.metric)
+    target, control = f"`{difference.target}`", f"`{difference.baseline}`"
+    values = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
+    if not excludes_zero(difference):
+        return (
+            f"No significant difference in {metric} between {target} and {control}: {values}, "
+            f"{difference_text(difference, level)}."
+        )
+    is_gain = (difference.difference > 0) == (difference.metric in HIGH_IS_BETTER)
+    return (
+        f"Models trained on {target} {better if is_gain else worse} than models trained on {control}: {metric} "
+        f"{values}, {difference_text(difference, level)}."
+    )
 
 
-def _alone(models: ModelScores) -> str:
-    """One target only: its scores, for there is nothing to compare them with."""
+def _single_target(models: ModelScores) -> str:
+    """The scores of the only target."""
     rows = {row.metric: row for row in models.of_metric("accuracy") + models.of_metric("cross_entropy")}
-    parts = [f"{worded(name)} {figure(row.value)}" for name, row in rows.items() if row.value == row.value]
-    return f"Models that learnt `{models.targets[0]}` reach {' and '.join(parts)} against people; no other was trained."
+    scores = [f"{metric_title(name)} {number_text(row.value)}" for name, row in rows.items() if row.value == row.value]
+    return f"Models trained on `{models.targets[0]}` reach {' and '.join(scores)} against people's labels."

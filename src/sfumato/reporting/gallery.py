@@ -1,7 +1,4 @@
-"""Pictures and texts of items, small enough to stand in a page by the dozen.
-
-A gallery: items side by side as people saw them, with what they said of each as small bars.
-"""
+"""Galleries: items as thumbnails or texts, each with its label as small bars."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from sfumato.reporting.blocks import Columns, DataSource
-from sfumato.reporting.phrases import shortened
+from sfumato.reporting.phrases import shorten
 from sfumato.study.study import Study, Upscale
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.files.png import png_bytes
@@ -28,15 +25,15 @@ if TYPE_CHECKING:
 
 
 LARGEST = 96
-"""Pixels of a picture's longer side; larger ones are made smaller."""
+"""The longer side of a thumbnail in pixels; larger images are reduced."""
 CRISP = 64
-"""Up to so many pixels, a picture is shown in blocks: smoothed, it would show what is not there."""
+"""Images up to this size are shown without smoothing, so that their pixels are visible."""
 LONGEST_TEXT = 280
 
 
 @dataclass(frozen=True)
 class ItemThumbnail:
-    """How an item looks: a picture as a data URI (`crisp` where its pixels are to be seen), or a text."""
+    """An image as a data URI (`crisp`: without smoothing), or a text."""
 
     picture: str = ""
     crisp: bool = False
@@ -46,10 +43,10 @@ class ItemThumbnail:
 NOTHING = ItemThumbnail()
 
 
-def looks_of(items: Sequence[str], inputs: Inputs | None, study: Study | None = None) -> list[ItemThumbnail]:
-    """How each of `items` looks: from `inputs`, else from the study's own items; nothing where neither has it.
+def thumbnails(items: Sequence[str], inputs: Inputs | None, study: Study | None = None) -> list[ItemThumbnail]:
+    """The thumbnails of `items` from `inputs`, else from the items of the study; empty if neither has them.
 
-    A study's picture files need Pillow, and a file that cannot be read is passed over: a report is no place to fail.
+    Image files of a study need Pillow. Files that cannot be read are skipped, so that the report can be written.
     """
     if inputs is not None:
         rows = inputs.rows_of(items)
@@ -61,14 +58,14 @@ def looks_of(items: Sequence[str], inputs: Inputs | None, study: Study | None = 
 
 def _of_inputs(inputs: Inputs, row: int) -> ItemThumbnail:
     if inputs.texts is not None:
-        return ItemThumbnail(text=shortened(inputs.texts[row], LONGEST_TEXT))
+        return ItemThumbnail(text=shorten(inputs.texts[row], LONGEST_TEXT))
     assert inputs.images is not None
     picture = smaller(inputs.images[row])
     return ItemThumbnail(_uri(png_bytes(picture), "image/png"), crisp=max(picture.shape[:2]) <= CRISP)
 
 
 def smaller(picture: UInt8[np.ndarray, "height width *channels"]) -> UInt8[np.ndarray, "less_h less_w *channels"]:
-    """The picture, its pixels averaged in blocks until no side is longer than `LARGEST`."""
+    """The image, averaged over blocks of pixels until no side is longer than `LARGEST`."""
     block = -(-max(picture.shape[:2]) // LARGEST)
     if block == 1:
         return picture
@@ -83,7 +80,7 @@ def _of_study(items: Sequence[str], study: Study) -> list[ItemThumbnail]:
     from sfumato.elicitation.items import read_items
 
     if study.items.npz is not None:
-        return looks_of(items, Inputs.read(study.items.npz)) if study.items.npz.exists() else [NOTHING] * len(items)
+        return thumbnails(items, Inputs.read(study.items.npz)) if study.items.npz.exists() else [NOTHING] * len(items)
     try:
         known = {each.id: each for each in read_items(study.items, study.class_names)}
     except SfumatoError:
@@ -93,7 +90,7 @@ def _of_study(items: Sequence[str], study: Study) -> list[ItemThumbnail]:
 
 def _of_item(item: Item) -> ItemThumbnail:
     if item.text is not None:
-        return ItemThumbnail(text=shortened(item.text, LONGEST_TEXT))
+        return ItemThumbnail(text=shorten(item.text, LONGEST_TEXT))
     if item.picture is None or find_spec("PIL") is None:
         return NOTHING
     from PIL import Image
@@ -121,7 +118,7 @@ def _uri(data: bytes, media_type: str) -> str:
 @final
 @dataclass(frozen=True)
 class Bar:
-    """One line of a distribution: a class, its share, and the share in words (`31 of 51`)."""
+    """One class of a label: its share, and the share as text (`31 of 51`)."""
 
     name: str
     share: float
@@ -130,57 +127,56 @@ class Bar:
 
     @property
     def width(self) -> str:
-        """The length of the bar, of 100."""
+        """The length of the bar in percent."""
         return f"{100 * min(max(self.share, 0.0), 1.0):.1f}"
 
 
 @final
 @dataclass(frozen=True)
 class ItemCard:
-    """One item: its name, how it looks, a line about it, and its bars, longest first. `beside` is a second look, for
-    pairs of items."""
+    """One item: name, thumbnail, bars and note; for pairs of items, a `second` thumbnail."""
 
     item: str
-    look: ItemThumbnail
+    thumbnail: ItemThumbnail
     bars: tuple[Bar, ...] = ()
     note: str = ""
-    beside: ItemThumbnail = NOTHING
+    second: ItemThumbnail = NOTHING
 
 
 @final
 @dataclass(frozen=True)
 class Gallery:
-    """Exhibits in as many columns as there is room for. `data` are all of their numbers, for a CSV."""
+    """Item cards in as many columns as fit. `data` are their numbers for the CSV."""
 
     name: str
     title: str
     caption: str
-    exhibits: tuple[ItemCard, ...]
+    cards: tuple[ItemCard, ...]
     data: Columns
     source: DataSource | None = None
     template: ClassVar[str] = "gallery.html"
 
     def _repr_html_(self) -> str:
-        """The gallery for a notebook, which has no style sheet of ours."""
-        cards = "".join(_card(exhibit) for exhibit in self.exhibits)
+        """The gallery for a notebook, with inline styles."""
+        cards = "".join(_card(card) for card in self.cards)
         return (
             f"<p><b>{escape(self.title)}</b><br>{escape(self.caption)}</p>"
             f'<div style="display:grid;grid-template-columns:repeat(auto-fill,minmax(9.5em,1fr));gap:1em">{cards}</div>'
         )
 
 
-def _card(exhibit: ItemCard) -> str:
+def _card(card: ItemCard) -> str:
     bars = "".join(
         f'<div style="font-size:.8em">{escape(bar.name)} {escape(bar.words)}'
         f'<div style="height:4px;width:{bar.width}%;background:#04528e"></div></div>'
-        for bar in exhibit.bars
+        for bar in card.bars
     )
-    looks = "".join(_seen(look, exhibit.item) for look in (exhibit.look, exhibit.beside))
-    return f"<div>{looks}<div><code>{escape(exhibit.item)}</code></div>{bars}</div>"
+    images = "".join(_image(thumbnail, card.item) for thumbnail in (card.thumbnail, card.second))
+    return f"<div>{images}<div><code>{escape(card.item)}</code></div>{bars}</div>"
 
 
-def _seen(look: ItemThumbnail, item: str) -> str:
-    if look.picture:
-        crisp = "image-rendering:pixelated;" if look.crisp else ""
-        return f'<img alt="{escape(item)}" src="{look.picture}" style="width:100%;{crisp}">'
-    return f"<blockquote>{escape(look.text)}</blockquote>" if look.text else ""
+def _image(thumbnail: ItemThumbnail, item: str) -> str:
+    if thumbnail.picture:
+        crisp = "image-rendering:pixelated;" if thumbnail.crisp else ""
+        return f'<img alt="{escape(item)}" src="{thumbnail.picture}" style="width:100%;{crisp}">'
+    return f"<blockquote>{escape(thumbnail.text)}</blockquote>" if thumbnail.text else ""

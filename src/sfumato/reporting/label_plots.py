@@ -1,13 +1,11 @@
-"""`labels.plot`: the charts of a report, one by one, for notebooks.
+"""`labels.plot`: the charts of a report for notebooks; and the chart of `sfumato study compare`.
 
     labels.plot.entropy()
     labels.plot.disputed(12, inputs=inputs)
     beliefs.plot.doubt()
 
-Charts and galleries display themselves at the end of a cell; a chart has `svg()` and `png()` too. `plot(labels, ...)`
-is the same with what else is known: the inputs, the original classes.
-
-Forms compared, drawn: how far answers lie from the pooled label for the seconds that people spend on them.
+Charts and galleries display themselves at the end of a cell. `plot(labels, inputs=..., original=...)` gives the same
+charts with more data.
 """
 
 from __future__ import annotations
@@ -37,42 +35,44 @@ class LabelCharts:
     evidence: ReportInputs
 
     def entropy(self) -> Chart:
-        """How much doubt the labels hold."""
+        """The distribution of the labels' entropy."""
         from sfumato.reporting.sections.labels import entropy_chart
 
         return entropy_chart(self.evidence, self.labels)
 
     def disputed(self, n: int = 12, *, inputs: Inputs | None = None) -> Gallery:
-        """The `n` items with most doubt, with their pictures or texts where `inputs` are given."""
+        """The `n` items with the highest entropy, with images or texts if `inputs` are given."""
         from sfumato.reporting.sections.labels import disputed
 
-        seen = self.evidence if inputs is None else replace(self.evidence, inputs=inputs)
-        return disputed(seen, self.labels, at_least("n", n, 1))
+        evidence = self.evidence if inputs is None else replace(self.evidence, inputs=inputs)
+        return disputed(evidence, self.labels, at_least("n", n, 1))
 
     def confusion(self) -> Chart:
-        """Which classes are taken for which."""
-        from sfumato.reporting.sections.confusion import confusion_chart, taken
+        """The confusion matrix of the labels."""
+        from sfumato.reporting.sections.confusion import class_confusion, confusion_chart
 
-        return confusion_chart(self.evidence, taken(self.evidence, self.labels))
+        return confusion_chart(self.evidence, class_confusion(self.evidence, self.labels))
 
     def class_map(self) -> Chart:
-        """The classes, near each other where labels share them."""
+        """A map of the classes; classes that are often confused are close to each other."""
         from sfumato.reporting.sections.confusion import map_chart
 
         return map_chart(self.evidence, self.labels)
 
-    def moved(self, n: int = 8) -> Gallery:
-        """The items whose most probable class is furthest from the original one."""
-        from sfumato.reporting.sections.label_changes import moved, striking
+    def changed_majority(self, n: int = 8) -> Gallery:
+        """The items whose most probable class differs most from the original one."""
+        from sfumato.reporting.sections.label_changes import changed_gallery, changed_majority
 
         if self.evidence.original is None:
             raise BadSetting(
                 "found no original labels",
-                expected="the labels that items came with",
-                fix="give them: plot(labels, original=...)",
+                expected="the original labels of the items",
+                fix="call plot(labels, original=...)",
                 code="no-original",
             )
-        return striking(self.evidence, self.labels, moved(self.labels, self.evidence.original), at_least("n", n, 1))
+        return changed_gallery(
+            self.evidence, self.labels, changed_majority(self.labels, self.evidence.original), at_least("n", n, 1)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class BeliefCharts:
     evidence: ReportInputs
 
     def doubt(self) -> Chart:
-        """Doubt within and between people, item by item; class by class where nobody could say how sure they were."""
+        """Uncertainty within and between annotators per item; per class if answers are single classes."""
         from sfumato.reporting.sections.uncertainty import doubt_scatter
 
         if self.beliefs.soft is None:
@@ -91,17 +91,19 @@ class BeliefCharts:
         return doubt_scatter(self.evidence, self.beliefs.doubt())
 
     def doubt_by_class(self) -> Chart:
-        """Doubt within and between people, class by class."""
+        """Uncertainty within and between annotators per class."""
         from sfumato.reporting.sections.uncertainty import doubt_by_class
 
         found = doubt_by_class(self.evidence, self.beliefs, self.beliefs.doubt())
-        return _only(found, "people put at least two classes first")
+        return _only(found, "annotators chose at least two classes")
 
     def agreement(self) -> Chart:
-        """How often two people agree, class by class."""
-        from sfumato.reporting.sections.agreement import agreeing
+        """How often two annotators agree, per class."""
+        from sfumato.reporting.sections.agreement import agreement_section
 
-        return _charts_of(agreeing(self.evidence), "agreement-by-class", "two people answered about the same items")
+        return _charts_of(
+            agreement_section(self.evidence), "agreement-by-class", "two annotators answered about the same items"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +113,16 @@ class AnswerCharts:
     evidence: ReportInputs
 
     def seconds(self) -> Chart:
-        """How long answers took."""
-        from sfumato.reporting.sections.collection import asking
+        """Time per answer."""
+        from sfumato.reporting.sections.collection import collection_section
 
-        return _charts_of(asking(self.evidence), "seconds", "the times of twenty answers or more are known")
+        return _charts_of(collection_section(self.evidence), "seconds", "at least 20 answers have times")
 
     def session(self) -> Chart:
-        """How long answers took over a session."""
-        from sfumato.reporting.sections.collection import asking
+        """Time per answer over a session."""
+        from sfumato.reporting.sections.collection import collection_section
 
-        return _charts_of(asking(self.evidence), "session", "answers have times and are numbered")
+        return _charts_of(collection_section(self.evidence), "session", "answers have times and are numbered")
 
 
 @overload
@@ -132,7 +134,7 @@ def plot(table: Annotations) -> AnswerCharts: ...
 def plot(
     table: SoftLabels | Beliefs | Annotations, *, inputs: Inputs | None = None, original: SoftLabels | None = None
 ) -> LabelCharts | BeliefCharts | AnswerCharts:
-    """The charts of a table. `inputs` show items as they look; `original` are the labels they came with."""
+    """The charts of a table. `inputs` are shown in galleries; `original` are the original labels."""
     if isinstance(table, SoftLabels):
         return LabelCharts(table, ReportInputs(labels={"labels": table}, inputs=inputs, original=original))
     if isinstance(table, Beliefs):
@@ -142,7 +144,7 @@ def plot(
     raise BadSetting(
         f"found a {type(table).__name__}",
         expected="SoftLabels, Beliefs or Annotations",
-        fix="read the table first, with its class's read()",
+        fix="read the table first, for example with SoftLabels.read(path)",
         code="bad-setting",
     )
 
@@ -161,12 +163,12 @@ def _only(charts: list[Chart], needed: str) -> Chart:
 
 
 def form_curves(scores: FormScores, measure: str = TOTAL_VARIATION) -> Chart:
-    """A line a form, a point a number of answers: annotator-seconds an item across, divergence and its interval up."""
+    """One line per form, one point per number of answers: divergence with interval by annotator-seconds per item."""
     rows = [each for each in scores.scores if each.measure == measure]
     return curve(
         "forms",
-        title=f"{measure[0].upper()}{measure[1:]} from the pooled label, by the seconds spent on an item",
-        caption=f"{rows[0].n_items:,} items. A point more is an answer more; bands are 95% intervals for other items.",
+        title=f"{measure[0].upper()}{measure[1:]} from the pooled label by seconds per item",
+        caption=f"{rows[0].n_items:,} items. Each point adds one answer; bands are 95% intervals over items.",
         data={
             "form": [each.form for each in rows],
             "seconds": [each.seconds for each in rows],
@@ -175,10 +177,10 @@ def form_curves(scores: FormScores, measure: str = TOTAL_VARIATION) -> Chart:
             "high": [each.high for each in rows],
             "answers": [each.n_answers for each in rows],
         },
-        x=Field("seconds", "annotator-seconds an item", ".3~g", log=True),
+        x=Field("seconds", "annotator-seconds per item", ".3~g", log=True),
         y=Field("divergence", measure, ".3~g", zero=True),
         low="low",
         high="high",
         series="form",
-        told=(Field("answers", "answers an item", "d"),),
+        tooltip=(Field("answers", "answers per item", "d"),),
     )

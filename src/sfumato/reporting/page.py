@@ -1,7 +1,7 @@
-"""A page: sections of words, figures and tables in one HTML file that needs nothing else.
+"""A page: sections of text, figures and tables in one self-contained HTML file.
 
-It opens from disk, asks no network for anything (its own policy forbids that), follows the reader's light or dark, and
-prints. The script that draws, Vega, is in it once, however many charts there are; a page without charts has none.
+Its content security policy forbids network requests. It supports light and dark mode and prints. The Vega script is
+included once if there are charts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands below it."""
+    """A heading with its blocks."""
 
     title: str
     blocks: tuple[Block, ...]
@@ -45,10 +45,9 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A title, a lead that says the whole in a sentence or two, and sections.
+    """A title, a lead of one or two sentences, and sections.
 
-    `kind` stands above the title in small letters, `opening` are blocks before the first section, and `made` says at
-    the end how the page came about.
+    `kind` is a small line above the title, `opening` are blocks before the first section, `made` is the footer.
     """
 
     title: str
@@ -59,14 +58,14 @@ class Page:
     made: str = ""
 
     def __post_init__(self) -> None:
-        named = [block.name for block in self.blocks if isinstance(block, Chart | ReportTable)]
+        names = [block.name for block in self.blocks if isinstance(block, Chart | ReportTable)]
         anchors = [section.anchor for section in self.sections]
-        for what, names in (("figure or table", named), ("section", anchors)):
-            twice = [name for name in names if names.count(name) > 1]
+        for what, own in (("figure or table", names), ("section", anchors)):
+            twice = [name for name in own if own.count(name) > 1]
             if twice:
                 raise BadSetting(
-                    f"found two of the {what} {twice[0]!r}",
-                    expected="a name of its own for each: links lead there",
+                    f"found {what} {twice[0]!r} twice",
+                    expected="unique names, because links use them",
                     fix="rename one",
                     code="bad-page",
                 )
@@ -81,7 +80,7 @@ class Page:
         return [block for block in self.blocks if isinstance(block, Chart)]
 
     def html(self) -> str:
-        """The page, whole."""
+        """The page as HTML."""
         check_report_installed()
         style = _static("page.css").replace("/* light */", css(dark=False)).replace("/* dark */", css(dark=True))
         script = _closed(script_with(_static("page.js"))) if self.charts else ""
@@ -91,18 +90,18 @@ class Page:
             script=_raw(script),
             policy=_policy(style, script),
             numbers=_numbers(self.blocks),
-            colours=series_of(chart.spec for chart in self.charts),
+            colors=series_of(chart.spec for chart in self.charts),
         )  # fmt: skip
 
     def write(self, path: str | Path) -> None:
-        """Write the page; a file that stood there is replaced only once the new one is whole."""
+        """Write the page; an existing file is replaced only when the new one is complete."""
         text = self.html()
         with atomic_write(Path(path)) as part:
             part.write_text(text, encoding="utf-8")
 
 
 def _policy(style: str, script: str) -> str:
-    """What the page may do: run its own script and style, known by their hashes, and nothing else."""
+    """The content security policy: only the page's own script and style, by hash."""
     allowed = f"script-src '{_hash(script)}'; " if script else ""
     return (
         f"default-src 'none'; {allowed}style-src '{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'"
@@ -114,7 +113,7 @@ def _hash(text: str) -> str:
 
 
 def _numbers(blocks: Sequence[Block]) -> dict[str, int]:
-    """The number of every figure and of every table, by name; each kind counts for itself."""
+    """The numbers of figures and of tables, by name."""
     numbers: dict[str, int] = {}
     for kind in (Chart, ReportTable):
         numbers |= {each.name: i + 1 for i, each in enumerate(block for block in blocks if isinstance(block, kind))}
@@ -142,7 +141,7 @@ def _environment() -> Environment:
 
 
 def _coded(text: str) -> Markup:
-    """Text with its `code` set as code."""
+    """Text with `code` in code tags."""
     from markupsafe import Markup
 
     parts = re.split(r"`([^`]+)`", text)
@@ -153,14 +152,14 @@ def _csv_link(columns: Columns) -> str:
     return f"data:text/csv;charset=utf-8,{quote(csv_text(columns))}"
 
 
-def _drawn(chart: Chart, colours: dict[str, str]) -> Markup:
-    """What the script needs for a chart: its specification, coloured, and its columns."""
-    drawing: dict[str, Any] = {"spec": with_series(chart.spec, colours), ROWS: chart.columns}
+def _drawn(chart: Chart, colors: dict[str, str]) -> Markup:
+    """The JSON of a chart for the script: its specification with colors, and its columns."""
+    drawing: dict[str, Any] = {"spec": with_series(chart.spec, colors), ROWS: chart.columns}
     return _raw(_closed(json.dumps(drawing, ensure_ascii=False, allow_nan=False)))
 
 
 def _closed(script: str) -> str:
-    """A script or JSON that HTML cannot take for ended, whatever texts are in it."""
+    """The script or JSON without text that HTML would read as its end."""
     return re.sub(r"<(?=/script|!--)", r"\\u003c", script, flags=re.IGNORECASE)
 
 

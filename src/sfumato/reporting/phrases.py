@@ -1,14 +1,9 @@
-"""Wording: figures as sentences and sources, the same in every section about models.
-
-Names and counts as a report says them: names cut where they are long, and still no two the same.
-
-Estimates: a number with the interval it lies in, and how both are said.
-"""
+"""Numbers, intervals, names and sources as text, the same in every section of a report."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import final
@@ -20,7 +15,7 @@ from scipy.stats import binom
 from sfumato.evaluation.comparison import Difference
 from sfumato.reporting.blocks import DataSource
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.tables.scores import RunScore
+from sfumato.tables.scores import RunScores
 
 WORDS = {
     "accuracy": "accuracy",
@@ -34,68 +29,61 @@ WORDS = {
     "aurc": "area under risk and coverage",
     "entropy_pearson": "correlation of entropies",
 }
-"""What metrics are called in a report."""
+"""The names of metrics in a report."""
 JOIN = "\u00a0"
-"""A space at which no line is broken."""
+"""A no-break space."""
 
 
-def worded(metric: str) -> str:
-    """A metric in words."""
+def metric_title(metric: str) -> str:
     return WORDS.get(metric, metric.replace("_", " "))
 
 
-def figure(value: float, *, signed: bool = False) -> str:
-    """A number with three decimals, a minus that is one, and a sign before gains where asked for."""
+def number_text(value: float, *, signed: bool = False) -> str:
+    """A number with three decimals and a true minus sign; with `signed`, a plus sign too."""
     text = f"{value:+.3f}" if signed else f"{value:.3f}"
     return text.replace("-", "−")
 
 
-def between(low: float, high: float, *, signed: bool = False) -> str:
-    """Both ends of an interval; a dash where there is none."""
+def interval_text(low: float, high: float, *, signed: bool = False) -> str:
+    """Both ends of an interval; a dash if there is none."""
     if low != low or high != high:
         return "–"
-    return f"{figure(low, signed=signed)}{JOIN}to{JOIN}{figure(high, signed=signed)}"
+    return f"{number_text(low, signed=signed)}{JOIN}to{JOIN}{number_text(high, signed=signed)}"
 
 
-def interval_of(difference: Difference) -> tuple[float, float, str]:
-    """The widest interval there is, and what it is over: seeds and items, else seeds, else items alone."""
+def widest_interval(difference: Difference) -> tuple[float, float, str]:
+    """The widest interval there is, and what it covers: seeds and items, else seeds, else only items."""
     n = f"{difference.n_seeds} seed{'s' * (difference.n_seeds != 1)}"
     if difference.both_low == difference.both_low:
-        return difference.both_low, difference.both_high, f"over {n} and {difference.n_items:,} items"
+        return difference.both_low, difference.both_high, f"{n} and {difference.n_items:,} items"
     if difference.low == difference.low:
-        return difference.low, difference.high, f"over {n}"
-    return difference.items_low, difference.items_high, f"over {difference.n_items:,} items, one training each"
+        return difference.low, difference.high, n
+    return difference.items_low, difference.items_high, f"1 seed, {difference.n_items:,} items"
 
 
-def is_apart(difference: Difference) -> bool:
-    """Whether the interval leaves 0 out."""
-    low, high, _ = interval_of(difference)
+def excludes_zero(difference: Difference) -> bool:
+    """Whether the widest interval excludes 0."""
+    low, high, _ = widest_interval(difference)
     return low == low and low * high > 0
 
 
-def told(difference: Difference, level: float = 0.95) -> str:
-    """A difference as a clause: what was found, and between what it lies."""
-    low, high, over = interval_of(difference)
+def difference_text(difference: Difference, level: float = 0.95) -> str:
+    """`difference −0.110 (95% CI −0.150 to −0.070; 4 seeds and 40 items)`."""
+    value = f"difference{JOIN}{number_text(difference.difference, signed=True)}"
+    low, high, over = widest_interval(difference)
     if low != low:
-        return f"{figure(difference.difference, signed=True)} (no interval: {difference.both_covers})"
-    return (
-        f"{figure(difference.difference, signed=True)} ({level:.0%} interval {between(low, high, signed=True)}, {over})"
-    )
-
-
-def drawn_interval(score: RunScore) -> tuple[float | None, float | None]:
-    """The interval over seeds of a score; None where there was one seed."""
-    return (None, None) if score.low != score.low else (score.low, score.high)
+        return f"{value} (no interval: {difference.both_covers})"
+    return f"{value} ({level:.0%} CI {interval_text(low, high, signed=True)}; {over})"
 
 
 def evaluation_source(
     evidence: ReportInputs, metrics: Sequence[str], *, strata: bool = False, resamples: int, folder: str = "runs"
 ) -> DataSource:
-    """The command that computes these figures anew."""
+    """The score table that was read, else the command that computes it."""
     runs = evidence.origins.get(folder)
-    scores = evidence.origins.get("scores")
-    if runs is None and scores is not None:
-        return evidence.source("scores")
+    table = next((name for name, each in evidence.scores.items() if isinstance(each, RunScores)), None)
+    if table is not None and (folder == "runs" or runs is None):
+        return evidence.source("scores" if table == "scores" else f"scores/{table}")
     people = next((each.file for key, each in evidence.origins.items() if key.partition("/")[0] == "labels"), "LABELS")
     parts = [
         f"sfumato evaluate --runs {runs.file if runs else 'RUNS'} --people {people}",
@@ -106,24 +94,24 @@ def evaluation_source(
     original = evidence.origins.get("original")
     if "accuracy_original" in metrics and original is not None:
         parts.insert(1, f"--original {original.file}")
-    return DataSource(" ".join(parts), runs.file if runs else "", "Means over seeds; the draws of items have seed 0.")
+    return DataSource(" ".join(parts), runs.file if runs else "", "Means over seeds; items are resampled with seed 0.")
 
 
 LONGEST_NAME = 28
 DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
-"""Characters that turn what follows them around, and would turn around the sentence that a name stands in."""
+"""Characters that change the writing direction; in a name they would also reverse the sentence around it."""
 
 
-def shortened(text: str, most: int = LONGEST_NAME) -> str:
-    """The text without what would turn its surroundings around; of a long one the beginning, and that there is more."""
+def shorten(text: str, most: int = LONGEST_NAME) -> str:
+    """The text without direction characters, cut with an ellipsis if it is long."""
     plain = "".join(each for each in text if unicodedata.bidirectional(each) not in DIRECTIONS)
     return plain if len(plain) <= most else f"{plain[: most - 1].rstrip()}…"
 
 
 def short_names(names: Sequence[str], most: int = LONGEST_NAME) -> list[str]:
-    """Every name short enough for an axis; those that would be the same when cut are numbered."""
-    short = [shortened(name, most) for name in names]
-    return [name if short.count(name) == 1 else f"{shortened(name, most - 4)} {i + 1}" for i, name in enumerate(short)]
+    """Names short enough for an axis; names that would be equal when cut get a number."""
+    short = [shorten(name, most) for name in names]
+    return [name if short.count(name) == 1 else f"{shorten(name, most - 4)} {i + 1}" for i, name in enumerate(short)]
 
 
 def counted(n: int, what: str) -> str:
@@ -137,7 +125,7 @@ LEVEL = 0.95
 @final
 @dataclass(frozen=True)
 class DisplayedEstimate:
-    """A figure and its 95% interval, both NaN where there is nothing to go by; `n` is how many it rests on."""
+    """A value and its 95% interval, NaN if unknown; `n` is the number of observations."""
 
     value: float
     low: float
@@ -147,14 +135,14 @@ class DisplayedEstimate:
     def percent(self, decimals: int | None = None) -> str:
         """`1.2% (0.9% to 1.6%)`."""
         places = _places(100 * (self.high - self.low)) if decimals is None else decimals
-        return self._said(lambda value: f"{100 * value:.{places}f}%")
+        return self._with_interval(lambda value: f"{100 * value:.{places}f}%")
 
-    def figure(self, decimals: int | None = None, unit: str = "") -> str:
-        """`0.32 (0.29 to 0.35)`, with as many decimals as its interval calls for."""
+    def text(self, decimals: int | None = None, unit: str = "") -> str:
+        """`0.32 (0.29 to 0.35)`, with as many decimals as the width of the interval suggests."""
         places = _places(self.high - self.low) if decimals is None else decimals
-        return self._said(lambda value: f"{value:,.{places}f}", unit)
+        return self._with_interval(lambda value: f"{value:,.{places}f}", unit)
 
-    def _said(self, shown, unit: str = "") -> str:  # type: ignore[no-untyped-def]
+    def _with_interval(self, shown: Callable[[float], str], unit: str = "") -> str:
         after = f" {unit}" if unit else ""
         if self.value != self.value:
             return "unknown"
@@ -164,7 +152,7 @@ class DisplayedEstimate:
 
 
 def share_of(n: int, of: int) -> DisplayedEstimate:
-    """The share `n / of`, with Wilson's score interval (1927): never below 0 nor above 1, sound for few."""
+    """The share `n / of` with Wilson's score interval (1927), which stays within 0 and 1 and works for small counts."""
     if not of:
         return DisplayedEstimate(np.nan, np.nan, np.nan, 0)
     z = NormalDist().inv_cdf((1 + LEVEL) / 2)
@@ -176,9 +164,9 @@ def share_of(n: int, of: int) -> DisplayedEstimate:
 
 
 def mean_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:
-    """The mean, with the normal interval of its standard error; of fewer than two values without one.
+    """The mean with a normal interval from its standard error; no interval for fewer than two values.
 
-    For means over many; of a few the interval is too narrow.
+    For means over many values; for few the interval is too narrow.
     """
     if not len(values):
         return DisplayedEstimate(np.nan, np.nan, np.nan, 0)
@@ -190,9 +178,9 @@ def mean_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:
 
 
 def median_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:
-    """The median, between the two order statistics that hold it with 95% at least, whatever the distribution.
+    """The median with a distribution-free interval from order statistics, of at least 95%.
 
-    Without an interval where there are too few values for one (Conover 1999, section 3.2).
+    No interval if there are too few values (Conover 1999, section 3.2).
     """
     n = len(values)
     if not n:
@@ -205,7 +193,7 @@ def median_of(values: Float[np.ndarray, "values"]) -> DisplayedEstimate:
 
 
 def _places(width: float) -> int:
-    """So many decimals that an interval of this width is shown in two digits or so."""
+    """The decimals that show about two digits of an interval of this width."""
     if width != width or width <= 0:
         return 2
     return int(min(max(1 - np.floor(np.log10(width)), 0), 4))

@@ -1,7 +1,4 @@
-"""Provenance: where every number of a report comes from: files and their hashes, commands, versions, warnings.
-
-The report: everything that evidence says, from the question to the models and the plan, as one page.
-"""
+"""The report of a study as one page: summary, people, models, plan, and the sources of every number."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -17,35 +15,35 @@ from sfumato import __version__
 from sfumato.evaluation.run_predictions import PREDICTIONS, RUN, UNFINISHED
 from sfumato.reporting.blocks import Block, Column, Commands, Fact, Facts, Points, Prose, ReportTable
 from sfumato.reporting.findings import findings
-from sfumato.reporting.model_scores import ModelScores, ProgressCallback, models_of, untold
+from sfumato.reporting.model_scores import ModelScores, ProgressCallback, no_progress, score_models
 from sfumato.reporting.page import Page, Section
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.reporting.sections import PEOPLE_SECTIONS
-from sfumato.reporting.sections.calibration import calibration
-from sfumato.reporting.sections.cross_label import cross_labels
-from sfumato.reporting.sections.model_uncertainty import doubt_of_models
-from sfumato.reporting.sections.plan import planning
-from sfumato.reporting.sections.robustness import robustness
-from sfumato.reporting.sections.targets import single_scores, targets
-from sfumato.reporting.sections.training_dynamics import data_maps, stability
+from sfumato.reporting.sections.calibration import calibration_section
+from sfumato.reporting.sections.cross_label import cross_label_section
+from sfumato.reporting.sections.model_uncertainty import model_uncertainty_section
+from sfumato.reporting.sections.plan import plan_section
+from sfumato.reporting.sections.robustness import robustness_section
+from sfumato.reporting.sections.targets import single_scores_section, targets_section
+from sfumato.reporting.sections.training_dynamics import training_dynamics_section
 from sfumato.tables.files import read_document
 
-TITLE = "Where every number comes from"
+SUMMARY, SOURCES = "Summary", "Sources"
 PACKAGES = ("sfumato", "numpy", "scipy", "pyarrow", "altair", "vl-convert-python")
 
 
-def provenance(evidence: ReportInputs, models: ModelScores | None, *, command: str = "") -> Section:
-    """Files with their SHA-256, the command that made the report, versions, and what was warned of."""
-    said = [
-        "Below every figure and table stands the command that computes its numbers anew, and its data as a CSV. "
-        "Intervals are at 95% unless said otherwise."
-    ]
-    blocks: list[Block] = [Prose(tuple(said))]
+def sources_section(evidence: ReportInputs, models: ModelScores | None, *, command: str = "") -> Section:
+    """Files with their SHA-256, the command that wrote the report, versions and warnings."""
+    text = (
+        "Below every figure and table are the command that computes its numbers and its data as CSV. Intervals are at "
+        "95% unless stated otherwise."
+    )
+    blocks: list[Block] = [Prose((text,))]
     blocks += [Commands((command,))] if command else []
     blocks += [_files(evidence)] if evidence.origins else []
     if models is not None and models.notes:
-        blocks += [Prose(("What was warned of while the models were scored:",)), Points(tuple(models.notes))]
-    return Section(TITLE, (*blocks, _versions(evidence)))
+        blocks += [Prose(("Warnings from scoring the models:",)), Points(tuple(models.notes))]
+    return Section(SOURCES, (*blocks, _versions(evidence)))
 
 
 def _files(evidence: ReportInputs) -> ReportTable:
@@ -54,9 +52,9 @@ def _files(evidence: ReportInputs) -> ReportTable:
     return ReportTable(
         "files",
         "Files read",
-        "The SHA-256 of a file; of a folder of runs, that of the list of its predictions and of the SHA-256 of each.",
+        "For a folder of runs, the SHA-256 is that of the list of its prediction files with their SHA-256.",
         (
-            Column("what", tuple(part for part, _, _ in rows)),
+            Column("input", tuple(part for part, _, _ in rows)),
             Column("file", tuple(file for _, file, _ in rows)),
             Column("SHA-256", tuple(digest for _, _, digest in rows)),
         ),
@@ -64,8 +62,7 @@ def _files(evidence: ReportInputs) -> ReportTable:
 
 
 def digest_of(folder: Path | None) -> str | None:
-    """One hash for a folder of runs: of the lines `SHA-256  path` of their predictions, in order of paths, as
-    `sha256sum` writes them."""
+    """One hash for a folder of runs: of the lines that `sha256sum` writes for their predictions, ordered by path."""
     if folder is None or not folder.is_dir():
         return None
     lines = []
@@ -79,26 +76,26 @@ def digest_of(folder: Path | None) -> str | None:
 
 def _versions(evidence: ReportInputs) -> ReportTable:
     ours = {name: found for name in PACKAGES if (found := _version(name))} | {"python": platform.python_version()}
-    theirs = _of_runs(evidence.runs)
+    theirs = _versions_of_runs(evidence.runs)
     names = [*ours, *(name for name in theirs if name not in ours)]
     return ReportTable(
         "versions",
         "Versions",
-        "Of what made this report, and of what trained the networks where their runs say so.",
+        "The packages that wrote this report and, if recorded, those that trained the networks.",
         (
             Column("package", tuple(names)),
             Column("this report", tuple(ours.get(name) for name in names)),
-            *([Column("the runs", tuple(theirs.get(name) for name in names))] if theirs else []),
+            *([Column("runs", tuple(theirs.get(name) for name in names))] if theirs else []),
         ),
     )
 
 
-def _of_runs(folder: Path | None) -> dict[str, str]:
-    """What the runs were trained with, by package; several versions with commas between them."""
+def _versions_of_runs(folder: Path | None) -> dict[str, str]:
+    """The versions that trained the runs, by package; several are joined by commas."""
     found: dict[str, dict[str, None]] = {}
     for path in sorted(folder.rglob(RUN)) if folder is not None else ():
-        said = read_document(path)
-        environment = said.get("environment", {}) if isinstance(said, dict) else {}
+        metadata = read_document(path)
+        environment = metadata.get("environment", {}) if isinstance(metadata, dict) else {}
         for name in ("sfumato", "python", "torch", "numpy"):
             if isinstance(environment, dict) and name in environment:
                 found.setdefault(name, {})[str(environment[name])] = None
@@ -107,8 +104,6 @@ def _of_runs(folder: Path | None) -> dict[str, str]:
 
 def _version(package: str) -> str | None:
     if package == "sfumato":
-        from sfumato import __version__
-
         return __version__
     try:
         return version(package)
@@ -116,30 +111,27 @@ def _version(package: str) -> str | None:
         return None
 
 
-def counted(parts: Sequence[str]) -> str:
-    """Words in a row: `a, b and c`."""
+def enumeration(parts: Sequence[str]) -> str:
+    """`a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}" if parts else ""
 
 
 MODEL_SECTIONS: tuple[Callable[[ModelScores], Section | None], ...] = (
-    targets,
-    calibration,
-    doubt_of_models,
-    robustness,
-    cross_labels,
-    data_maps,
-    stability,
+    targets_section,
+    calibration_section,
+    model_uncertainty_section,
+    robustness_section,
+    cross_label_section,
+    training_dynamics_section,
 )
-"""In the order of a report, after what people said."""
-SUMMARY = "In short"
+"""In the order of a report, after the sections about people."""
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The report of some evidence. Sections whose parts are missing are left out; the summary and the provenance of
-    every number are always there.
+    """The report of a study. Sections without inputs are left out; Summary and Sources are always included.
 
-    `level` is that of the intervals about models, `resamples` how often items are drawn anew for them.
+    `level` and `resamples` set the bootstrap intervals for models.
     """
 
     evidence: ReportInputs
@@ -147,43 +139,37 @@ class Report:
     level: float = 0.95
     resamples: int = 500
     command: str = ""
-    """What made the report, to be told at its end."""
+    """The command that writes the report, printed in its last section."""
 
     def page(self, on_progress: ProgressCallback | None = None) -> Page:
-        """The whole report; `on_progress` is told what share is done, and what is being done."""
-        told = on_progress or untold
+        """The whole report; `on_progress` is called with the share done and the current step."""
+        report_progress = on_progress or no_progress
         evidence = self.evidence
-        told(0.0, "measuring the models")
-        models = models_of(
+        report_progress(0.0, "scoring models")
+        models = score_models(
             evidence,
             level=self.level,
             resamples=self.resamples,
-            on_progress=lambda share, line: told(0.7 * share, line),
+            on_progress=lambda share, step: report_progress(0.7 * share, step),
         )
+        makers: list[Callable[[], Section | None]] = [partial(section, evidence) for section in PEOPLE_SECTIONS]
+        makers += [partial(section, models) for section in MODEL_SECTIONS] if models is not None else []
+        makers += [partial(single_scores_section, evidence), partial(plan_section, evidence)]
         made: list[Section | None] = []
-        n = len(PEOPLE_SECTIONS) + len(MODEL_SECTIONS)
-        for k, section in enumerate(PEOPLE_SECTIONS):
-            told(0.7 + 0.25 * k / n, f"writing about people: {section.__name__.replace('_', ' ')}")
-            made.append(section(evidence))
-        for k, about in enumerate(MODEL_SECTIONS if models is not None else ()):
-            told(
-                0.7 + 0.25 * (len(PEOPLE_SECTIONS) + k) / n, f"writing about models: {about.__name__.replace('_', ' ')}"
-            )
-            assert models is not None
-            made.append(about(models))
-        made += [single_scores(evidence), planning(evidence)]
-        told(0.95, "putting it together")
+        for k, make in enumerate(makers):
+            report_progress(0.7 + 0.3 * k / len(makers), f"writing section {k + 1} of {len(makers)}")
+            made.append(make())
         sections = (
             _summary(evidence, models),
             *(each for each in made if each is not None),
-            provenance(evidence, models, command=self.command),
+            sources_section(evidence, models, command=self.command),
         )
         return Page(
             title=self.title or (evidence.study.title if evidence.study is not None else "") or "Report",
             lead=_lead(evidence, models),
             sections=sections,
             kind="sfumato · report",
-            made=f"Made with sfumato {__version__} on {datetime.now(UTC):%d %B %Y}.",
+            made=f"Written by sfumato {__version__} on {datetime.now(UTC):%d %B %Y}.",
         )
 
     def write(self, path: str | Path, *, on_progress: ProgressCallback | None = None) -> Page:
@@ -196,7 +182,7 @@ class Report:
 def _summary(evidence: ReportInputs, models: ModelScores | None) -> Section:
     facts, points = _facts(evidence, models), findings(evidence, models)
     blocks: list[Block] = [Facts(tuple(facts))] if facts else []
-    blocks += [Points(points)] if points else [Prose(("Neither labels nor models are here to say anything of.",))]
+    blocks += [Points(points)] if points else [Prose(("There are no labels and no models to summarize.",))]
     return Section(SUMMARY, tuple(blocks))
 
 
@@ -205,15 +191,15 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
     labels = evidence.main_labels
     if labels is not None:
         each = labels.n_annotators
-        note = f"{each.mean():.1f} answers each" if each is not None and len(each) and each.min() > 0 else ""
-        facts.append(Fact(f"{len(labels):,}", "items judged by people", note))
+        note = f"{each.mean():.1f} answers per item" if each is not None and len(each) and each.min() > 0 else ""
+        facts.append(Fact(f"{len(labels):,}", "labeled items", note))
         if evidence.plan is None:
             facts.append(Fact(f"{len(labels.classes)}", "classes"))
     if models is not None:
         n = len(models.targets)
         facts.append(Fact(f"{n}", f"training target{'s' * (n != 1)}", _seeds(models)))
         tested = max((row.n_items for row in models.scores), default=0)
-        facts.append(Fact(f"{tested:,}", "items tested", "not learnt from"))
+        facts.append(Fact(f"{tested:,}", "test items", "not used for training"))
     if evidence.plan is not None:
         facts.append(Fact(f"{evidence.plan.cost.answers:,}", "answers planned", f"{evidence.plan.n_items:,} items"))
     return facts
@@ -221,18 +207,18 @@ def _facts(evidence: ReportInputs, models: ModelScores | None) -> list[Fact]:
 
 def _seeds(models: ModelScores) -> str:
     counts = sorted({row.n_seeds for row in models.scores})
-    most = f"{counts[-1]} seed{'s' * (counts[-1] != 1)} each"
+    most = f"{counts[-1]} seed{'s' * (counts[-1] != 1)} per target"
     return most if len(counts) == 1 else f"{counts[0]} to {most}"
 
 
 def _lead(evidence: ReportInputs, models: ModelScores | None) -> str:
     parts = []
     if any(part is not None for part in (evidence.annotations, evidence.beliefs, evidence.study)):
-        parts.append("what people were asked and answered")
+        parts.append("the study and its answers")
     if evidence.labels:
-        parts.append("how far they agree")
+        parts.append("the labels and their uncertainty")
     if models is not None:
-        parts.append("what networks learnt from that")
+        parts.append("the models trained on them")
     if evidence.plan is not None:
-        parts.append("what to ask next")
-    return f"This report says {counted(parts)}." if parts else "There is little to report on yet."
+        parts.append("the plan for the next answers")
+    return f"This report covers {enumeration(parts)}." if parts else "There is little to report on yet."

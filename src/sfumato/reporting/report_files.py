@@ -1,4 +1,4 @@
-"""The files that evidence stands in: what each part is called in a folder, and how it is read."""
+"""The files of a report: their names in a folder, and how each is read into `ReportInputs`."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ NAMES: dict[str, tuple[str, ...]] = {
     "duplicates": ("duplicates.csv", "duplicates.parquet", "pairs.csv", "pairs.parquet"),
     "plan": ("plan.json",),
 }
-"""What each part is called in a folder; the first that is there is taken."""
+"""The file names of each input; the first one found is used."""
 FOLDERS = ("labels", "inputs", "scores")
-"""Parts of which there may be several: the files of a folder of that name too, each under its own name."""
-AS_THEY_STAND = ("map", "shifts", "quality", "intervals", "duplicates")
+"""Inputs that may be several files, in a folder of that name."""
+PLAIN_TABLES = ("map", "shifts", "quality", "intervals", "duplicates")
 RUN_FOLDERS = ("runs", "shifted", "attacked")
 
 Place = str | Path
@@ -62,7 +62,7 @@ Places = Mapping[str, Path]
 def read_evidence(
     folder: Place | None, named: Mapping[str, Place | Mapping[str, Place]], titles: Mapping[str, str]
 ) -> ReportInputs:
-    """The parts in `folder` and those `named`, read."""
+    """Read the inputs in `folder` and those `named`."""
     root = None if folder is None else Path(folder)
     if root is not None and not root.is_dir():
         raise BadFile(
@@ -73,25 +73,25 @@ def read_evidence(
             where=ErrorLocation(str(root)),
         )
     found = {} if root is None else _found(root)
-    # What is named replaces what the folder holds of the same part.
+    # Named files replace files in the folder.
     found = {key: path for key, path in found.items() if key.partition("/")[0] not in named} | _named(named)
     if not found:
         raise BadFile(
             "found nothing to report on",
-            expected=f"one of these at least: {', '.join(_looked_for())}",
-            fix="name the folder that the commands wrote to, or the files one by one",
+            expected=f"at least one of: {', '.join(_usual_names())}",
+            fix="give the folder that the commands wrote to, or single files",
             code="no-evidence",
             where=ErrorLocation(None if root is None else str(root)),
         )
     return _read(found, root, titles)
 
 
-def _looked_for() -> list[str]:
+def _usual_names() -> list[str]:
     return [*(name for names in NAMES.values() for name in names[:1]), *(f"{name}/" for name in FOLDERS)]
 
 
 def _found(root: Path) -> dict[str, Path]:
-    """The places of all parts in a folder: `annotations`, `labels`, `labels/dawid-skene`."""
+    """The paths of all inputs in a folder by name: `annotations`, `labels`, `labels/dawid-skene`."""
     found: dict[str, Path] = {}
     for part, names in NAMES.items():
         here = [root / name for name in names if (root / name).exists()]
@@ -107,7 +107,7 @@ def _named(named: Mapping[str, Place | Mapping[str, Place]]) -> dict[str, Path]:
     places: dict[str, Path] = {}
     for part, place in named.items():
         if isinstance(place, Mapping):
-            # Splits are inputs, a file each.
+            # Splits are inputs, one file per split.
             places |= {f"{'inputs' if part == 'splits' else part}/{name}": Path(each) for name, each in place.items()}
         else:
             places[part] = study_path(Path(place)) if part == "study" else Path(place)
@@ -127,13 +127,13 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
     parts: dict[str, Any] = {part: read(places[part]) for part, read in readers.items() if part in places}
     parts |= {part: _run_folder(places[part]) for part in RUN_FOLDERS if part in places}
     labels = {name: SoftLabels.read(path) for name, path in _several(places, "labels").items()}
-    # How people judge goes before what is true, for most of a report is about it; the plainest way goes first.
+    # Labels of judgment come before labels of truth, because most of a report is about them; `mean` comes first.
     ordered = sorted(
         labels, key=lambda name: (name != "labels", labels[name].estimand is Estimand.TRUTH, name != "mean")
     )
     parts["labels"] = {name: labels[name] for name in ordered}
     parts["scores"] = {name: _scores(path) for name, path in _several(places, "scores").items()}
-    parts["columns"] = {name: columns_in(places[name]) for name in AS_THEY_STAND if name in places}
+    parts["columns"] = {name: columns_in(places[name]) for name in PLAIN_TABLES if name in places}
     apart = {name: path for name, path in _several(places, "inputs").items() if name != "inputs"}
     splits = {name: Inputs.read(path) for name, path in apart.items()}
     if "splits" in places:
@@ -153,7 +153,7 @@ def _read(places: Places, root: Path | None, titles: Mapping[str, str]) -> Repor
 
 
 def _several(places: Places, part: str) -> dict[str, Path]:
-    """The files of a part by name: its own under the part's, those of its folder under theirs."""
+    """The files of one input by name: the single file under the input's name, those of its folder under their own."""
     own = {part: places[part]} if part in places else {}
     return own | {key.partition("/")[2]: path for key, path in places.items() if key.startswith(f"{part}/")}
 
@@ -177,22 +177,21 @@ def _run_folder(path: Path) -> Path:
 
 
 def read_screened(path: Path) -> Screened:
-    """What a table of `sfumato screen` says."""
-    aside = set(set_aside_in(path))
+    """A table of `sfumato screen`."""
+    excluded = set(set_aside_in(path))
     rows = read_rows(path)
     check_columns(rows, ("annotator", "set_aside", "reasons"))
-    who: list[str] = []
-    why: list[tuple[str, ...]] = []
+    names: list[str] = []
+    reasons: list[tuple[str, ...]] = []
     for chunk in rows.chunks:
-        who += [str(name) for name in chunk.column("annotator").to_pylist()]
-        why += [
-            tuple(each for each in str(said or "").split("; ") if each) for said in chunk.column("reasons").to_pylist()
-        ]
-    return Screened(tuple(who), tuple(name in aside for name in who), tuple(why))
+        names += [str(name) for name in chunk.column("annotator").to_pylist()]
+        texts = [str(text or "") for text in chunk.column("reasons").to_pylist()]
+        reasons += [tuple(each for each in text.split("; ") if each) for text in texts]
+    return Screened(tuple(names), tuple(name in excluded for name in names), tuple(reasons))
 
 
 def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:
-    """Labels as published: SoftLabels, or a table with item and label."""
+    """Published labels: SoftLabels, or a table with item and label."""
     if "label" not in read_rows(path).schema.names:
         return SoftLabels.read(path)
     label = read_original(path)
@@ -200,7 +199,7 @@ def _original(path: Path, classes: tuple[str, ...]) -> SoftLabels:
 
 
 def _split(path: Path, inputs: Inputs | None) -> dict[str, Inputs]:
-    """The inputs of every split that a table with item and split names; items without inputs are left out."""
+    """The inputs of every split in a table with item and split; items without inputs are left out."""
     if inputs is None:
         return {}
     rows = read_rows(path)
@@ -220,7 +219,7 @@ def _scores(path: Path) -> Scores | RunScores:
 
 
 def _records(path: Path, kind: type) -> list[Any]:
-    """The rows of a table of ours as dataclasses of one `kind`, whose fields are text or numbers."""
+    """The rows of a table as dataclasses of one `kind`, whose fields are text or numbers."""
     rows = read_rows(path)
     names = {field.name: str(field.type) for field in fields(kind)}
     check_columns(rows, tuple(names))
@@ -244,7 +243,7 @@ def _records(path: Path, kind: type) -> list[Any]:
 
 
 def columns_in(path: Path) -> Columns:
-    """A table's columns as they stand in its file; numbers as such where a whole column can be read as numbers."""
+    """The columns of a table; a column becomes numbers if all its values can be read as numbers."""
     rows = read_rows(path)
     found: dict[str, list[Any]] = {name: [] for name in rows.schema.names}
     for chunk in rows.chunks:
@@ -260,7 +259,7 @@ def columns_in(path: Path) -> Columns:
 
 
 def _numbers_of(values: list[Any]) -> list[Any] | None:
-    """The values as numbers, None for what is empty; None for the whole where one of them is no finite number."""
+    """The values as numbers, None for empty ones; None instead of the list if any value is not a number."""
     read: list[Any] = []
     for value in values:
         if value is None or value == "":

@@ -1,7 +1,4 @@
-"""Evidence: what a report of a study can be made of. Every part may be missing; a section without its own is left out.
-
-`Evidence.read` finds the parts by their usual names in one folder, or where it is told; `evidence_files` reads them.
-"""
+"""The inputs of a report, all optional. `ReportInputs.read` finds them in a folder; `report_files` reads them."""
 
 from __future__ import annotations
 
@@ -25,21 +22,20 @@ from sfumato.tables.soft_labels import SoftLabels
 
 @dataclass(frozen=True)
 class Screened:
-    """One entry an annotator of a screening table: who, whether set aside, and for which rules."""
+    """A screening table: per annotator, whether excluded (`set_aside`), and the reasons."""
 
     annotators: tuple[str, ...]
     set_aside: tuple[bool, ...]
     reasons: tuple[tuple[str, ...], ...]
 
     @cached_property
-    def names_set_aside(self) -> tuple[str, ...]:
-        return tuple(who for who, aside in zip(self.annotators, self.set_aside, strict=True) if aside)
+    def excluded(self) -> tuple[str, ...]:
+        return tuple(name for name, is_out in zip(self.annotators, self.set_aside, strict=True) if is_out)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The file a part was read from, as a reader of the report would name it, its SHA-256 (empty for a folder), and
-    the command that wrote it, where that is known."""
+    """The file an input was read from, its SHA-256 (empty for a folder), and the command that wrote it, if known."""
 
     file: str
     sha256: str = ""
@@ -48,14 +44,13 @@ class Origin:
 
 @dataclass(frozen=True, eq=False)
 class ReportInputs:
-    """What is known of a study, from the question to the models. All of it optional, all of it matched by names.
+    """The tables and folders of a study, from the question to the models. All are optional and matched by item name.
 
-    The first of `labels` is the main one. `original` are the labels as published, one-hot or not. `splits` are inputs
-    by the name of their split; `inputs` are those of the labelled items. `scores` are tables of `sfumato evaluate` by
-    name, `columns` other tables as they stand in their files (`map`, `shifts`, `quality`,
-    `intervals`, `duplicates`). `runs`,
-    `shifted` and `attacked` are folders of `sfumato train`, `shift` and `attack`. `titles` are names to show instead
-    of a part's own (of labels, targets); `origins` say where each part comes from, by its name here.
+    The first of `labels` is the main one. `original` are the published labels, one-hot or not. `inputs` are those of
+    the labeled items, `splits` inputs by split. `scores` are tables of `sfumato evaluate` by name, `columns` other
+    tables as in their files (`map`, `shifts`, `quality`, `intervals`, `duplicates`). `runs`, `shifted` and `attacked`
+    are folders of `sfumato train`, `shift` and `attack`. `titles` are names to show instead of file names; `origins`
+    are the files of all inputs, by field name.
     """
 
     study: Study | None = None
@@ -97,9 +92,9 @@ class ReportInputs:
         plan: str | Path | None = None,
         titles: Mapping[str, str] | None = None,
     ) -> ReportInputs:
-        """What is found in `folder` under the usual names, and in the files that are named; these go before.
+        """Read the files in `folder` with the usual names, and the files given, which take precedence.
 
-        Nothing found at all is an error that says what was looked for; so is a file that cannot be read.
+        Raises if nothing is found or a file cannot be read.
         """
         from sfumato.reporting.report_files import read_evidence
 
@@ -112,32 +107,32 @@ class ReportInputs:
 
     @property
     def main_labels(self) -> SoftLabels | None:
-        """The labels that the report is about."""
+        """The labels that the report describes; models are scored against them."""
         return next(iter(self.labels.values()), None)
 
     @property
     def main_name(self) -> str:
-        """What the main labels are called here; `labels` where there are none."""
+        """The name of the main labels; `labels` if there are none."""
         return next(iter(self.labels), "labels")
 
     @property
     def main_part(self) -> str:
-        """The part that the main labels were read from, as `origins` names it."""
+        """The key of the main labels in `origins`."""
         own = f"labels/{self.main_name}"
         return own if own in self.origins else "labels"
 
     @cached_property
     def judged(self) -> Beliefs | None:
-        """The beliefs of those who were not set aside."""
-        if self.beliefs is None or self.screening is None or not self.screening.names_set_aside:
+        """The beliefs of annotators who were not excluded."""
+        if self.beliefs is None or self.screening is None or not self.screening.excluded:
             return self.beliefs
-        aside = set(self.screening.names_set_aside)
-        kept = np.array([name not in aside for name in self.beliefs.annotator.names.to_pylist()], dtype=bool)
+        excluded = set(self.screening.excluded)
+        kept = np.array([name not in excluded for name in self.beliefs.annotator.names.to_pylist()], dtype=bool)
         return self.beliefs.take(kept[self.beliefs.annotator.codes])
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes: of the labels, else of the study, else of the beliefs or the answers; empty where none says."""
+        """The classes of the labels, else of the study, else of the beliefs or answers; empty if unknown."""
         labels = self.main_labels
         if labels is not None:
             return labels.classes
@@ -146,15 +141,15 @@ class ReportInputs:
         return next((each.classes for each in (self.beliefs, self.annotations) if each is not None), ())
 
     def title_of(self, name: str) -> str:
-        """What a part is called in the report."""
+        """The name shown for a file."""
         return self.titles.get(name, name)
 
     def source(self, part: str, *, command: str = "", note: str = "") -> DataSource:
-        """Where numbers made of `part` come from; `{file}` in `command` becomes the part's file.
+        """The source of numbers computed from `part`; `{file}` in `command` becomes the file of that part.
 
-        Without a command, the one that wrote the part, where it is known.
+        Without a command, the one that wrote the file, if known.
         """
         origin = self.origins.get(part, Origin(""))
-        hashed = f"SHA-256 of the file: `{origin.sha256}`." if origin.sha256 else ""
-        said = command.replace("{file}", origin.file or f"{part}.parquet") if command else origin.command
-        return DataSource(said, origin.file, " ".join(each for each in (note, hashed) if each))
+        sha256 = f"SHA-256 of the file: `{origin.sha256}`." if origin.sha256 else ""
+        shown = command.replace("{file}", origin.file or f"{part}.parquet") if command else origin.command
+        return DataSource(shown, origin.file, " ".join(each for each in (note, sha256) if each))

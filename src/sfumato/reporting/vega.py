@@ -1,4 +1,4 @@
-"""Vega, which draws: the script for pages, static pictures, and the looks that all charts share."""
+"""Vega: the script for pages, static images, and the style that all charts share."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ CONFIG: dict[str, Any] = {
     "text": {"color": "var(--ink)", "fontSize": 11.5},
     "facet": {"spacing": 26},
 }
-"""How charts look. Pages draw them as SVG, so that a colour may be a variable of the page's style."""
+"""The style of charts. Pages draw them as SVG, so that colors can be CSS variables."""
 
 
 def check_report_installed() -> None:
-    """Raise unless the packages that pages and charts need are installed."""
+    """Raise if a package needed for pages and charts is missing."""
     for package, module in (("altair", "altair"), ("vl-convert-python", "vl_convert"), ("jinja2", "jinja2")):
         if find_spec(module) is None:
             raise MissingExtra(
@@ -76,7 +76,7 @@ def check_report_installed() -> None:
 
 @cache
 def script_with(snippet: str) -> str:
-    """`snippet` with all of Vega that it calls for, as one script without imports."""
+    """`snippet` bundled with Vega as one script without imports."""
     check_report_installed()
     import vl_convert
 
@@ -84,7 +84,7 @@ def script_with(snippet: str) -> str:
 
 
 def svg_of(spec: dict[str, Any]) -> str:
-    """A specification drawn as SVG."""
+    """Render a specification as SVG."""
     check_report_installed()
     import vl_convert
 
@@ -92,7 +92,7 @@ def svg_of(spec: dict[str, Any]) -> str:
 
 
 def png_of(spec: dict[str, Any], scale: float) -> bytes:
-    """A specification drawn as PNG."""
+    """Render a specification as PNG."""
     check_report_installed()
     import vl_convert
 

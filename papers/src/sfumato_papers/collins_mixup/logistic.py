@@ -65,7 +65,7 @@ def curves_of_class_pairs(rerun: Rerun) -> Part:
         value=Field("x0", "x0", ".2f"),
         about=0.5,
         written=True,
-        told=(Field("k", "k", ".2f"), Field("judgments", "judgments", ",d")),
+        tooltip=(Field("k", "k", ".2f"), Field("judgments", "judgments", ",d")),
     )
 
     def row(name: str, column: str, value: float, places: int = 3, how: str = "") -> Finding:

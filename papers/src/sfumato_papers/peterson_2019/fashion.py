@@ -75,7 +75,7 @@ def fashion(rerun: Rerun) -> Part:
                 value=Field("crossentropy", "crossentropy to people, nats", ".2f"),
                 low="low",
                 high="high",
-                emphasised=ROWS[HUMAN],
+                emphasized=ROWS[HUMAN],
             ),
         ),
     )

@@ -9,7 +9,7 @@ from jaxtyping import Bool
 
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, shaded
+from sfumato.reporting.charts import Field, curve, shaded_scatter
 from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
@@ -190,7 +190,7 @@ def _map_chart(audited: Audited, found: Mapping[tuple[str, str], DataMap]) -> Ch
                 )
                 for column, value in zip(columns.values(), own, strict=True):
                     column.append(value)
-    return shaded(
+    return shaded_scatter(
         f"figure-2-{audited.name.lower()}",
         title=f"Data maps of {audited.name}",
         caption=f"{DRAWN}: each point an item that was learnt from, coloured by people's mean uncertainty about it.",

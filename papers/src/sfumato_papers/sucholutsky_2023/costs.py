@@ -151,7 +151,7 @@ def _maps(gains: Gains) -> Chart:
         x=Field("n", "points (n)", ",d"),
         y=Field("k", "classes (k)", ",d"),
         value=Field("relative", "advantage of soft labels, relative", "+.2f", domain=(-1.0, 1.0)),
-        told=(Field("gain", "advantage", "+.3f"),),
+        tooltip=(Field("gain", "advantage", "+.3f"),),
         panel="case",
         about=0.0,
     )

@@ -51,7 +51,7 @@ def recovery_maps(runs: GeometryRuns, source: DataSource) -> Chart:
         y=CLASSES,
         value=RHO,
         panel="labels",
-        told=(Field("information_ratio", "information ratio", ".3~f"),),
+        tooltip=(Field("information_ratio", "information ratio", ".3~f"),),
         source=source,
     )
 
@@ -174,7 +174,7 @@ def loss_maps(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -> 
         x=ITEMS,
         y=CLASSES,
         value=Field("relative", "advantage of soft labels, relative", "+.2f", domain=(-1.0, 1.0)),
-        told=(Field("gain", "advantage", "+.3f"),),
+        tooltip=(Field("gain", "advantage", "+.3f"),),
         panel="utility",
         about=0.0,
         source=source,

@@ -147,5 +147,5 @@ def _maps(cells: Sequence[GridCell]) -> Chart:
         y=Field("k", "classes (k)", ",d"),
         value=RHO,
         panel="labels",
-        told=(Field("information_ratio", "information ratio", ".3~f"),),
+        tooltip=(Field("information_ratio", "information ratio", ".3~f"),),
     )

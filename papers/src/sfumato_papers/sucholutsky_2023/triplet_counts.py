@@ -163,6 +163,6 @@ def _maps() -> Chart:
         x=Field("n", "points (n)", ",d"),
         y=Field("k", "classes (k)", ",d"),
         value=Field("exponent", "information ratio, power of ten", ".1f"),
-        told=(Field("ratio", "information ratio", ".4f"),),
+        tooltip=(Field("ratio", "information ratio", ".4f"),),
         panel="labels",
     )

@@ -1,21 +1,18 @@
-"""The usual charts, as functions of data: one file a theme, each returns a `Chart`.
-
-Data is one of our tables, or columns by name; a `Field` says which column is drawn, and what it is called.
-"""
+"""Chart functions. Each takes a table or columns by name, with a `Field` per drawn column, and returns a `Chart`."""
 
 # ruff: noqa: E402
 from sfumato.reporting.vega import check_report_installed
 
-# Before the modules below ask for Altair in words that name no remedy.
+# Before the modules below import Altair, whose error would not name the extra to install.
 check_report_installed()
 
 from sfumato.reporting.charts.comparison import bars, dots, intervals
 from sfumato.reporting.charts.curve import Marked, curve, reliability
-from sfumato.reporting.charts.distribution import histogram, parts
+from sfumato.reporting.charts.distribution import histogram, stacked_bars
 from sfumato.reporting.charts.field import Field
 from sfumato.reporting.charts.heat_map import confusion, heat_map
-from sfumato.reporting.charts.point_map import places
-from sfumato.reporting.charts.scatter import scatter, shaded
+from sfumato.reporting.charts.point_map import point_map
+from sfumato.reporting.charts.scatter import scatter, shaded_scatter
 
 __all__ = [
     "Field",
@@ -27,9 +24,9 @@ __all__ = [
     "heat_map",
     "histogram",
     "intervals",
-    "parts",
-    "places",
+    "point_map",
     "reliability",
     "scatter",
-    "shaded",
+    "shaded_scatter",
+    "stacked_bars",
 ]

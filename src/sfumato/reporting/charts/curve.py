@@ -1,7 +1,4 @@
-"""Curves: how one number follows from another, with the band it lies in.
-
-Reliability diagrams: how often a model is right when it is so and so sure.
-"""
+"""Curves with bands, and reliability diagrams."""
 
 from __future__ import annotations
 
@@ -22,17 +19,17 @@ from sfumato.reporting.charts.field import (
     has_interval,
     named,
     one_row,
-    series_colour,
+    series_color,
 )
 
 NEAR_END = 0.8
 FEW = 60
-"""Up to so many points are drawn as such; of more there is only the line, and what is said under the pointer."""
+"""The most rows whose points are visible; with more, only the line is drawn."""
 
 
 @dataclass(frozen=True)
 class Marked:
-    """A point of a chart that is pointed out, and what is written beside it."""
+    """A highlighted point and its text."""
 
     x: float
     y: float
@@ -53,42 +50,42 @@ def curve(
     panel: str | None = None,
     own_y: bool = False,
     marked: Marked | None = None,
-    told: tuple[Field, ...] = (),
+    tooltip: tuple[Field, ...] = (),
     source: DataSource | None = None,
 ) -> Chart:
-    """Lines of `y` over `x`, one a series, with a band from `low` to `high` where both are given.
+    """Lines of `y` over `x`, one per series, with a band from `low` to `high` if both are given.
 
-    For a number that varies smoothly; prefer `dots` to compare a few things that have no order.
+    Prefer `dots` to compare values without an order.
     """
     columns = as_columns(data)
-    check_fields(columns, x.column, y.column, low, high, series, panel, *(field.column for field in told))
-    colour: Any = series_colour(columns, series) if series else alt.value("var(--accent)")
+    check_fields(columns, x.column, y.column, low, high, series, panel, *(field.column for field in tooltip))
+    color: Any = series_color(columns, series) if series else alt.value("var(--accent)")
     spread = [y.on(column, words) for column, words in ((low, "from"), (high, "to")) if column]
     names = [named(column) for column in (panel, series) if column]
-    said = [*names, x.told(), y.told(), *(field.told() for field in (*spread, *told))]
+    tooltips = [*names, x.tooltip(), y.tooltip(), *(field.tooltip() for field in (*spread, *tooltip))]
     layers: list[Any] = []
     if low and high and has_interval(columns, low, high):
         band = alt.Chart().mark_area(opacity=0.18, clip=True)
-        layers.append(band.encode(x=x.x(), y=y.on(low).y(panel=panel), y2=alt.Y2(field=escaped(high)), color=colour))
-    layers.append(alt.Chart().mark_line(strokeWidth=2, clip=True).encode(x=x.x(), y=y.y(panel=panel), color=colour))
-    seen = 1.0 if n_rows(columns) <= FEW else 0.0
-    points = alt.Chart().mark_point(filled=True, size=45, opacity=seen)
-    layers.append(points.encode(x=x.x(), y=y.y(panel=panel), color=colour, tooltip=said))
+        layers.append(band.encode(x=x.x(), y=y.on(low).y(panel=panel), y2=alt.Y2(field=escaped(high)), color=color))
+    layers.append(alt.Chart().mark_line(strokeWidth=2, clip=True).encode(x=x.x(), y=y.y(panel=panel), color=color))
+    opacity = 1.0 if n_rows(columns) <= FEW else 0.0
+    points = alt.Chart().mark_point(filled=True, size=45, opacity=opacity)
+    layers.append(points.encode(x=x.x(), y=y.y(panel=panel), color=color, tooltip=tooltips))
     if marked:
-        layers += _mark(marked, x, y, at_end=_place(columns, x, marked.x) > NEAR_END)
+        layers += _mark(marked, x, y, at_end=_position(columns, x, marked.x) > NEAR_END)
     chart = finished(layers, columns, panel=panel, height=HEIGHT if panel is None else 180, own_y=own_y)
     return Chart(name, title, caption, chart, columns, source)
 
 
-def _place(columns: Columns, x: Field, value: float) -> float:
-    """How far along its axis a value stands, from 0 to 1."""
+def _position(columns: Columns, x: Field, value: float) -> float:
+    """The position of a value on its axis, from 0 to 1."""
     numbers = [each for each in columns[x.column] if each is not None]
     low, high, at = (math.log(each) if x.log else each for each in (min(numbers), max(numbers), value))
     return (at - low) / (high - low) if high > low else 0.5
 
 
 def _mark(marked: Marked, x: Field, y: Field, *, at_end: bool) -> list[Any]:
-    """A ring about the point, and its words above it: after it, or before it at the end of the axis."""
+    """A ring around the point, and its text to the right, or to the left at the end of the axis."""
     place = one_row(**{x.column: marked.x, y.column: marked.y, "words": marked.words})
     at = alt.Chart(place).encode(x=x.x(), y=y.y())
     ring = at.mark_point(size=190, strokeWidth=2.5, color="var(--mark)", filled=False, opacity=1)
@@ -117,28 +114,27 @@ def reliability(
     series: str | None = None,
     source: DataSource | None = None,
 ) -> Chart:
-    """One row a bin: mean confidence, accuracy, its interval, and how many items are in it, which sizes the point.
+    """One row per bin: mean confidence, accuracy with its interval, and the number of items, which sets the point size.
 
-    On the diagonal, confidence is as it should be; below it a model is too sure of itself (DeGroot and Fienberg 1983).
+    On the diagonal a model is calibrated; below it, overconfident (DeGroot and Fienberg 1983).
     """
     columns = as_columns(data)
     check_fields(columns, confidence, accuracy, low, high, n, series)
     whole = (0.0, 1.0)
     x = Field(confidence, "mean confidence", ".0%", domain=whole)
-    y = Field(accuracy, "share that is right", ".0%", domain=whole)
-    colour: Any = series_colour(columns, series) if series else alt.value("var(--accent)")
-    told = [*([named(series)] if series else []), Field(confidence, "confidence", ".3f").told()]
-    told.append(Field(accuracy, "accuracy", ".3f").told())
-    told += [Field(c, words, ".3f").told() for c, words in ((low, "from"), (high, "to")) if c]
-    told += [Field(n, "items", ",d").told()] if n else []
+    y = Field(accuracy, "accuracy", ".0%", domain=whole)
+    color: Any = series_color(columns, series) if series else alt.value("var(--accent)")
+    shown = ((confidence, "confidence"), (accuracy, "accuracy"), (low, "from"), (high, "to"))
+    tooltips = [*([named(series)] if series else []), *(Field(c, words, ".3f").tooltip() for c, words in shown if c)]
+    tooltips += [Field(n, "items", ",d").tooltip()] if n else []
     ends = alt.InlineData(values=[{confidence: 0, accuracy: 0}, {confidence: 1, accuracy: 1}])
     perfect = alt.Chart(ends).mark_line(strokeDash=[4, 4], color="var(--strong-line)", strokeWidth=1.5)
     layers: list[Any] = [perfect.encode(x=x.x(grid=True), y=y.y())]
     if low and high and has_interval(columns, low, high):
         rules = alt.Chart().mark_rule(strokeWidth=2, opacity=0.5)
-        layers.append(rules.encode(x=x.x(grid=True), y=y.on(low).y(), y2=alt.Y2(field=escaped(high)), color=colour))
-    layers.append(alt.Chart().mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x.x(grid=True), y=y.y(), color=colour))
+        layers.append(rules.encode(x=x.x(grid=True), y=y.on(low).y(), y2=alt.Y2(field=escaped(high)), color=color))
+    layers.append(alt.Chart().mark_line(strokeWidth=1.5, opacity=0.6).encode(x=x.x(grid=True), y=y.y(), color=color))
     size: Any = alt.Size(n, type="quantitative", scale=alt.Scale(range=[25, 260]), legend=None) if n else alt.value(70)
     points = alt.Chart().mark_point(filled=True, opacity=1)
-    layers.append(points.encode(x=x.x(grid=True), y=y.y(), color=colour, size=size, tooltip=told))
+    layers.append(points.encode(x=x.x(grid=True), y=y.y(), color=color, size=size, tooltip=tooltips))
     return Chart(name, title, caption, finished(layers, columns, height=SIDE, widest=SIDE + ROOM), columns, source)

@@ -1,7 +1,4 @@
-"""Distributions: how often which values occur.
-
-Parts of wholes: bars that are made of a few parts, one below the other.
-"""
+"""Histograms and stacked bars."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from sfumato.reporting.charts.field import (
     escaped,
     finished,
     named,
-    series_colour,
+    series_color,
 )
 from sfumato.tables.settings import at_least
 
@@ -40,24 +37,24 @@ def histogram(
     bins: int = BINS,
     source: DataSource | None = None,
 ) -> Chart:
-    """The density of a column, in bins of equal width; several series as outlines that can be seen through each other.
+    """The density of a column in bins of equal width; several series are transparent.
 
-    The chart's data are the bins: `from`, `to`, `n` and `density`, whose bars have an area of 1 in each series.
+    The data of the chart are the bins: `from`, `to`, `n` and `density`; the bars of each series have an area of 1.
     """
     columns = as_columns(data)
     check_fields(columns, value.column, series)
     binned = _binned(columns, value, series, at_least("bins", bins, 1))
-    said = [
+    tooltips = [
         *([named("series")] if series else []),
-        Field("from", "from", value.format).told(),
-        Field("to", "to", value.format).told(),
-        Field("n", "how many", ",d").told(),
+        Field("from", "from", value.format).tooltip(),
+        Field("to", "to", value.format).tooltip(),
+        Field("n", "number", ",d").tooltip(),
     ]
-    colour: Any = series_colour(binned, "series") if series else alt.value("var(--accent)")
+    color: Any = series_color(binned, "series") if series else alt.value("var(--accent)")
     x = Field("from", value.title, value.format, domain=value.domain).x()
     y = Field("density", "", ".3~g", zero=True).y(labels=False, grid=False)
-    drawn = alt.Chart().mark_bar(opacity=0.55 if series else 0.85, stroke="var(--paper)", strokeWidth=0.5)
-    layers = [drawn.encode(x=x, x2=alt.X2("to"), y=y.stack(None), y2=alt.Y2Datum(0), color=colour, tooltip=said)]
+    marks = alt.Chart().mark_bar(opacity=0.55 if series else 0.85, stroke="var(--paper)", strokeWidth=0.5)
+    layers = [marks.encode(x=x, x2=alt.X2("to"), y=y.stack(None), y2=alt.Y2Datum(0), color=color, tooltip=tooltips)]
     return Chart(name, title, caption, finished(layers, binned, height=HEIGHT * 2 // 3), binned, source)
 
 
@@ -83,11 +80,11 @@ def _counted(numbers: Float[np.ndarray, "numbers"], edges: Float[np.ndarray, "ed
 
 
 STEP, LEAST = 26, 60
-"""Points from one bar to the next, and beside them all for the axis."""
+"""The height of a bar in points, and of the axis."""
 LABEL_WIDTH = 110
 
 
-def parts(
+def stacked_bars(
     name: str,
     *,
     title: str,
@@ -96,24 +93,24 @@ def parts(
     of: str,
     value: Field,
     part: str,
-    told: tuple[Field, ...] = (),
+    tooltip: tuple[Field, ...] = (),
     source: DataSource | None = None,
 ) -> Chart:
-    """A bar a row of `of`, made of the `value` of each `part`, laid end to end in the order of the rows.
+    """One bar per value of `of`, stacked from the `value` of each `part`.
 
-    For amounts that add up to something meaningful; prefer `bars` where parts are to be compared with each other.
+    For amounts whose sum has a meaning; prefer `bars` to compare the parts.
     """
     columns = as_columns(data)
-    check_fields(columns, of, value.column, part, *(field.column for field in told))
+    check_fields(columns, of, value.column, part, *(field.column for field in tooltip))
     axis = alt.Axis(labelLimit=LABEL_WIDTH, ticks=False, domain=False, title=None, labelOverlap=True)
     y = alt.Y(field=escaped(of), type=TEXT, sort=distinct(columns, of), axis=axis)
     x = Field(value.column, value.title, value.format, zero=True).x(grid=True, domain=False, ticks=False)
-    drawn = alt.Chart().mark_bar(height={"band": 0.62}, stroke="var(--paper)", strokeWidth=1)
-    said = [named(of), named(part), value.told(), *(field.told() for field in told)]
-    colour = series_colour(columns, part)
+    marks = alt.Chart().mark_bar(height={"band": 0.62}, stroke="var(--paper)", strokeWidth=1)
+    tooltips = [named(of), named(part), value.tooltip(), *(field.tooltip() for field in tooltip)]
+    color = series_color(columns, part)
     if len(distinct(columns, part)) > 1:
-        # One below the other: beside long names there is no room for two.
-        colour = colour.legend(alt.Legend(title=None, symbolType="circle", columns=1))
-    layer = drawn.encode(x=x.stack("zero"), y=y, color=colour, tooltip=said)
+        # One column, because long names leave no room for two.
+        color = color.legend(alt.Legend(title=None, symbolType="circle", columns=1))
+    layer = marks.encode(x=x.stack("zero"), y=y, color=color, tooltip=tooltips)
     height = STEP * len(distinct(columns, of)) + LEAST // 3
     return Chart(name, title, caption, finished([layer], columns, height=height), columns, source)

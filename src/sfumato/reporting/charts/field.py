@@ -1,4 +1,4 @@
-"""Fields: which column is drawn, what it is called, how its numbers are written. And the parts all charts share."""
+"""`Field`, which describes a drawn column, and the parts that all charts share."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from sfumato.tables.errors import unknown
 HEIGHT = 300
 PANEL_SIZE = 200
 LEGEND_WIDTH = 640
-"""What the names of a legend may take, in pixels."""
+"""The width of a legend in pixels."""
 LETTER, SYMBOL = 7, 40
-"""What a letter of them takes, and the mark before a name with the room after it."""
+"""The width of a letter, and of the symbol before a name with its spacing."""
 TEXT: Literal["nominal"] = "nominal"
 NUMBER: Literal["quantitative"] = "quantitative"
 
 
 @dataclass(frozen=True)
 class Field:
-    """A column to be drawn. `format` is d3's; `domain` is what its axis spans, else what the data do."""
+    """A drawn column. `format` is a d3 format; `domain` the range of its axis, else that of the data."""
 
     column: str
     title: str
@@ -41,11 +41,10 @@ class Field:
         return alt.Y(**self._drawn(), axis=alt.Axis(format=self.format, **titled(panel), **axis))
 
     def on(self, column: str, title: str | None = None) -> Field:
-        """The same for another column: the ends of an interval share their axis with its middle."""
+        """The same for another column, such as an end of an interval."""
         return replace(self, column=column, title=title or self.title)
 
-    def told(self) -> alt.Tooltip:
-        """The number under the pointer."""
+    def tooltip(self) -> alt.Tooltip:
         return alt.Tooltip(field=escaped(self.column), type=NUMBER, title=self.title, format=self.format)
 
     def _drawn(self) -> dict[str, Any]:
@@ -57,28 +56,28 @@ class Field:
 
 
 def titled(panel: str | None) -> dict[str, Any]:
-    """Where the title of a vertical axis stands: above it, to be read as words are; in panels, along it."""
+    """The position of a vertical axis title: horizontal above the axis; in panels, along it."""
     above = {"titleAngle": 0, "titleAlign": "left", "titleAnchor": "end", "titleX": 0, "titleY": -12}
     return above if panel is None else {}
 
 
 def named(column: str, title: str | None = None) -> alt.Tooltip:
-    """A name under the pointer."""
+    """The tooltip of a text column."""
     return alt.Tooltip(field=escaped(column), type=TEXT, title=title or column)
 
 
 def escaped(column: str) -> str:
-    """A column's name as Vega reads it: points and brackets would lead into nested values."""
+    """A column name for Vega, which reads unescaped dots and brackets as nested fields."""
     return "".join(f"\\{c}" if c in ".[]\\" else c for c in column)
 
 
 def rows() -> alt.NamedData:
-    """The chart's own data."""
+    """The data of the chart."""
     return alt.NamedData(name=ROWS)
 
 
 def one_row(**values: Any) -> alt.InlineData:
-    """Data of a single mark, beside the chart's own."""
+    """Data of a single mark."""
     return alt.InlineData(values=[values])
 
 
@@ -88,21 +87,21 @@ def distinct(columns: Columns, column: str) -> list[Any]:
 
 
 def check_fields(columns: Columns, *names: str | None) -> None:
-    """Raise unless each of these columns is there."""
+    """Raise if a column is missing."""
     for name in names:
         if name is not None and name not in columns:
             raise unknown("column", name, list(columns))
 
 
 def has_interval(columns: Columns, low: str | None, high: str | None) -> bool:
-    """Whether there is any row with both ends of an interval."""
+    """Whether any row has both ends of an interval."""
     if low is None or high is None:
         return False
     return any(a is not None and b is not None for a, b in zip(columns[low], columns[high], strict=True))
 
 
-def series_colour(columns: Columns, column: str, *, legend: bool = True) -> alt.Color:
-    """The colour of a series by its name, the same in all charts of a page."""
+def series_color(columns: Columns, column: str, *, legend: bool = True) -> alt.Color:
+    """The color of a series by name, the same in all charts of a page."""
     names = distinct(columns, column)
     scale = alt.Scale(domain=names, range=[f"{SERIES}{name}" for name in names])
     shown = None
@@ -112,7 +111,7 @@ def series_colour(columns: Columns, column: str, *, legend: bool = True) -> alt.
 
 
 def _columns_of_legend(names: Sequence[str]) -> int:
-    """How many names of a legend stand side by side: all of them, or as many as fit the width of a chart."""
+    """The number of legend columns: all names in one row, or as many as fit the width."""
     widths = [LETTER * len(str(name)) + SYMBOL for name in names]
     return len(names) if sum(widths) <= LEGEND_WIDTH else max(1, int(LEGEND_WIDTH // max(widths)))
 
@@ -127,9 +126,9 @@ def finished(
     square: bool = False,
     own_y: bool = False,
 ) -> Any:
-    """Layers as a whole chart, `widest` at most; with `panel`, one beside the other for each value of that column.
+    """The layers as one chart of at most `widest`; with `panel`, one panel per value of that column.
 
-    Panels share their axes; with `own_y`, each has a vertical one of its own.
+    Panels share their axes; with `own_y`, each has its own vertical axis.
     """
     if panel is None:
         whole = alt.layer(*layers, data=rows()).properties(width="container", height=height)

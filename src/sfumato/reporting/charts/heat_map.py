@@ -1,4 +1,4 @@
-"""Heat maps: one number for every pair of two others, in nine steps of colour."""
+"""Heat maps and confusion matrices, in at most ten steps of color."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from sfumato.reporting.charts.field import (
 )
 from sfumato.reporting.colors import is_much, poles, ramp
 
-MOST_STEPS, MOST_SIDE = 10, 4
+MAX_STEPS, MAX_SIDE = 10, 4
 SAME = 1e-9
-"""Values whose difference is less, as a share of them, are one."""
+"""Values with a smaller relative difference are equal."""
 CELL, CELL_WIDTH = 34, 56
 TALLEST, ROOM = 480, 90
-"""Of a cell in a map of few, of a whole map, and beside it for its labels."""
+"""The largest height of a map, and the width of its labels."""
 
 
 def heat_map(
@@ -49,24 +49,24 @@ def heat_map(
     about: float | None = None,
     marked: tuple[Any, Any] | None = None,
     written: bool = False,
-    told: tuple[Field, ...] = (),
+    tooltip: tuple[Field, ...] = (),
     source: DataSource | None = None,
 ) -> Chart:
-    """A cell for every `x` and `y`, the darker the larger `value` is; steps, because shades cannot be read exactly.
+    """One cell per `x` and `y`, darker for a larger `value`, in steps of color that can be read from the legend.
 
-    With `about` (mostly 0), colours run both ways from that number. `marked` is the cell to be pointed out, as its `x`
-    and `y`. `written` puts the numbers into the cells: for maps of few.
+    With `about` (usually 0), colors diverge from that number. `marked` is the `x` and `y` of a highlighted cell.
+    `written` writes the numbers into the cells.
     """
     columns = as_columns(data)
-    check_fields(columns, x.column, y.column, value.column, panel, *(field.column for field in told))
+    check_fields(columns, x.column, y.column, value.column, panel, *(field.column for field in tooltip))
     found = steps(*_spanned(columns, value), about)
     legend = alt.Legend(title=value.title, format=value.format, gradientLength=180, gradientThickness=10, tickCount=4)
-    colour = alt.Color(field=escaped(value.column), type=NUMBER, scale=found.scale, legend=legend)
+    color = alt.Color(field=escaped(value.column), type=NUMBER, scale=found.scale, legend=legend)
     places = {"x": _ordered(columns, x, alt.X), "y": _ordered(columns, y, alt.Y, descending=True, **titled(panel))}
-    said = [*([named(panel)] if panel else []), _told(columns, x), _told(columns, y), value.told()]
-    said += [field.told() for field in told]
+    tooltips = [*([named(panel)] if panel else []), _tooltip(columns, x), _tooltip(columns, y), value.tooltip()]
+    tooltips += [field.tooltip() for field in tooltip]
     cells = alt.Chart().mark_rect(stroke="var(--paper)", strokeWidth=1)
-    layers: list[Any] = [cells.encode(**places, color=colour, tooltip=said)]
+    layers: list[Any] = [cells.encode(**places, color=color, tooltip=tooltips)]
     if written:
         text = alt.Text(field=escaped(value.column), type=NUMBER, format=value.format)
         ink = alt.condition(found.is_dark(value.column), alt.value("var(--paper)"), alt.value("var(--ink)"))
@@ -90,7 +90,7 @@ def confusion(
     matrix: Float[np.ndarray, "true named"] | Int[np.ndarray, "true named"],
     source: DataSource | None = None,
 ) -> Chart:
-    """A confusion matrix: how often items of each true class, a row, were called each class, a column."""
+    """A confusion matrix: rows are true classes, columns the classes named, values the shares of each row."""
     matrix = np.asarray(matrix)
     data = {
         "true": np.repeat(np.asarray(classes, object), len(classes)),
@@ -109,12 +109,12 @@ def confusion(
         ),
         "y": alt.Y("true:N", sort=list(classes), title=None),
     }
-    said = [named("true"), named("named"), Field("share", "share of the row", ".1%").told()]
+    tooltips = [named("true"), named("named"), Field("share", "share of the row", ".1%").tooltip()]
     cells = alt.Chart().mark_rect(stroke="var(--paper)", strokeWidth=1)
     ink = alt.condition(found.is_dark("share"), alt.value("var(--paper)"), alt.value("var(--ink)"))
     written = alt.Chart().mark_text(fontSize=11).transform_filter("datum.share >= 0.005")
     layers = [
-        cells.encode(**places, color=alt.Color("share:Q", scale=found.scale, legend=legend), tooltip=said),
+        cells.encode(**places, color=alt.Color("share:Q", scale=found.scale, legend=legend), tooltip=tooltips),
         written.encode(**places, text=alt.Text("share:Q", format=".0%"), color=ink),
     ]
     return Chart(
@@ -129,19 +129,19 @@ def confusion(
 
 @dataclass(frozen=True)
 class ColorSteps:
-    """Round numbers at which one colour passes into the next, and the colours."""
+    """Colors, and the round numbers at which they change."""
 
     edges: list[float]
-    colours: list[str]
+    colors: list[str]
 
     @property
     def scale(self) -> alt.Scale:
-        return alt.Scale(type="threshold", domain=self.edges, range=self.colours)
+        return alt.Scale(type="threshold", domain=self.edges, range=self.colors)
 
     def is_dark(self, column: str) -> Any:
-        """Whether what is written on a cell is in the paper's colour: the cell's own is nearer to the ink."""
+        """A Vega expression: whether a cell is dark, so that its text needs the color of the paper."""
         edges = [-math.inf, *self.edges, math.inf]
-        spans = [(edges[i], edges[i + 1]) for i, colour in enumerate(self.colours) if is_much(colour)]
+        spans = [(edges[i], edges[i + 1]) for i, color in enumerate(self.colors) if is_much(color)]
         value = f"datum[{json.dumps(column)}]"
         parts = [f"({_at_least(value, low)} && {_below(value, high)})" for low, high in spans]
         return " || ".join(parts)
@@ -156,26 +156,23 @@ def _below(value: str, high: float) -> str:
 
 
 def steps(low: float, high: float, about: float | None = None) -> ColorSteps:
-    """At most ten steps that span the values; with `about` at most nine, the middle one with that number in its midst.
-
-    The colours are as far apart as so many can be.
-    """
+    """At most ten steps that span the values; with `about` at most nine, centered on that number."""
     if about is not None:
         reach = max(abs(low - about), abs(high - about))
-        size = _round_up(reach / (MOST_SIDE + 0.5))
-        n_side = min(max(math.ceil(reach / size - 0.5 - 1e-9), 1), MOST_SIDE)
+        size = _round_up(reach / (MAX_SIDE + 0.5))
+        n_side = min(max(math.ceil(reach / size - 0.5 - 1e-9), 1), MAX_SIDE)
         edges = [about + (i + 0.5) * size for i in range(-n_side, n_side)]
         return ColorSteps([_tidy(each) for each in edges], poles(n_side))
     is_one = high - low <= SAME * max(abs(low), abs(high))
-    size = 1.0 if is_one else _round_up((high - low) / MOST_STEPS)
-    if _n_steps(low, high, size) > MOST_STEPS:
+    size = 1.0 if is_one else _round_up((high - low) / MAX_STEPS)
+    if _n_steps(low, high, size) > MAX_STEPS:
         size = _round_up(1.01 * size)
     first, n_steps = math.floor(low / size + 1e-9), max(_n_steps(low, high, size), 2)
     return ColorSteps([_tidy((first + i) * size) for i in range(1, n_steps)], ramp(n_steps))
 
 
 def _tidy(number: float) -> float:
-    """Without what binary fractions leave behind: .3 and not .30000000000000004."""
+    """Without floating-point residue: 0.3 and not 0.30000000000000004."""
     return float(f"{number:.12g}")
 
 
@@ -192,13 +189,13 @@ def _round_up(size: float) -> float:
 
 
 def _spanned(columns: Columns, value: Field) -> tuple[float, float]:
-    """What the colours span: as given, or all values."""
+    """The range of the colors: as given, or all values."""
     numbers = [each for each in columns[value.column] if each is not None] or [0.0, 1.0]
     return value.domain or (min(numbers), max(numbers))
 
 
 def _ordered(columns: Columns, field: Field, channel: Any, *, descending: bool = False, **title: Any) -> Any:
-    """A place for each value, equally far apart; numbers rise to the right and upwards, names are in their order."""
+    """An axis with equal spacing; numbers increase to the right and upward, names keep their order."""
     names = _are_names(columns, field)
     values = distinct(columns, field.column) if names else sorted(distinct(columns, field.column), reverse=descending)
     axis = alt.Axis(
@@ -212,8 +209,8 @@ def _ordered(columns: Columns, field: Field, channel: Any, *, descending: bool =
     return channel(field=escaped(field.column), type="ordinal", sort=values, title=field.title, axis=axis)
 
 
-def _told(columns: Columns, field: Field) -> alt.Tooltip:
-    return named(field.column, field.title) if _are_names(columns, field) else field.told()
+def _tooltip(columns: Columns, field: Field) -> alt.Tooltip:
+    return named(field.column, field.title) if _are_names(columns, field) else field.tooltip()
 
 
 def _are_names(columns: Columns, field: Field) -> bool:

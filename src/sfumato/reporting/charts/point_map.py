@@ -1,4 +1,4 @@
-"""Places: a map of named points, whose distances are what is to be seen."""
+"""A map of named points, such as classes, in which only distances have a meaning."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sfumato.reporting.charts.field import TEXT, Field, check_fields, escaped, f
 from sfumato.reporting.phrases import short_names
 
 WIDE = 316
-"""As wide as a telephone: distances are true only where both axes have one scale, in every window."""
-BESIDE, ABOVE, TALLEST, PADDING = 48, 22, 340, 8
-"""Points for names beside the outermost points and above them, the most a map is high, and what is left round it."""
+"""Fixed, and narrow enough for a telephone: both axes must keep the same scale in every window."""
+SIDE_ROOM, ABOVE, TALLEST, PADDING = 48, 22, 340, 8
+"""In points: the room for names at the sides and above, the largest height, and the padding."""
 LETTER, LINE, POINT = 7, 16, 6
-"""Points that a letter is wide, a line is high, and a point reaches."""
+"""In points: the width of a letter, the height of a line, and the radius of a point."""
 SIDES: dict[str, tuple[int, int, dict[str, Any]]] = {
     "right": (1, 0, {"align": "left", "baseline": "middle", "dx": 8}),
     "left": (-1, 0, {"align": "right", "baseline": "middle", "dx": -8}),
@@ -29,7 +29,7 @@ SIDES: dict[str, tuple[int, int, dict[str, Any]]] = {
 LONGEST = 18
 
 
-def places(
+def point_map(
     name: str,
     *,
     title: str,
@@ -38,17 +38,17 @@ def places(
     x: str,
     y: str,
     of: str,
-    told: tuple[Field, ...] = (),
+    tooltip: tuple[Field, ...] = (),
     source: DataSource | None = None,
 ) -> Chart:
-    """A point a row with its name beside it, on the side where it covers least; both axes have one scale and no
-    numbers, for only distances mean something."""
+    """One point per row with its name on the side where it overlaps least. Both axes have the same scale and no
+    numbers."""
     columns = as_columns(data)
-    check_fields(columns, x, y, of, *(field.column for field in told))
+    check_fields(columns, x, y, of, *(field.column for field in tooltip))
     at = np.array([columns[x], columns[y]], np.float64).T
     names = [str(each) for each in columns[of]]
     middle, reach = (at.max(axis=0) + at.min(axis=0)) / 2, np.maximum(np.ptp(at, axis=0) * 0.5, 1e-9)
-    unit = max(float(reach[0]) / (WIDE / 2 - BESIDE), float(reach[1]) / (TALLEST / 2 - ABOVE))
+    unit = max(float(reach[0]) / (WIDE / 2 - SIDE_ROOM), float(reach[1]) / (TALLEST / 2 - ABOVE))
     tall = round(2 * (float(reach[1]) / unit + ABOVE))
     half = (WIDE / 2 * unit, tall / 2 * unit)
     pixels = (at - middle) / unit + np.array([WIDE, tall]) / 2
@@ -56,13 +56,13 @@ def places(
     columns = as_columns({**columns, "side": sides_of(pixels, short, WIDE, tall), "name": short})
     bare: dict[str, Any] = {"labels": False, "ticks": False, "domain": False, "grid": False}
     fields = [
-        Field(column, "", domain=(float(centre - side), float(centre + side)))
-        for column, centre, side in ((x, middle[0], half[0]), (y, middle[1], half[1]))
+        Field(column, "", domain=(float(center - side), float(center + side)))
+        for column, center, side in ((x, middle[0], half[0]), (y, middle[1], half[1]))
     ]
     encoded = {"x": fields[0].x(**bare), "y": fields[1].y(**bare)}
-    said = [named(of), *(field.told() for field in told)]
+    tooltips = [named(of), *(field.tooltip() for field in tooltip)]
     points = alt.Chart().mark_point(filled=True, size=70, opacity=1, color="var(--accent)")
-    layers: list[Any] = [points.encode(**encoded, tooltip=said)]
+    layers: list[Any] = [points.encode(**encoded, tooltip=tooltips)]
     for side, (_, _, where) in SIDES.items():
         words = alt.Chart().transform_filter(alt.FieldEqualPredicate(field="side", equal=side))
         text = alt.Text(field=escaped("name"), type=TEXT)
@@ -72,11 +72,11 @@ def places(
 
 
 def sides_of(at: Float[np.ndarray, "points 2"], names: Sequence[str], wide: float, tall: float) -> list[str]:
-    """The side of each point on which its name covers least of points and of names before it, and stays inside.
+    """The side of each point on which its name overlaps least with points and earlier names, and stays inside.
 
-    Places are in points from the lower left corner of a map so wide and tall.
+    Positions are in points from the lower left corner.
     """
-    taken = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in at.tolist()]
+    occupied = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in at.tolist()]
     chosen: list[str] = []
     for (x, y), name in zip(at.tolist(), names, strict=True):
         length = LETTER * len(name)
@@ -85,8 +85,8 @@ def sides_of(at: Float[np.ndarray, "points 2"], names: Sequence[str], wide: floa
             left = x + {1: POINT, -1: -POINT - length, 0: -length / 2}[right]
             low = y + {1: POINT, -1: -POINT - LINE, 0: -LINE / 2}[up]
             options[side] = (left, low, left + length, low + LINE)
-        best = min(options, key=lambda side: _covered(options[side], taken, (0, 0, wide, tall)))
-        taken.append(options[best])
+        best = min(options, key=lambda side: _covered(options[side], occupied, (0, 0, wide, tall)))
+        occupied.append(options[best])
         chosen.append(best)
     return chosen
 
@@ -95,10 +95,10 @@ Box = tuple[float, float, float, float]
 """Left, low, right, high."""
 
 
-def _covered(box: Box, taken: Sequence[Box], frame: Box) -> float:
-    """How much of what is taken a box covers; what of it lies outside the frame counts most."""
+def _covered(box: Box, occupied: Sequence[Box], frame: Box) -> float:
+    """The overlap of a box with the occupied ones, plus ten times its area outside the frame."""
     whole = (box[2] - box[0]) * (box[3] - box[1])
-    return 10 * (whole - _overlap(box, frame)) + sum(_overlap(box, each) for each in taken)
+    return 10 * (whole - _overlap(box, frame)) + sum(_overlap(box, each) for each in occupied)
 
 
 def _overlap(one: Box, other: Box) -> float:

@@ -1,8 +1,5 @@
-"""Evidence -> sections about people and labels: one theme a file, each a function of the evidence.
-
-A function gives a `Section`, or None where its parts are not there. It says in words what is to be seen in this very
-data, with 95% intervals in place of adjectives; where a number comes from stands below each figure.
-"""
+"""The sections of a report, one module per section: a function of the inputs that returns a `Section`, or None if its
+inputs are missing. Sentences state the numbers of this data with 95% intervals."""
 
 from __future__ import annotations
 
@@ -10,42 +7,42 @@ from collections.abc import Callable
 
 from sfumato.reporting.page import Section
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections.agreement import agreeing
-from sfumato.reporting.sections.collection import asking
-from sfumato.reporting.sections.confusion import confusing
-from sfumato.reporting.sections.duplicates import repeating
-from sfumato.reporting.sections.label_changes import shifting
-from sfumato.reporting.sections.labels import labelling
-from sfumato.reporting.sections.screening import setting_aside
-from sfumato.reporting.sections.uncertainty import doubting
+from sfumato.reporting.sections.agreement import agreement_section
+from sfumato.reporting.sections.collection import collection_section
+from sfumato.reporting.sections.confusion import confusion_section
+from sfumato.reporting.sections.duplicates import duplicates_section
+from sfumato.reporting.sections.label_changes import label_changes_section
+from sfumato.reporting.sections.labels import labels_section
+from sfumato.reporting.sections.screening import screening_section
+from sfumato.reporting.sections.uncertainty import uncertainty_section
 
 PEOPLE_SECTIONS: tuple[Callable[[ReportInputs], Section | None], ...] = (
-    asking,
-    setting_aside,
-    agreeing,
-    doubting,
-    labelling,
-    confusing,
-    shifting,
-    repeating,
+    collection_section,
+    screening_section,
+    agreement_section,
+    uncertainty_section,
+    labels_section,
+    confusion_section,
+    label_changes_section,
+    duplicates_section,
 )
 """In the order of a report."""
 
 __all__ = [
     "PEOPLE_SECTIONS",
-    "agreeing",
-    "asking",
-    "confusing",
-    "doubting",
-    "labelling",
+    "agreement_section",
+    "collection_section",
+    "confusion_section",
+    "duplicates_section",
+    "label_changes_section",
+    "labels_section",
     "people_sections",
-    "repeating",
-    "setting_aside",
-    "shifting",
+    "screening_section",
+    "uncertainty_section",
 ]
 
 
 def people_sections(evidence: ReportInputs) -> tuple[Section, ...]:
-    """All sections about people and labels that the evidence suffices for."""
+    """The sections about people and labels whose inputs are there."""
     made = [section(evidence) for section in PEOPLE_SECTIONS]
     return tuple(each for each in made if each is not None)

@@ -1,4 +1,4 @@
-"""Calibration: whether models are as sure as they are right, and what is gained by asking people about the rest."""
+"""Report section: calibration errors, reliability diagram and risk-coverage curve."""
 
 from __future__ import annotations
 
@@ -13,61 +13,60 @@ from sfumato.evaluation.matched_labels import MatchedLabels
 from sfumato.reporting.blocks import Block, Prose
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, reliability
-from sfumato.reporting.model_scores import MOST_COLOURS, ModelScores
+from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import figure
-from sfumato.reporting.sections.targets import compared, score_panels
+from sfumato.reporting.phrases import number_text
+from sfumato.reporting.sections.targets import TWO_LINES, comparison_sentence, score_panels
 
-TITLE = "Whether the models know when they are right"
+TITLE = "Calibration"
 CALIBRATION = ("ece", "rms_calibration", "aurc")
 BINS = 10
 COVERAGES = np.linspace(0.05, 1, 39)
 KEPT = 0.8
-"""The coverage at which risks are told in words."""
+"""The coverage at which the caption states risks."""
 LEAST_ITEMS = 5
-"""Bins with fewer items are not drawn: their accuracy would be chance."""
+"""The fewest items of a bin that is drawn."""
 
 
-def calibration(models: ModelScores) -> Section | None:
-    """Calibration errors, reliability diagrams and risk against coverage, a colour a target."""
+def calibration_section(models: ModelScores) -> Section | None:
+    """Calibration errors, reliability diagram and risk-coverage curve; None if they were not scored."""
     if not any(row.metric in CALIBRATION for row in models.scores):
         return None
     chart = score_panels(
         models,
         "calibration",
-        "How far confidence is from being right",
-        "Lower is better. The thin line is for another training (t over seeds), the thick one for other items.",
+        "Calibration errors",
+        f"Lower is better. {TWO_LINES}",
         CALIBRATION,
     )
     blocks: list[Block] = [Prose(tuple(_words(models))), *([chart] if chart is not None else [])]
-    if models.beside:
+    if models.matched:
         blocks += [_reliability(models), _risk(models)]
     return Section(TITLE, tuple(blocks))
 
 
 def _words(models: ModelScores) -> list[str]:
-    said = [
-        "A model is calibrated when, of all answers it is 80% sure of, 80% are right: people's first choice is what "
-        "counts as right here. Expected calibration error is the mean distance from that."
+    sentences = [
+        "A model is calibrated if 80% of the predictions with a confidence of 80% are correct. Correct means people's "
+        "first choice. The expected calibration error is the mean distance between confidence and accuracy."
     ]
-    found = models.difference("ece", models.treated) if models.treated else None
+    found = models.difference("ece", models.treatment) if models.treatment else None
     if found is not None:
-        said.append(f"By expected calibration error, {compared(found, models.level)}.")
-    return said
+        sentences.append(comparison_sentence(found, models.level))
+    return sentences
 
 
 def _reliability(models: ModelScores) -> Chart:
-    targets = models.drawn(MOST_COLOURS)
-    tables = {name: mean_reliability(models.beside[name], models.level) for name in targets if name in models.beside}
+    targets = models.shown_targets(MAX_COLORS)
+    tables = {name: mean_reliability(models.matched[name], models.level) for name in targets if name in models.matched}
     shown = {name: np.flatnonzero(table.n_items >= LEAST_ITEMS) for name, table in tables.items()}
-    said = ", ".join(f"{name} {figure(_too_sure(table), signed=True)}" for name, table in tables.items())
+    gaps = ", ".join(f"{name} {number_text(_overconfidence(table), signed=True)}" for name, table in tables.items())
     return reliability(
         "reliability",
-        title="Reliability",
-        caption=f"Below the dashed line models are too sure. Mean confidence less accuracy: {said}. "
-        f"Lines are {models.level:.0%} intervals over items "
-        f"(Wilson), the mean of all seeds; bins of fewer than {LEAST_ITEMS} items are left out."
-        f"{models.only_drawn(MOST_COLOURS)}",
+        title="Reliability diagram",
+        caption=f"Below the dashed line models are overconfident. Mean confidence minus accuracy: {gaps}. Lines are "
+        f"{models.level:.0%} Wilson intervals over items. Points are means over seeds; bins with fewer than "
+        f"{LEAST_ITEMS} items are left out.{models.subset_note(MAX_COLORS)}",
         data={
             "target": [name for name, rows in shown.items() for _ in rows],
             **{
@@ -86,9 +85,9 @@ def _reliability(models: ModelScores) -> Chart:
 
 
 def mean_reliability(seeds: Sequence[MatchedLabels], level: float) -> Reliability:
-    """The reliability of several trainings of one target: bins hold the mean over seeds.
+    """The reliability of several runs of one target: means over seeds per bin.
 
-    Intervals are as wide as those of one training, for seeds are not more items.
+    Intervals are as wide as for one run, because more seeds are not more items.
     """
     tables = [table_of(each, bins=BINS, level=level) for each in seeds]
     n_items = np.mean([each.n_items for each in tables], axis=0)
@@ -99,36 +98,36 @@ def mean_reliability(seeds: Sequence[MatchedLabels], level: float) -> Reliabilit
     return Reliability.of(tables[0].start, tables[0].end, n_items, sure, right, level)
 
 
-def _too_sure(table: Reliability) -> float:
-    """Mean confidence less mean accuracy."""
+def _overconfidence(table: Reliability) -> float:
+    """Mean confidence minus mean accuracy."""
     filled = table.n_items > 0
     apart = (table.confidence - table.accuracy)[filled]
     return float(np.average(apart, weights=table.n_items[filled]))
 
 
 def _risk(models: ModelScores) -> Chart:
-    targets = [name for name in models.drawn(MOST_COLOURS) if name in models.beside]
-    risks = {name: np.mean([risk_at(each, COVERAGES) for each in models.beside[name]], axis=0) for name in targets}
+    targets = [name for name in models.shown_targets(MAX_COLORS) if name in models.matched]
+    risks = {name: np.mean([risk_at(each, COVERAGES) for each in models.matched[name]], axis=0) for name in targets}
     at = int(np.argmin(np.abs(COVERAGES - KEPT)))
-    said = ", ".join(f"{name} {figure(float(risks[name][at]))}" for name in targets)
+    risks_at = ", ".join(f"{name} {number_text(float(risks[name][at]))}" for name in targets)
     return curve(
         "risk-coverage",
-        title="Risk where the least sure answers go to people",
-        caption=f"Items are kept from the surest on; of those kept, the share that is wrong. "
-        f"With {KEPT:.0%} kept: {said}. The mean over seeds.{models.only_drawn(MOST_COLOURS)}",
+        title="Risk-coverage curve",
+        caption=f"The error rate if only the most confident predictions are kept. With {KEPT:.0%} kept: {risks_at}. "
+        f"Means over seeds.{models.subset_note(MAX_COLORS)}",
         data={
             "target": np.repeat(np.asarray(targets, object), len(COVERAGES)),
             "coverage": np.tile(COVERAGES, len(targets)),
             "risk": np.concatenate([risks[name] for name in targets]),
         },
-        x=Field("coverage", "share of items kept", ".0%", domain=(0, 1)),
-        y=Field("risk", "share wrong among those kept", ".0%", zero=True),
+        x=Field("coverage", "coverage: share of items kept", ".0%", domain=(0, 1)),
+        y=Field("risk", "risk: error rate of kept items", ".0%", zero=True),
         series="target",
         source=models.evidence.source("runs"),
     )
 
 
-def risk_at(matched: MatchedLabels, coverages: Float[np.ndarray, "points"]) -> Float[np.ndarray, "points"]:
-    """The risk at some coverages, straight lines between the thresholds there are."""
-    found = risk_coverage(matched)
+def risk_at(labels: MatchedLabels, coverages: Float[np.ndarray, "points"]) -> Float[np.ndarray, "points"]:
+    """The risk at some coverages, with linear interpolation."""
+    found = risk_coverage(labels)
     return np.asarray(np.interp(coverages, found.coverage, found.risk))

@@ -1,7 +1,4 @@
-"""A map of classes: those that people take for each other lie near each other.
-
-Which classes people take for each other: as a matrix, as pairs, and as a map.
-"""
+"""Report section: confusions between classes, as a matrix, as pairs, and as a map of the classes."""
 
 from __future__ import annotations
 
@@ -14,17 +11,17 @@ from scipy.stats import rankdata, spearmanr
 
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import confusion, places
+from sfumato.reporting.charts import confusion, point_map
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import DisplayedEstimate, mean_of, short_names, shortened
+from sfumato.reporting.phrases import DisplayedEstimate, mean_of, short_names, shorten
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.soft_labels import SoftLabels
 
 
 @dataclass(frozen=True, eq=False)
 class ClassMap:
-    """Places of classes on a plane. `fit` is the rank correlation of distances on the map with how seldom pairs of
-    classes are confused: 1 where the plane has room for the whole order, NaN where there is none."""
+    """Positions of classes on a plane. `fit` is the rank correlation between distances on the map and similarities of
+    classes, with the sign reversed: 1 for a perfect map, NaN if undefined."""
 
     places: Float[np.ndarray, "classes 2"]
     similarity: Float[np.ndarray, "classes classes"]
@@ -34,9 +31,9 @@ class ClassMap:
 def class_map(probs: Float[np.ndarray, "items classes"]) -> ClassMap:
     """The map of some labels' classes.
 
-    Two classes are alike as far as labels give mass to both: `s_ij = sum p_i p_j / sqrt(sum p_i^2 sum p_j^2)` over
-    items. Pairs are ranked by it, and Torgerson's scaling (1952) of the ranks gives the two strongest dimensions:
-    of the similarities themselves, which are near 0 but for a few pairs, a plane would show little.
+    Two classes are similar if labels give probability to both: `s_ij = sum p_i p_j / sqrt(sum p_i^2 sum p_j^2)` over
+    items. Torgerson's scaling (1952) of the ranks of all pairs gives the two strongest dimensions. Ranks are used
+    because most similarities are close to 0.
     """
     norms = np.sqrt((probs**2).sum(axis=0))
     similarity = probs.T @ probs / np.maximum(norms[:, None] * norms[None, :], 1e-300)
@@ -48,10 +45,10 @@ def class_map(probs: Float[np.ndarray, "items classes"]) -> ClassMap:
     distance = np.zeros((k, k))
     distance[above] = rank
     distance += distance.T
-    centring = np.eye(k) - 1 / k
-    values, vectors = eigh(-0.5 * centring @ distance**2 @ centring)
+    centering = np.eye(k) - 1 / k
+    values, vectors = eigh(-0.5 * centering @ distance**2 @ centering)
     places = vectors[:, :-3:-1] * np.sqrt(np.maximum(values[:-3:-1], 0.0))
-    # Signs of eigenvectors are arbitrary: the first class that is not in the middle lies to the right, and above.
+    # Signs of eigenvectors are arbitrary: the first class that is not in the middle is placed right and above.
     signs = np.array([np.sign(axis[np.argmax(np.abs(axis) > 1e-9)]) or 1.0 for axis in places.T])
     places = places * signs
     apart = np.linalg.norm(places[:, None] - places[None], axis=2)[above]
@@ -59,16 +56,16 @@ def class_map(probs: Float[np.ndarray, "items classes"]) -> ClassMap:
     return ClassMap(places, similarity, np.nan if is_flat else float(spearmanr(apart, rank).statistic))
 
 
-TITLE = "Which classes are taken for which"
-MOST_CLASSES = 12
+TITLE = "Confusions between classes"
+MAX_CLASSES = 12
 N_PAIRS = 10
 LEAST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class ClassConfusion:
-    """People's confusion of classes: `share[i, j]` is the mean share of class j in the labels of items of class i,
-    NaN in the rows of classes without items. `rows` says what an item's class is."""
+    """Confusions between classes: `share[i, j]` is the mean share of class j in the labels of items of class i, NaN for
+    classes without items. `rows` says how the class of an item is defined."""
 
     classes: tuple[str, ...]
     of_class: Int[np.ndarray, "items"]
@@ -83,12 +80,12 @@ class ClassConfusion:
         return np.asarray(np.divide(sums, n, out=np.full((k, k), np.nan), where=n > 0))
 
     def pair(self, i: int, j: int) -> DisplayedEstimate:
-        """The share of class j on items of class i, with its interval over items."""
+        """The share of class j for items of class i, with its interval over items."""
         return mean_of(self.probs[self.of_class == i, j])
 
 
-def taken(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusion:
-    """The confusion of `labels`: items by their original class where that is known, else by their most probable one."""
+def class_confusion(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusion:
+    """The confusions in `labels`: items by original class if known, else by most probable class."""
     original = evidence.original
     if original is not None and set(original.classes) <= set(labels.classes):
         place = {name: i for i, name in enumerate(original.items.to_pylist())}
@@ -96,22 +93,19 @@ def taken(evidence: ReportInputs, labels: SoftLabels) -> ClassConfusion:
         number = np.array([labels.classes.index(name) for name in original.classes])
         if (at >= 0).any():
             best = number[original.probs.argmax(axis=1)]
-            return ClassConfusion(labels.classes, best[at[at >= 0]], labels.probs[at >= 0], "the one it came with")
-    return ClassConfusion(
-        labels.classes, labels.probs.argmax(axis=1), labels.probs, "the most probable one of its label"
-    )
+            return ClassConfusion(labels.classes, best[at[at >= 0]], labels.probs[at >= 0], "its original class")
+    return ClassConfusion(labels.classes, labels.probs.argmax(axis=1), labels.probs, "its most probable class")
 
 
-def confusing(evidence: ReportInputs) -> Section | None:
-    """The confusion matrix, the pairs confused most, and a map of the classes; None without labels or confusion."""
+def confusion_section(evidence: ReportInputs) -> Section | None:
+    """The confusion matrix, the most confused pairs, and a map of the classes; None without labels."""
     labels = evidence.main_labels
     if labels is None or not len(labels) or len(labels.classes) < 2:
         return None
-    found = taken(evidence, labels)
+    found = class_confusion(evidence, labels)
     away = np.nan_to_num(found.share) * (1 - np.eye(len(found.classes)))
     if away.max() < LEAST:
-        words = "No label gives any share to a class other than its item's own: nothing is confused here."
-        return Section(TITLE, (Prose((words,)),))
+        return Section(TITLE, (Prose(("There are no confusions: every label has only the class of its item.",)),))
     blocks: list[Block] = [
         Prose(tuple(_words(found))),
         confusion_chart(evidence, found),
@@ -126,26 +120,25 @@ def _words(found: ClassConfusion) -> list[str]:
     own = found.probs[np.arange(len(found.of_class)), found.of_class]
     rest = mean_of(1 - own)
     return [
-        f"On average, {rest.percent()} of a label goes to classes other than the item's own; an item's class here is "
+        f"On average, {rest.percent()} of a label goes to other classes than the item's own. The class of an item is "
         f"{found.rows}."
     ]
 
 
 def confusion_chart(evidence: ReportInputs, found: ClassConfusion) -> Chart:
-    """The matrix as a heat map, of the classes with most confusion where there are many."""
+    """The matrix as a heat map; of the most confused classes if there are many."""
     share = found.share
     kept = _most_confused(share)
     names = short_names([found.classes[k] for k in kept], 12)
     left = ""
     if len(kept) < len(found.classes):
-        left = f" The {len(kept)} classes with most confusion of {len(found.classes)}; shares are within these."
+        left = f" The {len(kept)} most confused of {len(found.classes)} classes; shares are among these."
     part = np.nan_to_num(share[np.ix_(kept, kept)])
     return confusion(
         "confusion",
-        title="What people see in items of each class",
-        caption=f"A row is the class of an item ({found.rows}), a column what people say: the mean share of their "
-        f"labels.{left} "
-        f"Off the diagonal, the largest is {_largest(found, share)}.",
+        title="Confusion matrix",
+        caption=f"Rows: the class of an item ({found.rows}). Columns: the mean share of each class in the labels."
+        f"{left} The largest confusion is {_largest(found, share)}.",
         classes=names,
         matrix=part,
         source=evidence.source(evidence.main_part, note=f"Rows: {found.rows}."),
@@ -156,15 +149,15 @@ def _largest(found: ClassConfusion, share: Float[np.ndarray, "classes classes"])
     away = np.nan_to_num(share) * (1 - np.eye(len(share)))
     i, j = (int(each) for each in np.unravel_index(int(away.argmax()), away.shape))
     size = found.pair(i, j).percent()
-    return f"{shortened(found.classes[i])} seen as {shortened(found.classes[j])}, {size}"
+    return f"{shorten(found.classes[i])} labeled as {shorten(found.classes[j])}, {size}"
 
 
 def _most_confused(share: Float[np.ndarray, "classes classes"]) -> list[int]:
     k = len(share)
-    if k <= MOST_CLASSES:
+    if k <= MAX_CLASSES:
         return list(range(k))
     away = np.nan_to_num(share) * (1 - np.eye(k))
-    worst = np.argsort(-(away.sum(axis=1) + away.sum(axis=0)), kind="stable")[:MOST_CLASSES]
+    worst = np.argsort(-(away.sum(axis=1) + away.sum(axis=0)), kind="stable")[:MAX_CLASSES]
     return sorted(int(each) for each in worst)
 
 
@@ -176,17 +169,16 @@ def _pairs(evidence: ReportInputs, found: ClassConfusion, away: Float[np.ndarray
     back = [found.pair(j, i) for i, j in cells]
     return ReportTable(
         "confused-pairs",
-        "The pairs confused most",
-        "The mean share of the label that goes to the other class, with its 95% interval over items; and how it is "
-        "the other way round.",
+        "Most confused pairs",
+        "The mean share of the label that goes to the other class, in both directions, with 95% intervals over items.",
         (
-            Column("items of", tuple(shortened(found.classes[i]) for i, _ in cells)),
-            Column("seen as", tuple(shortened(found.classes[j]) for _, j in cells)),
+            Column("class", tuple(shorten(found.classes[i]) for i, _ in cells)),
+            Column("labeled as", tuple(shorten(found.classes[j]) for _, j in cells)),
             Column("share", tuple(each.percent() for each in both)),
             Column("items", tuple(each.n for each in both), 0),
-            Column("the other way round", tuple(each.percent() if each.n else "no such items" for each in back)),
+            Column("reverse share", tuple(each.percent() if each.n else "no items" for each in back)),
         ),
-        evidence.source(evidence.main_part, note=f"An item's class is {found.rows}."),
+        evidence.source(evidence.main_part, note=f"The class of an item is {found.rows}."),
     )
 
 
@@ -195,15 +187,15 @@ def map_chart(evidence: ReportInputs, labels: SoftLabels) -> Chart:
     made = class_map(labels.probs)
     above = np.triu_indices(len(labels.classes), 1)
     best = int(made.similarity[above].argmax())
-    pair = " and ".join(shortened(labels.classes[int(side[best])]) for side in above)
+    pair = " and ".join(shorten(labels.classes[int(side[best])]) for side in above)
     fit = "" if made.fit != made.fit else (
-        f" Distances on the plane follow the order of confusions with a rank correlation of {made.fit:.2f}; what "
-        "is missing to 1 did not fit on a plane."
+        f" The rank correlation between distance and confusion is {made.fit:.2f}; 1 would be a perfect map."
     )  # fmt: skip
-    return places(
+    return point_map(
         "class-map",
-        title="The classes as people see them",
-        caption=f"Classes that share labels lie near each other; {pair} share most.{fit} Directions mean nothing.",
+        title="Map of the classes",
+        caption=f"Classes that are often confused are close to each other; {pair} are confused most.{fit} Directions "
+        "have no meaning.",
         data={"class": list(labels.classes), "x": made.places[:, 0].round(6), "y": made.places[:, 1].round(6)},
         x="x",
         y="y",

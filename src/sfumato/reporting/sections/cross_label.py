@@ -1,10 +1,9 @@
-"""Across labels: models that learnt from each kind of label, scored against each kind of label."""
+"""Report section: models trained on each type of label, scored against each type of label."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,94 +12,88 @@ from sfumato.evaluation.mode_shift import Shift, mode_shift
 from sfumato.evaluation.run_scores import RunMeasurements
 from sfumato.reporting.blocks import Block, Column, DataSource, Prose, ReportTable
 from sfumato.reporting.charts import Field, heat_map
-from sfumato.reporting.model_scores import IN_STRATA, ModelScores
+from sfumato.reporting.model_scores import STRATUM_METRICS, ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import between, evaluation_source, figure, worded
+from sfumato.reporting.phrases import evaluation_source, interval_text, metric_title, number_text
 from sfumato.tables.bootstrap import FEWEST_DRAWS
 from sfumato.tables.errors import SfumatoWarning
 
-TITLE = "Other labels, other winners"
+TITLE = "Label sets compared"
 NEEDED = ("hard", "majority", "soft")
 KINDS = {
-    "original": "the original label",
-    "majority": "people's first choice",
-    "people": "how people judge",
-    "class-level": "the mean of its class",
+    "original": "the original labels",
+    "majority": "the majority labels",
+    "people": "people's soft labels",
+    "class-level": "class-level labels",
 }
+"""The types of labels in words."""
+PARTS = {"other classes": "changed classes", "doubt": "uncertainty", "both": "both"}
+"""The parts of the gain from hard to soft labels in words."""
 
 
-def cross_labels(models: ModelScores) -> Section | None:
-    """Every target against every kind of label, and what of the gain is other classes and what is doubt.
+def cross_label_section(models: ModelScores) -> Section | None:
+    """Every target against every type of label, and the parts of the gain: changed classes and uncertainty.
 
-    None without runs, or with one target only.
+    None without runs, or with only one target.
     """
     people = models.evidence.main_labels
     if not models.runs or people is None or len(models.targets) < 2:
         return None
-    runs = [run for run in models.runs if run.network == models.network and run.target in models.drawn()]
+    runs = [run for run in models.runs if run.network == models.network and run.target in models.shown_targets()]
     with warnings.catch_warnings():
-        # What is wrong with the runs was said when they were scored.
+        # Scoring has already warned about the runs.
         warnings.simplefilter("ignore", SfumatoWarning)
-        kinds = kinds_of_labels(people, models.original)
-        unmeasured = {name: table for name, table in kinds.items() if name != PEOPLE}
-        others = measure_against(
-            runs, unmeasured, original=models.original, metrics=IN_STRATA, common=True,
-            level=models.level, resamples=FEWEST_DRAWS,
+        measured = measure_against(
+            runs, kinds_of_labels(people, models.original), original=models.original, metrics=STRATUM_METRICS,
+            common=True, level=models.level, resamples=FEWEST_DRAWS,
         )  # fmt: skip
-    measured = {name: others[name] if name in others else _against_people(models) for name in kinds}
     base = evaluation_source(models.evidence, ("accuracy", "cross_entropy"), resamples=FEWEST_DRAWS)
     source = DataSource(f"{base.command} --cross-label cross.csv", base.file, base.note)
     table = [row for row in cross_label(measured).scores if row.value == row.value]
     blocks: list[Block] = [Prose(tuple(_words(table)))]
     blocks += [_matrix(models, table, metric, source) for metric in ("accuracy", "cross_entropy")]
-    if ORIGINAL in measured and set(NEEDED) <= set(models.drawn()):
+    if ORIGINAL in measured and set(NEEDED) <= set(models.shown_targets()):
         blocks += _mode_shift(measured, source)
     return Section(TITLE, tuple(blocks))
 
 
-def _against_people(models: ModelScores) -> RunMeasurements:
-    """What was measured against people before, of the targets drawn and the metrics that suit any kind of label."""
-    assert models.measured is not None
-    metrics = {metric.name for metric in IN_STRATA}
-    own = (each for each in models.measured.figures if each.network == models.network and each.metric.name in metrics)
-    return replace(models.measured, figures=tuple(each for each in own if each.target in models.drawn()))
-
-
 def _words(table: Sequence[CrossScore]) -> list[str]:
-    said = [
-        "What looks best depends on the label it is scored against. A row is what the networks learnt from, a column "
-        "what their predictions for the test items are held against."
+    sentences = [
+        "Which target is best depends on the labels used for scoring. Rows are training targets, columns the labels "
+        "that predictions are scored against."
     ]
     best = []
     for kind in dict.fromkeys(row.against for row in table):
         own = [row for row in table if row.against == kind and row.metric == "cross_entropy"]
         if own:
             least = min(own, key=lambda row: row.value)
-            best.append(f"`{least.target}` against {KINDS.get(kind, kind)} ({figure(least.value)})")
-    return [*said, f"The lowest cross-entropy has {', '.join(best)}."] if best else said
+            best.append(f"`{least.target}` against {KINDS.get(kind, kind)} ({number_text(least.value)})")
+    return [*sentences, f"The lowest cross-entropy: {', '.join(best)}."] if best else sentences
 
 
 def _matrix(models: ModelScores, table: Sequence[CrossScore], metric: str, source: DataSource) -> Block:
-    rows = [row for target in models.drawn() for row in table if (row.metric, row.target) == (metric, target)]
+    rows = [row for target in models.shown_targets() for row in table if (row.metric, row.target) == (metric, target)]
     better = "Higher" if metric == "accuracy" else "Lower"
     half = max((row.high - row.low) / 2 for row in rows) if all(row.low == row.low for row in rows) else None
-    spread = f" Half the {models.level:.0%} interval over seeds is at most {figure(half)}." if half is not None else ""
+    spread = (
+        f" Half the {models.level:.0%} interval over seeds is at most {number_text(half)}." if half is not None else ""
+    )
     return heat_map(
         f"across-{metric.replace('_', '-')}",
-        title=f"{worded(metric)[:1].upper()}{worded(metric)[1:]} against each kind of label",
-        caption=f"{better} is better; compare within a column.{spread}{models.only_drawn()}",
+        title=f"{metric_title(metric)[:1].upper()}{metric_title(metric)[1:]} against each type of label",
+        caption=f"{better} is better; compare within a column.{spread}{models.subset_note()}",
         data={
-            "learnt": [row.target for row in rows],
+            "target": [row.target for row in rows],
             "against": [row.against for row in rows],
             "value": [row.value for row in rows],
             "low": [row.low for row in rows],
             "high": [row.high for row in rows],
         },
         x=Field("against", "scored against"),
-        y=Field("learnt", "learnt from"),
-        value=Field("value", worded(metric), ".3f"),
+        y=Field("target", "trained on"),
+        value=Field("value", metric_title(metric), ".3f"),
         written=True,
-        told=(Field("low", "from", ".3f"), Field("high", "to", ".3f")),
+        tooltip=(Field("low", "from", ".3f"), Field("high", "to", ".3f")),
         source=source,
     )
 
@@ -112,15 +105,15 @@ def _mode_shift(measured: dict[str, RunMeasurements], source: DataSource) -> lis
         Prose((_gain(rows),)),
         ReportTable(
             "mode-shift",
-            "What other classes gain, and what doubt gains",
-            "From hard to majority only the class changes, from majority to soft only the doubt. Intervals are over "
-            "seeds.",
+            "Gain from changed classes and from uncertainty",
+            "From hard to majority only the class changes, from majority to soft only the uncertainty. Intervals are "
+            "over seeds.",
             (
-                Column("metric", tuple(worded(each.metric) for each in rows)),
+                Column("metric", tuple(metric_title(each.metric) for each in rows)),
                 Column("scored against", tuple(KINDS.get(each.against, each.against) for each in rows)),
-                Column("part", tuple(each.part for each in rows)),
-                Column("gain", tuple(figure(each.difference, signed=True) for each in rows)),
-                Column("over seeds", tuple(between(each.low, each.high, signed=True) for each in rows)),
+                Column("part", tuple(PARTS.get(each.part, each.part) for each in rows)),
+                Column("difference", tuple(number_text(each.difference, signed=True) for each in rows)),
+                Column("95% CI", tuple(interval_text(each.low, each.high, signed=True) for each in rows)),
                 Column("share of both, %", tuple(None if r.share != r.share else 100 * r.share for r in rows), 0),
             ),
             source,
@@ -131,12 +124,13 @@ def _mode_shift(measured: dict[str, RunMeasurements], source: DataSource) -> lis
 def _gain(rows: Sequence[Shift]) -> str:
     own = {each.part: each for each in rows if each.metric == "cross_entropy" and each.against == PEOPLE}
     if "both" not in own:
-        return "The gain from soft training has two parts: other classes than the original ones, and doubt."
-    whole, classes, doubt = own["both"], own["other classes"], own["doubt"]
+        return "The gain from soft labels has two parts: changed classes, and uncertainty."
+    whole, classes, uncertainty = (_change(own[part]) for part in ("both", "other classes", "doubt"))
     return (
-        f"Against how people judge, cross-entropy changes by {figure(whole.difference, signed=True)} "
-        f"({between(whole.low, whole.high, signed=True)}) from `hard` to `soft`: "
-        f"{figure(classes.difference, signed=True)} ({between(classes.low, classes.high, signed=True)}) because "
-        f"people's first choice is another class than the original, {figure(doubt.difference, signed=True)} "
-        f"({between(doubt.low, doubt.high, signed=True)}) because doubt is kept."
+        f"Against people's soft labels, cross-entropy changes by {whole} from `hard` to `soft`: {classes} because the "
+        f"majority class differs from the original class, {uncertainty} because the uncertainty is kept."
     )
+
+
+def _change(shift: Shift) -> str:
+    return f"{number_text(shift.difference, signed=True)} ({interval_text(shift.low, shift.high, signed=True)})"

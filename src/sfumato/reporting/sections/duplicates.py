@@ -1,4 +1,4 @@
-"""Duplicates: items that occur twice, and those that leak from one split into another."""
+"""Report section: duplicate items, and leakage between splits."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from sfumato.evaluation.duplicates import Duplicates, find_duplicates
 from sfumato.reporting.blocks import Block, Column, Columns, Prose, ReportTable, as_columns
-from sfumato.reporting.gallery import NOTHING, Gallery, ItemCard, looks_of
+from sfumato.reporting.gallery import NOTHING, Gallery, ItemCard, thumbnails
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import counted, share_of, shortened
+from sfumato.reporting.phrases import counted, share_of, shorten
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.errors import SfumatoError
 from sfumato.tables.inputs import Inputs
 
-TITLE = "Items that occur twice"
+TITLE = "Duplicates"
 ALL = "inputs"
-MOST_COMPARED = 1500
-"""Pictures up to which near ones are looked for here: the time grows with the square of their number."""
+MAX_COMPARED = 1500
+"""The most images compared for near duplicates: the time grows with the square of their number."""
 N_SHOWN = 8
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two items that are the same or nearly so, each with its split."""
+    """Two items that are exact or near duplicates, each with its split."""
 
     items: tuple[str, str]
     splits: tuple[str, str]
@@ -34,21 +34,20 @@ class Pair:
     distance: float
 
 
-def repeating(evidence: ReportInputs) -> Section | None:
-    """Duplicates within the labelled items' inputs, and between splits where there are several; None without inputs.
+def duplicates_section(evidence: ReportInputs) -> Section | None:
+    """Duplicates among the labeled items, and between splits if there are several; None without inputs.
 
-    Among many pictures only exact ones are looked for, and near ones taken from the file of `sfumato duplicates` where
-    it is there.
+    Among many images only exact duplicates are searched; near ones come from the table of `sfumato duplicates`, if any.
     """
     splits = splits_of(evidence)
     if not splits:
         return None
     n_items = sum(len(each) for each in splits.values())
-    near = next(iter(splits.values())).texts is not None or n_items <= MOST_COMPARED
+    near = next(iter(splits.values())).texts is not None or n_items <= MAX_COMPARED
     try:
         found = find_duplicates(splits, near=near)
     except SfumatoError as error:
-        return Section(TITLE, (Prose((f"Splits cannot be compared: {error.found}; expected {error.expected}.",)),))
+        return Section(TITLE, (Prose((f"The splits cannot be compared: {error.found}; expected {error.expected}.",)),))
     listed = [] if near else pairs_in(evidence.columns.get("duplicates"))
     blocks: list[Block] = [Prose(tuple(_words(found, near, listed)))]
     if len(found):
@@ -60,7 +59,7 @@ def repeating(evidence: ReportInputs) -> Section | None:
 
 
 def splits_of(evidence: ReportInputs) -> Mapping[str, Inputs]:
-    """What is compared: the splits, else the inputs of labelled items, else all inputs."""
+    """The inputs to compare: the splits, else the labeled items, else all."""
     if evidence.splits:
         return evidence.splits
     inputs, labels = evidence.inputs, evidence.main_labels
@@ -72,13 +71,13 @@ def splits_of(evidence: ReportInputs) -> Mapping[str, Inputs]:
 
 
 def pairs_of(found: Duplicates) -> list[Pair]:
-    """All pairs, those between splits first, then by distance."""
+    """All pairs; those between splits first, then by distance."""
     table = found.chunk(0, len(found), wide=False).to_pydict()
     return pairs_in(as_columns(table)) if len(found) else []
 
 
 def pairs_in(table: Columns | None) -> list[Pair]:
-    """The pairs of a table of `sfumato duplicates`, in the same order."""
+    """The pairs of a `sfumato duplicates` table, in the same order."""
     names = ("item_a", "item_b", "split_a", "split_b", "kind", "distance")
     if table is None or not set(names) <= set(table):
         return []
@@ -95,79 +94,76 @@ def _words(found: Duplicates, near: bool, listed: Sequence[Pair]) -> list[str]:
     share = share_of(doubled, n_items)
     if doubled:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(found.kind).items())
-        said = [
-            f"Of {n_items:,} items, {doubled:,} have a duplicate, {share.percent()}; pairs: {kinds}. Leaving out "
-            f"{counted(int(found.to_leave_out().sum()), 'item')} would leave one of each group."
+        sentences = [
+            f"{doubled:,} of {n_items:,} items, {share.percent()}, have a duplicate (pairs: {kinds}). Removing "
+            f"{counted(int(found.to_leave_out().sum()), 'item')} would leave one per group."
         ]
     else:
-        how = "exactly or nearly the same as" if near else "exactly the same as"
-        said = [f"None of {n_items:,} items is {how} another."]
+        kinds = "exact or near duplicates" if near else "exact duplicates"
+        sentences = [f"There are no {kinds} among {n_items:,} items."]
     if listed:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in Counter(pair.kind for pair in listed).items())
-        said.append(f"`sfumato duplicates` found these pairs: {kinds}.")
+        sentences.append(f"`sfumato duplicates` found these pairs: {kinds}.")
     elif not near:
-        said.append(
-            f"Pictures that are nearly the same were not looked for, for there are more than {MOST_COMPARED:,}; "
+        sentences.append(
+            f"Near duplicates were not searched, because there are more than {MAX_COMPARED:,} images; "
             "`sfumato duplicates INPUTS.npz -o pairs.csv` finds them."
         )
     others = found.n_of_other_labels()
     if others:
-        said.append(f"{others:,} of the pairs came with different labels: at least one of the two is wrong.")
-    return [*said, *_leaking(found)]
+        sentences.append(f"{others:,} pairs have different original labels: at least one label per pair is wrong.")
+    return [*sentences, *_leaking(found)]
 
 
 def _leaking(found: Duplicates) -> list[str]:
     if len(found.splits) < 2:
         return []
     leaks = [
-        f"{counted(found.leaking(one, other), 'item')} of {shortened(one)} with a duplicate in {shortened(other)}"
+        f"{counted(found.leaking(one, other), 'item')} of {shorten(one)} with a duplicate in {shorten(other)}"
         for i, one in enumerate(found.splits)
         for other in found.splits[:i]
         if found.leaking(one, other)
     ]
     if not leaks:
-        return ["Nothing leaks from one split into another."]
-    return [
-        f"Between splits: {'; '.join(leaks)}. What was learnt from one is known in the other, and scores there are too "
-        "good."
-    ]
+        return ["There is no leakage between splits."]
+    return [f"Between splits: {'; '.join(leaks)}. Test scores are too high if items leak from the training split."]
 
 
 def _leaks(evidence: ReportInputs, found: Duplicates) -> ReportTable:
-    """How many items of each split have a duplicate in each."""
+    """The number of items per split with a duplicate in each split."""
     sizes = [int((found.split == i).sum()) for i in range(len(found.splits))]
-    columns = [Column("split", tuple(shortened(name) for name in found.splits)), Column("items", tuple(sizes), 0)]
+    columns = [Column("split", tuple(shorten(name) for name in found.splits)), Column("items", tuple(sizes), 0)]
     for other in found.splits:
         counts = tuple(found.leaking(name, other) for name in found.splits)
-        columns.append(Column(f"with a duplicate in {shortened(other)}", counts, 0))
+        columns.append(Column(f"with a duplicate in {shorten(other)}", counts, 0))
     part = ALL if ALL in evidence.origins else f"{ALL}/{found.splits[0]}"
     return ReportTable(
         "duplicates",
         "Items with a duplicate",
-        "How many items of each split, a row, have another item like them in each split, a column.",
+        "Rows: splits. Columns: the number of items with a duplicate in that split.",
         tuple(columns),
         evidence.source(part, command="sfumato duplicates {file} -o pairs.csv"),
     )
 
 
 def pairs_seen(splits: Mapping[str, Inputs], pairs: Sequence[Pair]) -> Gallery:
-    """Some pairs as they look, in the order given."""
+    """The first pairs as images or texts."""
     shown = []
     only = next(iter(splits)) if len(splits) == 1 else None
     for pair in pairs[:N_SHOWN]:
-        looks = [NOTHING, NOTHING]
+        images = [NOTHING, NOTHING]
         for side, (item, split) in enumerate(zip(pair.items, pair.splits, strict=True)):
             inputs = splits.get(only or split)
-            looks[side] = NOTHING if inputs is None else looks_of([item], inputs)[0]
+            images[side] = NOTHING if inputs is None else thumbnails([item], inputs)[0]
         named = [
-            item if only else f"{shortened(split)}: {item}" for item, split in zip(pair.items, pair.splits, strict=True)
+            item if only else f"{shorten(split)}: {item}" for item, split in zip(pair.items, pair.splits, strict=True)
         ]
-        apart = f", {pair.distance:.3f} apart" if pair.distance else ""
-        shown.append(ItemCard(" = ".join(named), looks[0], (), f"{pair.kind}{apart}", looks[1]))
+        distance = f", distance {pair.distance:.3f}" if pair.distance else ""
+        shown.append(ItemCard(" = ".join(named), images[0], (), f"{pair.kind}{distance}", images[1]))
     return Gallery(
         "duplicate-pairs",
-        "The pairs" if len(pairs) <= N_SHOWN else f"{N_SHOWN} of {len(pairs):,} pairs",
-        "Side by side; pairs between splits come first, then those that are nearest.",
+        "Duplicate pairs" if len(pairs) <= N_SHOWN else f"{N_SHOWN} of {len(pairs):,} duplicate pairs",
+        "Pairs between splits first, then by distance.",
         tuple(shown),
         as_columns({
             "item_a": [pair.items[0] for pair in pairs],

@@ -1,4 +1,4 @@
-"""Items of labels as exhibits: how they look, their distributions, and how many people said what."""
+"""Item cards for galleries: the image or text of an item, its distribution, and its vote counts."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from jaxtyping import Float, Int
 
 from sfumato.labeling.agreement.item_answers import leading
 from sfumato.reporting.blocks import Columns, as_columns
-from sfumato.reporting.gallery import Bar, ItemCard, looks_of
+from sfumato.reporting.gallery import Bar, ItemCard, thumbnails
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
 
-MOST_BARS = 4
+MAX_BARS = 4
 LEAST_SHARE = 0.005
 NEAR_WHOLE = 0.02
-"""How far from whole numbers shares times people may be, to be taken for counts."""
+"""The largest distance from whole numbers at which shares times annotators are shown as counts."""
 
 
-def exhibits(
+def item_cards(
     evidence: ReportInputs,
     labels: SoftLabels,
     rows: Sequence[int],
@@ -28,31 +28,31 @@ def exhibits(
     notes: Sequence[str] = (),
     marked: Sequence[str | None] = (),
 ) -> tuple[ItemCard, ...]:
-    """The items in these rows of `labels`. `marked` names a class an item to be set apart, such as the original one."""
+    """The items in these rows of `labels`. `marked` is one class per item to highlight, such as the original one."""
     items = [labels.items[row].as_py() for row in rows]
-    counts = counts_of(evidence.judged, labels, rows)
-    looks = looks_of(items, evidence.inputs, evidence.study)
+    counts = vote_counts(evidence.judged, labels, rows)
+    images = thumbnails(items, evidence.inputs, evidence.study)
     made = []
     for i, row in enumerate(rows):
         own = marked[i] if i < len(marked) else None
         bars = _bars(labels.probs[row], labels.classes, None if counts is None else counts[i], own)
-        made.append(ItemCard(items[i], looks[i], bars, notes[i] if i < len(notes) else ""))
+        made.append(ItemCard(items[i], images[i], bars, notes[i] if i < len(notes) else ""))
     return tuple(made)
 
 
-def numbers_of(labels: SoftLabels, rows: Sequence[int]) -> Columns:
-    """The distributions behind exhibits, one row an item, one column a class."""
+def card_columns(labels: SoftLabels, rows: Sequence[int]) -> Columns:
+    """The distributions of item cards, one row per item, one column per class."""
     index = list(rows)
     columns = {"item": [labels.items[row].as_py() for row in index]}
     return as_columns({**columns, **{f"p:{name}": labels.probs[index, k] for k, name in enumerate(labels.classes)}})
 
 
-def counts_of(
+def vote_counts(
     beliefs: Beliefs | None, labels: SoftLabels, rows: Sequence[int]
 ) -> Int[np.ndarray, "asked classes"] | None:
-    """How many people put each class first: from their answers, else from shares that are those of so many people.
+    """Annotators per most probable class: from their beliefs, else from shares that are whole counts.
 
-    Of classes that tie within an answer the first counts. None where nothing says.
+    Of classes that tie within an answer the first counts. None if unknown.
     """
     if beliefs is not None and beliefs.classes == labels.classes:
         place = {name: i for i, name in enumerate(beliefs.item.names.to_pylist())}
@@ -69,9 +69,9 @@ def counts_of(
 
 
 def first_choices(beliefs: Beliefs) -> Int[np.ndarray, "items classes"]:
-    """How many people put each class first, an item a row, in the order of the beliefs' own items.
+    """Annotators per most probable class, one row per item, in the order of the items in `beliefs`.
 
-    Of a person who answered about an item several times, the first answer counts.
+    If an annotator answered about an item several times, the first answer counts.
     """
     view = beliefs.coded()
     chosen = view.hard if view.hard is not None else leading(view.probs()).argmax(axis=1)
@@ -88,7 +88,7 @@ def _bars(
     marked: str | None,
 ) -> tuple[Bar, ...]:
     order = [int(k) for k in np.argsort(-probs, kind="stable")]
-    kept = [k for i, k in enumerate(order) if (i < MOST_BARS and probs[k] >= LEAST_SHARE) or classes[k] == marked]
+    kept = [k for i, k in enumerate(order) if (i < MAX_BARS and probs[k] >= LEAST_SHARE) or classes[k] == marked]
     n = 0 if counts is None else int(counts.sum())
     return tuple(
         Bar(

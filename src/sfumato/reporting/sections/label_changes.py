@@ -1,4 +1,4 @@
-"""Where people's majority is another class than the original one, and where ways of aggregating differ."""
+"""Report section: items whose majority label differs from the original label, and aggregations compared."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sfumato.labeling.agreement.item_answers import TIE
 from sfumato.reporting.blocks import Block, Column, Fact, Facts, Prose, ReportTable
 from sfumato.reporting.gallery import Gallery
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import mean_of, share_of, shortened
+from sfumato.reporting.phrases import mean_of, share_of, shorten
 from sfumato.reporting.report_inputs import ReportInputs
-from sfumato.reporting.sections.item_cards import exhibits, numbers_of
+from sfumato.reporting.sections.item_cards import card_columns, item_cards
 from sfumato.tables.soft_labels import SoftLabels
 
-TITLE = "Where the majority differs"
+TITLE = "Original and majority labels"
 N_SHOWN = 8
 N_LISTED = 12
 
 
 @dataclass(frozen=True, eq=False)
 class ChangedMajority:
-    """Items of which the original class is not among the most probable ones. `rows` are those of the labels, the
-    clearest first; `margin` is by how much the most probable class leads the original one."""
+    """Items whose original class is not the most probable one. `rows` are rows of the labels, by decreasing `margin`
+    between the most probable and the original class."""
 
     rows: Int[np.ndarray, "moved"]
     was: tuple[str, ...]
@@ -36,10 +36,10 @@ class ChangedMajority:
     n_tied: int
 
 
-def moved(labels: SoftLabels, original: SoftLabels) -> ChangedMajority:
-    """Where `labels` put another class first than `original`; items that only one of them has are left out.
+def changed_majority(labels: SoftLabels, original: SoftLabels) -> ChangedMajority:
+    """The items for which `labels` and `original` differ in the most probable class; only items in both count.
 
-    Classes whose probabilities are equal but for rounding tie: an original class among them has not moved.
+    Classes with equal probabilities (up to rounding) tie: an original class among them is not changed.
     """
     place = {name: i for i, name in enumerate(original.items.to_pylist())}
     at = np.array([place.get(name, -1) for name in labels.items.to_pylist()], np.int64)
@@ -65,15 +65,14 @@ def moved(labels: SoftLabels, original: SoftLabels) -> ChangedMajority:
     )
 
 
-def shifting(evidence: ReportInputs) -> Section | None:
-    """Mode shifts against the original labels, and differences between aggregations; None where there is neither an
-    original nor a second aggregation."""
+def label_changes_section(evidence: ReportInputs) -> Section | None:
+    """Changes from the original labels, and differences between aggregations; None without both."""
     labels = evidence.main_labels
     if labels is None or not len(labels):
         return None
     blocks: list[Block] = []
     if evidence.original is not None:
-        found = moved(labels, evidence.original)
+        found = changed_majority(labels, evidence.original)
         blocks += _against_original(evidence, labels, found) if found.n_items else []
     if len(evidence.labels) > 1:
         blocks += _side_by_side(evidence)
@@ -84,17 +83,17 @@ def _against_original(evidence: ReportInputs, labels: SoftLabels, found: Changed
     n = len(found.rows)
     share = share_of(n, found.n_items)
     facts = Facts((
-        Fact(f"{n:,}", "items moved", f"of {found.n_items:,}"),
+        Fact(f"{n:,}", "items changed", f"of {found.n_items:,}"),
         Fact(f"{100 * share.value:.2f}%", "of items", f"{100 * share.low:.2f}% to {100 * share.high:.2f}%"),
-        Fact(f"{found.n_tied:,}", "tied with it", "the original class is among the most probable"),
+        Fact(f"{found.n_tied:,}", "ties", "the original class is among the most probable"),
     ))  # fmt: skip
-    words = (
-        f"On {n:,} of {found.n_items:,} items, {share.percent()}, the most probable class is not the one the item came "
-        "with. Either people err together, or the original label does: the pictures have to be looked at."
+    text = (
+        f"For {n:,} of {found.n_items:,} items, {share.percent()}, the majority label differs from the original label. "
+        "Either the annotators or the original label are wrong: check the items."
     )
     if not n:
-        return [facts, Prose(("On no item do people put another class first than the one it came with.",))]
-    return [facts, Prose((words,)), _pairs(evidence, found), striking(evidence, labels, found)]
+        return [facts, Prose(("The majority label agrees with the original label for all items.",))]
+    return [facts, Prose((text,)), _pairs(evidence, found), changed_gallery(evidence, labels, found)]
 
 
 def _pairs(evidence: ReportInputs, found: ChangedMajority) -> ReportTable:
@@ -103,33 +102,33 @@ def _pairs(evidence: ReportInputs, found: ChangedMajority) -> ReportTable:
     shown = pairs[:N_LISTED]
     return ReportTable(
         "moved",
-        "From which class to which",
-        f"Items by the class they came with and the one that people put first.{left}",
+        "Changes by class",
+        f"Changed items by original and majority class.{left}",
         (
-            Column("came as", tuple(shortened(was) for (was, _), _ in shown)),
-            Column("people say", tuple(shortened(now) for (_, now), _ in shown)),
+            Column("original", tuple(shorten(was) for (was, _), _ in shown)),
+            Column("majority", tuple(shorten(now) for (_, now), _ in shown)),
             Column("items", tuple(n for _, n in shown), 0),
-            Column("of those moved", tuple(share_of(n, len(found.rows)).percent() for _, n in shown)),
+            Column("share of changed items", tuple(share_of(n, len(found.rows)).percent() for _, n in shown)),
         ),
         evidence.source("original"),
     )
 
 
-def striking(evidence: ReportInputs, labels: SoftLabels, found: ChangedMajority, n: int = N_SHOWN) -> Gallery:
-    """The items that moved furthest from their original class."""
+def changed_gallery(evidence: ReportInputs, labels: SoftLabels, found: ChangedMajority, n: int = N_SHOWN) -> Gallery:
+    """The changed items with the largest margin."""
     rows = [int(row) for row in found.rows[:n]]
     return Gallery(
         "striking",
-        "Where people are clearest about another class",
-        "Items by how far the class that people put first leads the one they came with, which is marked.",
-        exhibits(evidence, labels, rows, notes=[f"came as {was}" for was in found.was[:n]], marked=found.was[:n]),
-        numbers_of(labels, rows),
+        "Clearest changes",
+        "Changed items with the largest margin between majority and original class, which is marked.",
+        item_cards(evidence, labels, rows, notes=[f"original: {was}" for was in found.was[:n]], marked=found.was[:n]),
+        card_columns(labels, rows),
         evidence.source("original"),
     )
 
 
 def _side_by_side(evidence: ReportInputs) -> list[Block]:
-    """Every two aggregations: how often their first classes differ, and how far apart they are."""
+    """All pairs of aggregations: how often their most probable classes differ, and their mean distance."""
     rows, apart = [], Counter[str]()
     for one, other in combinations(evidence.labels, 2):
         first, second = evidence.labels[one], evidence.labels[other]
@@ -146,36 +145,36 @@ def _side_by_side(evidence: ReportInputs) -> list[Block]:
     title = evidence.title_of
     listed = ReportTable(
         "aggregations",
-        "Ways of aggregating, side by side",
-        "On how many items the most probable classes differ (ties do not count), and how far apart the distributions "
-        "are: total variation, 0 for the same and 1 for nothing in common.",
+        "Aggregations compared",
+        "Items with different most probable classes (without ties), and the mean total variation: 0 for equal labels, "
+        "1 for labels without a common class.",
         (
-            Column("one", tuple(f"`{title(one)}`" for one, _, _, _ in rows)),
-            Column("other", tuple(f"`{title(other)}`" for _, other, _, _ in rows)),
-            Column("items", tuple(round(each.value * each.n) for _, _, each, _ in rows), 0),
-            Column("of all", tuple(each.percent() for _, _, each, _ in rows)),
-            Column("mean distance", tuple(each.figure(3) for _, _, _, each in rows)),
+            Column("labels", tuple(f"`{title(one)}`" for one, _, _, _ in rows)),
+            Column("compared with", tuple(f"`{title(other)}`" for _, other, _, _ in rows)),
+            Column("items that differ", tuple(round(each.value * each.n) for _, _, each, _ in rows), 0),
+            Column("share", tuple(each.percent() for _, _, each, _ in rows)),
+            Column("mean distance", tuple(each.text(3) for _, _, _, each in rows)),
         ),
     )
     return [listed, *_disputed_between(evidence, apart)]
 
 
 def _disputed_between(evidence: ReportInputs, apart: Counter[str]) -> list[Block]:
-    """The items on which most pairs of aggregations differ, with the class of each."""
+    """The items for which most pairs of aggregations differ, with the class of each."""
     if not apart:
-        return [Prose(("All of them put the same class first on every item they share.",))]
+        return [Prose(("All aggregations have the same most probable class for every common item.",))]
     items = [item for item, _ in apart.most_common(N_LISTED)]
-    columns = [Column("item", tuple(shortened(item, 40) for item in items))]
+    columns = [Column("item", tuple(shorten(item, 40) for item in items))]
     for name, labels in evidence.labels.items():
         place = {item: i for i, item in enumerate(labels.items.to_pylist())}
-        said = [_first_of(labels, place.get(item)) for item in items]
-        columns.append(Column(shortened(evidence.title_of(name)), tuple(said)))
+        cells = [_first_of(labels, place.get(item)) for item in items]
+        columns.append(Column(shorten(evidence.title_of(name)), tuple(cells)))
     return [
         ReportTable(
             "aggregations-apart",
-            "Items on which they differ",
-            f"The most probable class and its probability. {min(len(items), len(apart)):,} of {len(apart):,} items on "
-            "which at least two of them differ.",
+            "Items with different labels",
+            f"The most probable class and its probability, for {min(len(items), len(apart)):,} of {len(apart):,} items "
+            "for which at least two aggregations differ.",
             tuple(columns),
         )
     ]
@@ -185,13 +184,13 @@ def _first_of(labels: SoftLabels, row: int | None) -> str | None:
     if row is None:
         return None
     k = int(labels.probs[row].argmax())
-    return f"{shortened(labels.classes[k])} {labels.probs[row, k]:.2f}"
+    return f"{shorten(labels.classes[k])} {labels.probs[row, k]:.2f}"
 
 
 def _paired(
     one: SoftLabels, other: SoftLabels
 ) -> tuple[Float[np.ndarray, "items classes"], Float[np.ndarray, "items classes"], list[str]]:
-    """Both distributions of the items they share, over the classes of the first."""
+    """Both distributions of the common items, over the classes of the first."""
     place = {name: i for i, name in enumerate(other.items.to_pylist())}
     names = one.items.to_pylist()
     at = np.array([place.get(name, -1) for name in names], np.int64)

@@ -1,4 +1,4 @@
-"""Do models doubt what people doubt? The entropy of what is predicted against that of people's labels."""
+"""Report section: the entropy of predictions compared with the entropy of people's labels."""
 
 from __future__ import annotations
 
@@ -9,41 +9,40 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
 from sfumato.reporting.model_scores import ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import between, figure
-from sfumato.reporting.sections.targets import compared, score_panels
+from sfumato.reporting.phrases import interval_text, number_text
+from sfumato.reporting.sections.targets import TWO_LINES, comparison_sentence, score_panels
 
-TITLE = "Whether the models doubt what people doubt"
-MOST_PANELS = 4
-MOST_POINTS = 1200
-"""So many items are drawn over all panels."""
+TITLE = "Model and human uncertainty"
+MAX_PANELS = 4
+MAX_POINTS = 1200
+"""The most points over all panels."""
 
 
-def doubt_of_models(models: ModelScores) -> Section | None:
-    """Entropies item by item, with their correlation; None where they were not scored."""
+def model_uncertainty_section(models: ModelScores) -> Section | None:
+    """Entropies per item and their correlation; None if they were not scored."""
     rows = [row for row in models.of_metric("entropy_pearson") if row.value == row.value]
     if not rows:
         return None
-    told = "; ".join(
-        f"`{row.target}` r = {figure(row.value)} ({between(row.items_low, row.items_high)})"
+    correlations = "; ".join(
+        f"`{row.target}` r = {number_text(row.value)} ({interval_text(row.items_low, row.items_high)})"
         for row in rows
-        if row.target in models.drawn()
+        if row.target in models.shown_targets()
     )
-    said = [
-        "A model that knows when to doubt is unsure of the items that people are unsure of. Entropy measures both: 0 "
-        f"is one class beyond doubt. Pearson's correlation over the test items, with {models.level:.0%} intervals over "
-        f"items: {told}."
+    sentences = [
+        "A good model is uncertain about the same items as people. Uncertainty is measured as entropy; 0 is full "
+        f"certainty. Pearson correlation over test items, with {models.level:.0%} intervals over items: {correlations}."
     ]
-    found = models.difference("entropy_pearson", models.treated) if models.treated else None
+    found = models.difference("entropy_pearson", models.treatment) if models.treatment else None
     if found is not None:
-        said.append(f"By this correlation, {compared(found, models.level)}.")
-    blocks: list[Block] = [Prose(tuple(said))]
-    if models.beside:
+        sentences.append(comparison_sentence(found, models.level))
+    blocks: list[Block] = [Prose(tuple(sentences))]
+    if models.matched:
         blocks.append(_chart(models))
     panels = score_panels(
         models,
         "doubt-correlations",
-        "How closely doubt follows people's",
-        "Higher is closer. The thin line is for another training (t over seeds), the thick one for other items.",
+        "Correlation of model and human entropy",
+        f"Higher is better. {TWO_LINES}",
         ("entropy_pearson",),
     )
     blocks += [panels] if panels is not None else []
@@ -51,21 +50,21 @@ def doubt_of_models(models: ModelScores) -> Section | None:
 
 
 def _chart(models: ModelScores) -> Chart:
-    targets = [name for name in models.drawn(MOST_PANELS) if name in models.beside]
-    n_items = len(models.beside[targets[0]][0])
-    n_shown = min(n_items, MOST_POINTS // len(targets))
+    targets = [name for name in models.shown_targets(MAX_PANELS) if name in models.matched]
+    n_items = len(models.matched[targets[0]][0])
+    n_shown = min(n_items, MAX_POINTS // len(targets))
     rows = np.sort(np.random.default_rng(0).choice(n_items, n_shown, replace=False))
-    people = models.beside[targets[0]][0].people_entropy
-    own = {name: np.mean([each.predicted_entropy for each in models.beside[name]], axis=0) for name in targets}
-    items = models.beside[targets[0]][0].items.take(rows.tolist()).to_pylist()
-    part = (
-        f" {n_shown:,} of {n_items:,} items are drawn, at random; correlations are of all." if n_shown < n_items else ""
+    people = models.matched[targets[0]][0].people_entropy
+    own = {name: np.mean([each.predicted_entropy for each in models.matched[name]], axis=0) for name in targets}
+    items = models.matched[targets[0]][0].items.take(rows.tolist()).to_pylist()
+    sample = (
+        f" {n_shown:,} of {n_items:,} items are shown, at random; correlations use all." if n_shown < n_items else ""
     )
     return scatter(
         "doubts",
         title="Entropy of models and of people",
-        caption=f"A point an item, the models' entropy being the mean over seeds; the line is least squares.{part}"
-        f"{models.only_drawn(MOST_PANELS)}",
+        caption=f"One point per item; model entropy is the mean over seeds. The line is a least-squares fit.{sample}"
+        f"{models.subset_note(MAX_PANELS)}",
         data={
             "target": np.repeat(np.asarray(targets, object), n_shown),
             "item": items * len(targets),

@@ -1,4 +1,4 @@
-"""The plan: what the next answers would cost and buy."""
+"""Report section: the plan for the next answers, with cost and expected error."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from sfumato.reporting.page import Section
 from sfumato.reporting.plan_page import MEASURES, THE_PLAN, decision, plan_page
 from sfumato.reporting.report_inputs import ReportInputs
 
-TITLE = "What to ask next"
+TITLE = "Next steps"
 
 
-def planning(evidence: ReportInputs) -> Section | None:
-    """The plan's decision, what answers buy and cost, what came close and what would change it; None without one."""
+def plan_section(evidence: ReportInputs) -> Section | None:
+    """The decision, its cost and expected error, alternatives, and what would change the plan; None without a plan."""
     plan = evidence.plan
     if plan is None:
         return None
-    source = evidence.source("plan", note=f"The error to expect is read from: {plan.expected.source}.")
+    source = evidence.source("plan", note=f"The expected error is from: {plan.expected.source}.")
     page = plan_page(plan, file=source.file or "plan.json")
     blocks: list[Block] = [Prose((decision(plan),)), *page.opening]
     blocks += _cost(plan, source)
     for section in page.sections:
         if any(isinstance(block, Points) for block in section.blocks):
-            blocks.append(Prose(("What would change the plan:",)))
+            blocks.append(Prose(("The plan would change with:",)))
         blocks += [_named(block) for block in section.blocks]
     return Section(TITLE, tuple(blocks))
 
 
 def _named(block: Block) -> Block:
-    """The block under a name that no other section has."""
+    """The block with a name that is unique in the report."""
     return replace(block, name=f"plan-{block.name}") if isinstance(block, Chart | ReportTable) else block
 
 
 def _cost(plan: Plan, source: DataSource) -> list[Block]:
-    """The error against money: what the next unit buys."""
+    """The expected error by cost."""
     points = sorted(plan.curve, key=lambda point: point.money)
     if len(points) < 2:
         return []
@@ -45,7 +45,7 @@ def _cost(plan: Plan, source: DataSource) -> list[Block]:
     banded = all(point.low is not None and point.high is not None for point in points)
     dearer = [point for point in points if point.money > plan.cost.money]
     more = (
-        f" {plan.cost.currency} {dearer[0].money - plan.cost.money:,.2f} more would change it by "
+        f" {plan.cost.currency} {dearer[0].money - plan.cost.money:,.2f} more would change the error by "
         f"{dearer[0].value - plan.expected.value:+.3g}."
         if dearer
         else ""
@@ -53,7 +53,7 @@ def _cost(plan: Plan, source: DataSource) -> list[Block]:
     return [
         curve(
             "plan-cost",
-            title="What the next money buys",
+            title="Expected error by cost",
             caption=f"The plan costs {plan.cost.currency} {plan.cost.money:,.2f} for an error of "
             f"{plan.expected.value:.3g}.{more}{' The band is the 95% interval.' if banded else ''}",
             data={
@@ -68,7 +68,7 @@ def _cost(plan: Plan, source: DataSource) -> list[Block]:
             low="low" if banded else None,
             high="high" if banded else None,
             marked=Marked(plan.cost.money, plan.expected.value, THE_PLAN),
-            told=(Field("answers", "answers an item", ",.1~f"),),
+            tooltip=(Field("answers", "answers per item", ",.1~f"),),
             source=source,
         )
     ]

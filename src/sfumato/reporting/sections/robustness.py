@@ -1,4 +1,4 @@
-"""Robustness: the same models on pictures that are worse, changed to mislead, or from elsewhere."""
+"""Report section: the trained models on corrupted images, under attacks, and on other data sets."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sfumato.evaluation.run_predictions import CLEAN, order_of
 from sfumato.reporting.blocks import Block, Column, Prose, ReportTable
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
-from sfumato.reporting.model_scores import MOST_COLOURS, ModelScores
+from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import between, evaluation_source, figure, worded
-from sfumato.reporting.sections.targets import compared
+from sfumato.reporting.phrases import evaluation_source, interval_text, metric_title, number_text
+from sfumato.reporting.sections.targets import comparison_sentence
 from sfumato.tables.scores import RunScore
 
-TITLE = "On pictures that are worse, or meant to mislead"
+TITLE = "Robustness"
 SEVERITY = re.compile(r"(?P<kind>[\w-]+)/(?P<severity>\d+)")
 ATTACK = re.compile(r"(?P<kind>[\w-]+) eps=(?P<eps>[\d./]+) targets=(?P<of>\w+)(?: step (?P<step>\d+))?")
-MOST_KINDS = 6
+MAX_KINDS = 6
 
 
 @dataclass(frozen=True)
 class ConditionScore:
-    """A score under a condition that has an order: how much, of what kind."""
+    """A score under a corruption or attack of some kind and strength."""
 
     kind: str
     amount: float
@@ -34,9 +34,13 @@ class ConditionScore:
     is_attack: bool = False
 
 
-def robustness(models: ModelScores) -> Section | None:
-    """Curves over severities and over the strength of attacks, and a table of other sets; None without conditions."""
-    own = [each for each in models.conditions if each.network == models.network and each.target in models.drawn()]
+def robustness_section(models: ModelScores) -> Section | None:
+    """Curves over severity and attack strength, and a table of other data sets; None without conditions."""
+    own = [
+        each
+        for each in models.condition_scores
+        if each.network == models.network and each.target in models.shown_targets()
+    ]
     if not own:
         return None
     plain = [each for each in own if each.condition == CLEAN] or list(models.scores)
@@ -48,7 +52,7 @@ def robustness(models: ModelScores) -> Section | None:
     blocks += _curves(models, corrupted, plain, "severity", "shifted")
     blocks += _curves(models, attacked, plain, "eps", "attacked")
     if others:
-        blocks.append(_elsewhere(models, others, plain))
+        blocks.append(_other_sets(models, others, plain))
     return Section(TITLE, tuple(blocks))
 
 
@@ -58,14 +62,14 @@ def _corrupted(score: RunScore) -> ConditionScore | None:
 
 
 def _attacked(scores: Sequence[RunScore]) -> list[ConditionScore]:
-    """Attacks by strength; of one with several steps, the last alone: it is what the attack came to."""
+    """Attacks by strength; for an attack with several steps, only the last."""
     last: dict[tuple[str, float, str, str], tuple[int, ConditionScore]] = {}
     for score in scores:
         found = ATTACK.fullmatch(score.condition)
         if found is None:
             continue
         eps, step = float(Fraction(found["eps"])) * 255, int(found["step"] or 0)
-        kind = f"{found['kind']}, away from the {found['of']} label"
+        kind = f"{found['kind']} against the {found['of']} label"
         key = (kind, eps, score.target, score.metric)
         if key not in last or step >= last[key][0]:
             last[key] = (step, ConditionScore(kind, eps, score, is_attack=True))
@@ -73,9 +77,9 @@ def _attacked(scores: Sequence[RunScore]) -> list[ConditionScore]:
 
 
 def _words(models: ModelScores, changed: Sequence[ConditionScore]) -> list[str]:
-    said = [
-        "The networks were trained once, on pictures as they are, and then shown changed ones. At 0 stand the pictures "
-        "as they are; bands and intervals are for another training (t over seeds)."
+    sentences = [
+        "The networks were trained on unchanged images and tested on changed ones. At 0 are the unchanged images. "
+        "Bands and intervals are over seeds."
     ]
     for is_attack, what in ((False, "corruption"), (True, "attack")):
         own = [each for each in changed if each.score.metric == "accuracy" and each.is_attack == is_attack]
@@ -84,27 +88,27 @@ def _words(models: ModelScores, changed: Sequence[ConditionScore]) -> list[str]:
             continue
         worst = min(own, key=lambda each: each.score.value).score
         before = next(row.value for row in models.of_metric("accuracy") if row.target == worst.target)
-        said.append(
-            f"Under the {what} that costs `{worst.target}` most, {worst.condition}, its accuracy is "
-            f"{figure(worst.value)} ({between(worst.low, worst.high)}) instead of {figure(before)}."
+        sentences.append(
+            f"The strongest {what} for `{worst.target}` is {worst.condition}: accuracy {number_text(worst.value)} "
+            f"({interval_text(worst.low, worst.high)}), compared with {number_text(before)} on unchanged images."
         )
-        apart = next((each for each in models.differences_under if _is_of(each, models, worst.condition)), None)
+        apart = next((each for each in models.condition_differences if _is_of(each, models, worst.condition)), None)
         if apart is not None:
-            said[-1] += f" There, {compared(apart, models.level)}."
-    return said
+            sentences[-1] += f" {comparison_sentence(apart, models.level, ' under this condition')}"
+    return sentences
 
 
 def _is_of(difference: Difference, models: ModelScores, condition: str) -> bool:
     own = (difference.metric, difference.target, difference.network, difference.condition)
-    return own == ("accuracy", models.treated, models.network, condition)
+    return own == ("accuracy", models.treatment, models.network, condition)
 
 
 def _curves(
     models: ModelScores, changed: Sequence[ConditionScore], plain: Sequence[RunScore], amount: str, part: str
 ) -> list[Chart]:
-    kinds = sorted(dict.fromkeys(each.kind for each in changed), key=order_of)[:MOST_KINDS]
-    targets = models.drawn(MOST_COLOURS)
-    x = Field(amount, {"severity": "severity", "eps": "strength, grey levels of 255"}[amount], ",~g")
+    kinds = sorted(dict.fromkeys(each.kind for each in changed), key=order_of)[:MAX_KINDS]
+    targets = models.shown_targets(MAX_COLORS)
+    x = Field(amount, {"severity": "severity", "eps": "strength, in levels of 255"}[amount], ",~g")
     charts = []
     for metric, better in (("accuracy", "Higher is better"), ("cross_entropy", "Lower is better")):
         rows: list[tuple[str, float, RunScore]] = []
@@ -119,9 +123,9 @@ def _curves(
         charts.append(
             curve(
                 f"{part}-{metric.replace('_', '-')}",
-                title=f"{worded(metric)[:1].upper()}{worded(metric)[1:]} by {x.title.partition(',')[0]}",
-                caption=f"{better}. The band is the {models.level:.0%} interval for another training."
-                f"{models.only_drawn(MOST_COLOURS)}",
+                title=f"{metric_title(metric)[:1].upper()}{metric_title(metric)[1:]} by {x.title.partition(',')[0]}",
+                caption=f"{better}. The band is the {models.level:.0%} interval over seeds."
+                f"{models.subset_note(MAX_COLORS)}",
                 data={
                     "kind": [kind for kind, _, _ in rows],
                     amount: [at for _, at, _ in rows],
@@ -131,7 +135,7 @@ def _curves(
                     "high": [score.high for _, _, score in rows],
                 },
                 x=x,
-                y=Field("value", worded(metric), ".3~g"),
+                y=Field("value", metric_title(metric), ".3~g"),
                 low="low",
                 high="high",
                 series="target",
@@ -142,20 +146,20 @@ def _curves(
     return charts
 
 
-def _elsewhere(models: ModelScores, others: Sequence[RunScore], plain: Sequence[RunScore]) -> ReportTable:
-    """Other sets: a row a target and set, beside the same model on its own test items."""
+def _other_sets(models: ModelScores, others: Sequence[RunScore], plain: Sequence[RunScore]) -> ReportTable:
+    """Other data sets: one row per target and set, with the score on the original test items."""
     before = {(each.target, each.metric): each.value for each in plain}
     rows = [each for each in others if each.value == each.value]
     return ReportTable(
         "elsewhere",
-        "On items from elsewhere",
-        "Each condition beside the networks' own test items; ± half the t interval over seeds.",
+        "Other data sets",
+        "Scores under each condition, compared with the original test items; ± half the t interval over seeds.",
         (
             Column("condition", tuple(each.condition for each in rows)),
             Column("target", tuple(each.target for each in rows)),
-            Column("metric", tuple(worded(each.metric) for each in rows)),
-            Column("own items", tuple(before.get((each.target, each.metric)) for each in rows), 3),
-            Column("there", tuple(each.value for each in rows), 3),
+            Column("metric", tuple(metric_title(each.metric) for each in rows)),
+            Column("original test items", tuple(before.get((each.target, each.metric)) for each in rows), 3),
+            Column("this condition", tuple(each.value for each in rows), 3),
             Column("±", tuple(None if r.low != r.low else (r.high - r.low) / 2 for r in rows), 3),
             Column("items", tuple(each.n_items for each in rows), 0),
         ),

@@ -1,7 +1,4 @@
-"""Every training target side by side: how near to people, and whether that can be told from the control.
-
-Scores of one table of predictions, where there are no runs: what `sfumato evaluate --predicted` wrote.
-"""
+"""Report sections: training targets compared with paired tests, and scores of single prediction tables."""
 
 from __future__ import annotations
 
@@ -13,23 +10,33 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, intervals
 from sfumato.reporting.model_scores import AGREE, DISAGREE, ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import JOIN, between, evaluation_source, figure, interval_of, is_apart, told, worded
+from sfumato.reporting.phrases import (
+    JOIN,
+    difference_text,
+    evaluation_source,
+    excludes_zero,
+    interval_text,
+    metric_title,
+    number_text,
+    widest_interval,
+)
 from sfumato.reporting.report_inputs import ReportInputs
 from sfumato.tables.scores import ALL, RunScore, Scores
 
-TITLE = "What each target taught the models"
+TITLE = "Comparison of training targets"
 RIGHT = ("accuracy", "second_best_accuracy", "accuracy_original")
 DIFFERING = ("accuracy", "cross_entropy", "ece")
-MOST_TESTS = 24
-"""Of more comparisons than these, only those of three metrics are listed."""
-MOST_ACROSS = 5
-"""So many targets stand side by side in a table; more stand below each other."""
+MAX_TESTS = 24
+"""If there are more comparisons, only those of three metrics are listed."""
+MAX_ACROSS = 5
+"""The most targets that are columns of a table; more are rows."""
 NEAR = ("cross_entropy", "kl_divergence", "brier")
+TWO_LINES = "The thin line is the interval over seeds (t), the thick line the interval over items (bootstrap)."
 
 
-def targets(models: ModelScores) -> Section | None:
-    """Scores of every target with intervals over seeds and items, paired tests against the control, and the same apart
-    for items on which people agree and do not."""
+def targets_section(models: ModelScores) -> Section | None:
+    """Scores of every target with intervals over seeds and items, paired tests against the control, and scores by
+    agreement stratum."""
     if not models.scores:
         return None
     blocks: list[Block] = [Prose(tuple(_words(models)))]
@@ -37,43 +44,44 @@ def targets(models: ModelScores) -> Section | None:
     blocks += [_scores_listed(models)]
     if models.differences:
         blocks += [_differences_chart(models), _differences_listed(models)]
-    if models.in_strata:
+    if models.stratum_scores:
         blocks += _in_strata(models)
     return Section(TITLE, tuple(blocks))
 
 
 def _words(models: ModelScores) -> list[str]:
-    n_seeds, n_items = models.n_seeds, max(each.n_items for each in models.scores)
-    said = [
-        f"{len(models.targets)} target{'s' * (len(models.targets) != 1)} "
-        f"({', '.join(f'`{each}`' for each in models.targets)}), {n_seeds} seed{'s' * (n_seeds != 1)} each, were "
-        f"tested on {n_items:,} items that the networks had not learnt from. Everything is scored against how people "
-        "judge these items. Targets of one seed began with the same weights and saw the same batches, so they are "
-        "compared seed by seed and item by item."
+    n_targets, n_seeds = len(models.targets), models.n_seeds
+    n_items = max(each.n_items for each in models.scores)
+    sentences = [
+        f"{n_targets} target{'s' * (n_targets != 1)} ({', '.join(f'`{each}`' for each in models.targets)}) with "
+        f"{n_seeds} seed{'s' * (n_seeds != 1)} per target were tested on {n_items:,} items that were not used for "
+        "training. All scores are against people's labels. Runs with the same seed start with the same weights and see "
+        "the same batches, so that targets are compared by seed and by item."
     ]
     if n_seeds < 2:
-        said.append("One seed says nothing of another training: intervals are about other items alone.")
-    if models.control is not None and models.treated is not None:
-        found = models.difference("cross_entropy", models.treated)
+        sentences.append("With one seed, intervals cover only the choice of items, not another training.")
+    if models.control is not None and models.treatment is not None:
+        found = models.difference("cross_entropy", models.treatment)
         if found is not None:
-            said.append(f"By cross-entropy against people, {compared(found, models.level)}.")
-    return said
+            sentences.append(comparison_sentence(found, models.level))
+    return sentences
 
 
-def compared(difference: Difference, level: float) -> str:
-    """Two targets by one metric, as a sentence without its end."""
-    one, other = f"`{difference.target}`", f"`{difference.baseline}`"
-    values = f"{figure(difference.value)} against {figure(difference.baseline_value)}"
-    if is_apart(difference):
-        return f"{one} is at {values} for {other}, a difference of {told(difference, level)}"
-    return f"{one} and {other} cannot be told apart: {values}, a difference of {told(difference, level)}"
+def comparison_sentence(difference: Difference, level: float, where: str = "") -> str:
+    """Two targets compared by one metric; `where` states a subset of items or a condition."""
+    target, control = f"`{difference.target}`", f"`{difference.baseline}`"
+    metric = metric_title(difference.metric)
+    values = f"{number_text(difference.value)} and {number_text(difference.baseline_value)}"
+    result = f"{values}, {difference_text(difference, level)}"
+    if excludes_zero(difference):
+        return f"{metric[:1].upper()}{metric[1:]} of {target} and {control}{where}: {result}."
+    return f"No significant difference in {metric} between {target} and {control}{where}: {result}."
 
 
 def _charts(models: ModelScores) -> list[Chart]:
-    how = "The thin line is for another training (t over seeds), the thick one for other items."
     made = [
-        ("right", "How often they choose as people do", f"Higher is better. {how}", RIGHT),
-        ("near", "How near they come to people's distribution", f"Lower is better. {how}", NEAR),
+        ("right", "Accuracy against people's labels", f"Higher is better. {TWO_LINES}", RIGHT),
+        ("near", "Distance from people's labels", f"Lower is better. {TWO_LINES}", NEAR),
     ]
     return [
         chart
@@ -83,16 +91,16 @@ def _charts(models: ModelScores) -> list[Chart]:
 
 
 def score_panels(models: ModelScores, name: str, title: str, caption: str, metrics: Sequence[str]) -> Chart | None:
-    """A panel a metric, a row a target; None where none of the metrics was scored."""
-    rows = [row for metric in metrics for row in models.of_metric(metric) if row.target in models.drawn()]
+    """One panel per metric, one row per target; None if none of the metrics was scored."""
+    rows = [row for metric in metrics for row in models.of_metric(metric) if row.target in models.shown_targets()]
     rows = [row for row in rows if row.value == row.value]
     if not rows:
         return None
     return intervals(
         name,
         title=title,
-        caption=caption + models.only_drawn(),
-        data={"metric": [worded(row.metric) for row in rows], **score_columns(rows)},
+        caption=caption + models.subset_note(),
+        data={"metric": [metric_title(row.metric) for row in rows], **score_columns(rows)},
         of="target",
         value=Field("value", "value", ".3~g"),
         panel="metric",
@@ -100,18 +108,18 @@ def score_panels(models: ModelScores, name: str, title: str, caption: str, metri
         high="high",
         inner_low="items_low",
         inner_high="items_high",
-        told=(Field("items_low", "other items, from", ".3~g"), Field("items_high", "to", ".3~g")),
+        tooltip=(Field("items_low", "interval over items, from", ".3~g"), Field("items_high", "to", ".3~g")),
         source=evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
     )
 
 
 def metrics_of(models: ModelScores) -> list[str]:
-    """The metrics scored over all items, in their order."""
+    """The metrics scored over all items."""
     return list(dict.fromkeys(row.metric for row in models.scores))
 
 
 def score_columns(rows: Sequence[RunScore]) -> dict[str, list[object]]:
-    """Scores as the columns of a chart."""
+    """Scores as chart columns."""
     names = ("target", "value", "low", "high", "items_low", "items_high", "n_seeds", "n_items")
     return {name: [getattr(row, name) for row in rows] for name in names}
 
@@ -122,9 +130,9 @@ def _scores_listed(models: ModelScores) -> ReportTable:
     found = sorted({(row.target, row.network) for row in models.scores}, key=lambda each: models.targets.index(each[0]))
     several = len(models.networks) > 1
     named = [f"{target}, {network}" if several else target for target, network in found]
-    if len(found) <= MOST_ACROSS:
-        # Few targets stand side by side, where they are easily compared.
-        columns = [Column("metric", tuple(worded(metric) for metric in metrics))]
+    if len(found) <= MAX_ACROSS:
+        # Few targets are columns, which are easier to compare.
+        columns = [Column("metric", tuple(metric_title(metric) for metric in metrics))]
         columns += [
             Column(name, tuple(_with_spread(cells.get((*each, metric))) for metric in metrics))
             for name, each in zip(named, found, strict=True)
@@ -132,13 +140,13 @@ def _scores_listed(models: ModelScores) -> ReportTable:
     else:
         columns = [Column("target", tuple(named))]
         columns += [
-            Column(worded(metric), tuple(_with_spread(cells.get((*each, metric))) for each in found))
+            Column(metric_title(metric), tuple(_with_spread(cells.get((*each, metric))) for each in found))
             for metric in metrics
         ]
     return ReportTable(
         "scores",
-        "Every target by every metric",
-        f"Means over seeds, ± half the {models.level:.0%} t interval over seeds.",
+        "All targets and metrics",
+        f"Means over seeds ± half the {models.level:.0%} t interval over seeds.",
         tuple(columns),
         evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
     )
@@ -148,26 +156,28 @@ def _with_spread(score: RunScore | None) -> str | None:
     if score is None or score.value != score.value:
         return None
     return (
-        figure(score.value)
+        number_text(score.value)
         if score.low != score.low
-        else f"{figure(score.value)}{JOIN}±{JOIN}{(score.high - score.low) / 2:.3f}"
+        else f"{number_text(score.value)}{JOIN}±{JOIN}{(score.high - score.low) / 2:.3f}"
     )
 
 
 def _differences_chart(models: ModelScores) -> Chart:
-    own = [each for each in models.differences if each.network == models.network and each.target in models.drawn()]
-    order = {name: k for k, name in enumerate(models.drawn())}
+    own = [
+        each for each in models.differences if each.network == models.network and each.target in models.shown_targets()
+    ]
+    order = {name: k for k, name in enumerate(models.shown_targets())}
     rows = [each for metric in DIFFERING for each in own if each.metric == metric]
     rows.sort(key=lambda each: (DIFFERING.index(each.metric), order[each.target]))
-    ends = [interval_of(each) for each in rows]
-    n_apart = sum(is_apart(each) for each in rows)
+    ends = [widest_interval(each) for each in rows]
+    n_apart = sum(excludes_zero(each) for each in rows)
     return intervals(
         "differences",
         title=f"Differences from {models.control}",
-        caption=f"Each target less {models.control}, seed by seed. Of {len(rows)} intervals, {n_apart} leave out 0 "
-        f"(the dashed line). They are for another training on other items{_of_seeds_alone(rows)}.{models.only_drawn()}",
+        caption=f"Each target minus {models.control}, paired by seed. {n_apart} of {len(rows)} intervals exclude 0 "
+        f"(the dashed line). Intervals cover seeds and items{_of_seeds_alone(rows)}.{models.subset_note()}",
         data={
-            "metric": [worded(each.metric) for each in rows],
+            "metric": [metric_title(each.metric) for each in rows],
             "target": [each.target for each in rows],
             "difference": [each.difference for each in rows],
             "low": [low for low, _, _ in ends],
@@ -180,86 +190,84 @@ def _differences_chart(models: ModelScores) -> Chart:
         low="low",
         high="high",
         zero_line=True,
-        told=(Field("p_corrected", "p, corrected", ".3~g"),),
+        tooltip=(Field("p_corrected", "corrected p", ".3~g"),),
         source=evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
     )
 
 
 def _of_seeds_alone(rows: Sequence[Difference]) -> str:
-    """Which metrics have no interval over items, as the end of a sentence."""
-    names = dict.fromkeys(worded(each.metric) for each in rows if each.both_low != each.both_low)
-    return f"; of {' and '.join(names)}, for another training alone" if names else ""
+    """The metrics without an interval over items, as the end of a sentence."""
+    names = dict.fromkeys(metric_title(each.metric) for each in rows if each.both_low != each.both_low)
+    return f"; for {' and '.join(names)} only seeds" if names else ""
 
 
 def _differences_listed(models: ModelScores) -> ReportTable:
     rows = [each for metric in metrics_of(models) for each in models.differences if each.metric == metric]
     rows = [each for each in rows if each.metric != "entropy_pearson" and each.difference == each.difference]
     left_out = ""
-    if len(rows) > MOST_TESTS:
+    if len(rows) > MAX_TESTS:
         rows = [each for each in rows if each.metric in DIFFERING]
-        left_out = " Of the other metrics, the command below writes them too."
+        left_out = " The command below writes all metrics."
     several = len(models.networks) > 1
     correction = next((each.correction for each in rows), "none")
-    ends = [interval_of(each) for each in rows]
+    ends = [widest_interval(each) for each in rows]
     why = next((each.wilcoxon for each in rows if each.p_wilcoxon != each.p_wilcoxon and each.wilcoxon), "")
     tested = any(each.p_wilcoxon == each.p_wilcoxon for each in rows)
-    few = f" Wilcoxon's test is left out: {why}." if why and not tested else ""
+    few = f" Wilcoxon's test is omitted: {why}." if why and not tested else ""
     return ReportTable(
         "tests",
         f"Paired tests against {models.control}",
-        f"Student's t of the differences between trainings of the same seed; corrected by {correction} comparisons of "
-        f"a metric. Told apart: better or worse at a corrected p below {1 - models.level:.2g}, and by an interval that "
-        "leaves out 0; on these items, where that holds of other trainings alone. Intervals are for another training "
-        f"on other items; marked *, for another training alone.{few}{left_out}",
+        f"Paired t-test over seeds, corrected by {correction} comparisons per metric. A result is better or worse if "
+        f'the corrected p is below {1 - models.level:.2g} and the interval excludes 0; "on these items" if only the '
+        f"first holds. Intervals cover seeds and items; those marked * cover only seeds.{few}{left_out}",
         (
-            Column("metric", tuple(worded(each.metric) for each in rows)),
+            Column("metric", tuple(metric_title(each.metric) for each in rows)),
             Column("target", tuple(f"{r.target}, {r.network}" if several else r.target for r in rows)),
-            Column("difference", tuple(figure(each.difference, signed=True) for each in rows)),
+            Column("difference", tuple(number_text(each.difference, signed=True) for each in rows)),
             Column(
-                f"{models.level:.0%} interval",
+                f"{models.level:.0%} CI",
                 tuple(
-                    between(low, high, signed=True) + ("" if each.both_low == each.both_low else f"{JOIN}*")
+                    interval_text(low, high, signed=True) + ("" if each.both_low == each.both_low else f"{JOIN}*")
                     for each, (low, high, _) in zip(rows, ends, strict=True)
                 ),
             ),
-            Column("p, corrected", tuple(_p(each.p_corrected) for each in rows)),
-            *([Column("Wilcoxon", tuple(_p(each.p_wilcoxon) for each in rows))] if tested else []),
-            Column("told apart", tuple(_told_apart(each) for each in rows)),
+            Column("corrected p", tuple(_p(each.p_corrected) for each in rows)),
+            *([Column("Wilcoxon p", tuple(_p(each.p_wilcoxon) for each in rows))] if tested else []),
+            Column("result", tuple(_result(each) for each in rows)),
         ),
         evaluation_source(models.evidence, metrics_of(models), resamples=models.resamples),
     )
 
 
-def _told_apart(difference: Difference) -> str:
-    """What the test says of other trainings and the interval of other items too."""
+def _result(difference: Difference) -> str:
+    """The verdict of the test over seeds, limited to these items if the interval over items contains 0."""
     if not difference.verdict:
-        return "no"
-    return difference.verdict if is_apart(difference) else f"{difference.verdict}, on these items"
+        return "no difference shown"
+    return difference.verdict if excludes_zero(difference) else f"{difference.verdict}, on these items"
 
 
 def _p(value: float) -> str | None:
     if value != value:
         return None
-    return f"<{JOIN}.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    return f"<{JOIN}0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _in_strata(models: ModelScores) -> list[Block]:
     rows: list[RunScore] = []
     for metric in ("accuracy", "cross_entropy"):
         for stratum in (AGREE, DISAGREE):
-            own = [row for row in models.in_strata if row.condition == stratum]
-            rows += [row for row in models.of_metric(metric, scores=own) if row.target in models.drawn()]
+            own = [row for row in models.stratum_scores if row.condition == stratum]
+            rows += [row for row in models.of_metric(metric, scores=own) if row.target in models.shown_targets()]
     rows = [row for row in rows if row.value == row.value]
     if not rows:
         return []
     counts = {row.condition: row.n_items for row in rows}
-    said = ", ".join(f"{name} about {n:,} items" for name, n in counts.items())
+    strata = ", ".join(f"{name} about {n:,} items" for name, n in counts.items())
     chart = intervals(
         "strata",
-        title="Where people agree, and where they do not",
-        caption=f"The same scores apart: {said}. Disagree: not all gave the same class (human label variation). The "
-        "thin line is for another training, the thick one for other items.",
-        data={"panel": [f"{worded(row.metric)}: {row.condition}" for row in rows], **score_columns(rows)},
+        title="Scores by agreement between people",
+        caption=f"Strata: {strata}. People disagree if not all chose the same class. {TWO_LINES}",
+        data={"panel": [f"{metric_title(row.metric)}: {row.condition}" for row in rows], **score_columns(rows)},
         of="target",
         value=Field("value", "value", ".3~g"),
         panel="panel",
@@ -267,7 +275,7 @@ def _in_strata(models: ModelScores) -> list[Block]:
         high="high",
         inner_low="items_low",
         inner_high="items_high",
-        told=(Field("n_items", "items", ",d"),),
+        tooltip=(Field("n_items", "items", ",d"),),
         source=evaluation_source(
             models.evidence, ("accuracy", "cross_entropy"), strata=True, resamples=models.resamples
         ),
@@ -276,33 +284,33 @@ def _in_strata(models: ModelScores) -> list[Block]:
 
 
 def _stratum_words(models: ModelScores) -> list[str]:
-    said = []
+    sentences = []
     for stratum in (DISAGREE, AGREE):
         own = (
             each
-            for each in models.differences_in_strata
+            for each in models.stratum_differences
             if (each.condition, each.metric, each.target, each.network)
-            == (stratum, "cross_entropy", models.treated, models.network)
+            == (stratum, "cross_entropy", models.treatment, models.network)
         )
         found = next(own, None)
         if found is not None and found.difference == found.difference:
-            said.append(f"Where {stratum}, by cross-entropy, {compared(found, models.level)}.")
-    return said
+            sentences.append(comparison_sentence(found, models.level, f" where {stratum}"))
+    return sentences
 
 
-SINGLE_TITLE = "How near predictions come to people"
+SINGLE_TITLE = "Scores of predictions"
 
 
-def single_scores(evidence: ReportInputs) -> Section | None:
-    """A table for every table of scores that is about one set of predictions; None where there is none."""
+def single_scores_section(evidence: ReportInputs) -> Section | None:
+    """One table per score table of a single set of predictions; None without such tables."""
     tables = {name: each for name, each in evidence.scores.items() if isinstance(each, Scores) and len(each)}
     if not tables:
         return None
-    said = (
-        "Scores of predictions against how people judge. Intervals are about other items, not about another training; "
-        "the floor is the best that any predictions could score on these items.",
+    text = (
+        "Scores of predictions against people's labels. Intervals cover the choice of items, not another training; the "
+        "floor is the best possible score for these items."
     )
-    return Section(SINGLE_TITLE, (Prose(said), *(_listed(evidence, name, table) for name, table in tables.items())))
+    return Section(SINGLE_TITLE, (Prose((text,)), *(_listed(evidence, name, table) for name, table in tables.items())))
 
 
 def _listed(evidence: ReportInputs, name: str, scores: Scores) -> ReportTable:
@@ -310,14 +318,14 @@ def _listed(evidence: ReportInputs, name: str, scores: Scores) -> ReportTable:
     return ReportTable(
         f"scores-of-{''.join(c if c.isalnum() else '-' for c in name)}",
         evidence.title_of(name),
-        "One row a metric and condition.",
+        "One row per metric and condition.",
         (
-            Column("metric", tuple(worded(row.metric) for row in rows)),
+            Column("metric", tuple(metric_title(row.metric) for row in rows)),
             Column("items", tuple("all" if row.condition == ALL else row.condition for row in rows)),
             Column("value", tuple(row.value for row in rows), 3),
-            Column("interval", tuple(between(row.low, row.high) for row in rows)),
+            Column("interval", tuple(interval_text(row.low, row.high) for row in rows)),
             Column("floor", tuple(None if row.floor != row.floor else row.floor for row in rows), 3),
-            Column("how many", tuple(row.n_items for row in rows), 0),
+            Column("number of items", tuple(row.n_items for row in rows), 0),
         ),
         evidence.source("scores" if name == "scores" else f"scores/{name}"),
     )

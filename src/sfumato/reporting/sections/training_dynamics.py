@@ -1,7 +1,4 @@
-"""Data maps: how each training item was learnt, beside how much people doubt it.
-
-Stability of learning: how far predictions still move from one epoch to the next.
-"""
+"""Report section: data maps colored by people's uncertainty, and changes of predictions between epochs."""
 
 from __future__ import annotations
 
@@ -15,91 +12,95 @@ from sfumato.evaluation.data_map import REGIONS, DataMap, data_map
 from sfumato.evaluation.doubt_correlation import HumanDoubt, doubt_correlations
 from sfumato.evaluation.paired_tests import t_interval
 from sfumato.evaluation.training_dynamics import BY_EPOCH, DYNAMICS, TrainingDynamics, epoch_shifts
-from sfumato.reporting.blocks import Column, DataSource, Points, Prose, ReportTable
+from sfumato.reporting.blocks import Block, Column, DataSource, Points, Prose, ReportTable
 from sfumato.reporting.chart import Chart
-from sfumato.reporting.charts import Field, curve, shaded
-from sfumato.reporting.model_scores import MOST_COLOURS, ModelScores
+from sfumato.reporting.charts import Field, curve, shaded_scatter
+from sfumato.reporting.model_scores import MAX_COLORS, ModelScores
 from sfumato.reporting.page import Section
-from sfumato.reporting.phrases import between, figure
+from sfumato.reporting.phrases import interval_text, number_text
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import SfumatoWarning
 from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 
-TITLE = "How each item was learnt"
-MOST_MAPS = 4
-MOST_POINTS = 1200
-"""Of more items than these, so many are drawn."""
+TITLE = "Data maps"
+MAX_MAPS = 4
+MAX_POINTS = 1200
+"""The most items drawn; of more, a random sample."""
 
 
-def data_maps(models: ModelScores) -> Section | None:
-    """A map a target coloured by people's doubt, its regions, and how it goes with doubt; None without dynamics."""
+def training_dynamics_section(models: ModelScores) -> Section | None:
+    """Data maps and changes between epochs; None if the runs recorded neither."""
+    blocks = (*data_maps(models), *stability(models))
+    return Section(TITLE, blocks) if blocks else None
+
+
+def data_maps(models: ModelScores) -> tuple[Block, ...]:
+    """One map per target, its regions, and its correlation with people's uncertainty; empty without dynamics."""
     maps = _maps(models)
     people = models.evidence.main_labels
     if not maps or people is None:
-        return None
-    scores = {name: _correlated(drawn, people, models.level) for name, drawn in maps.items()}
-    said = [
-        "Networks that noted how they predicted their training items after every epoch place each item on a map "
-        "(Swayamdipta et al. 2020): how probable its class was held on average (confidence), and how much that changed "
-        "(variability). Colour is people's doubt."
-    ]
-    said.append("Rank correlation with people's entropy, by target, with intervals over items:")
-    told = Points(tuple(f"`{name}`: {_told(found)}." for name, found in scores.items()))
-    return Section(TITLE, (Prose(tuple(said)), told, _chart(models, maps, people), _regions(models, maps, people)))
+        return ()
+    scores = {name: _correlations(found, people, models.level) for name, found in maps.items()}
+    sentences = (
+        "A data map (Swayamdipta et al. 2020) places each training item by the mean probability of its class over "
+        "epochs (confidence) and the standard deviation of that probability (variability). The color is people's "
+        "uncertainty.",
+        "Rank correlation with people's entropy per target, with intervals over items:",
+    )
+    points = Points(tuple(f"`{name}`: {_correlation_text(found)}." for name, found in scores.items()))
+    return Prose(sentences), points, _chart(models, maps, people), _regions(models, maps, people)
 
 
 def _maps(models: ModelScores) -> dict[str, DataMap]:
-    """A map of every target drawn whose runs noted their dynamics; all seeds of it together."""
+    """One map per shown target whose runs recorded their dynamics, over all seeds."""
     found = [run for run in models.folders if (run.path / DYNAMICS).is_file()]
     maps = {}
-    for target in models.drawn(MOST_MAPS):
+    for target in models.shown_targets(MAX_MAPS):
         own = [run for run in found if (run.target, run.network) == (target, models.network)]
         if own:
             maps[target] = data_map([TrainingDynamics.read(run.path) for run in own])
     return maps
 
 
-def _correlated(drawn: DataMap, people: SoftLabels, level: float) -> Scores:
+def _correlations(mapped: DataMap, people: SoftLabels, level: float) -> Scores:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SfumatoWarning)
-        return doubt_correlations(drawn, [HumanDoubt.of_labels(people)], level=level)
+        return doubt_correlations(mapped, [HumanDoubt.of_labels(people)], level=level)
 
 
-def _told(scores: Scores) -> str:
-    parts = [
-        f"of confidence {figure(row.value)} ({between(row.low, row.high)})"
-        if row.metric.startswith("confidence")
-        else f"of variability {figure(row.value)} ({between(row.low, row.high)})"
-        for row in scores.rows()
-    ]
-    return " and ".join(parts) + f", over {scores.n_items.max():,} items"
+def _correlation_text(scores: Scores) -> str:
+    parts = []
+    for row in scores.rows():
+        axis = "confidence" if row.metric.startswith("confidence") else "variability"
+        parts.append(f"{axis} {number_text(row.value)} ({interval_text(row.low, row.high)})")
+    return " and ".join(parts) + f", {scores.n_items.max():,} items"
 
 
-def _doubts(drawn: DataMap, people: SoftLabels) -> Float[np.ndarray, "items"]:
-    """People's entropy of each item on a map; NaN where nobody judged it."""
-    place = pc.index_in(drawn.items, value_set=people.items).fill_null(-1).to_numpy().astype(np.int64)
-    doubt = entropy(people.probs)
-    return np.where(place >= 0, doubt[np.maximum(place, 0)], np.nan)
+def _people_entropy(mapped: DataMap, people: SoftLabels) -> Float[np.ndarray, "items"]:
+    """People's entropy of each item on a map; NaN if nobody judged it."""
+    place = pc.index_in(mapped.items, value_set=people.items).fill_null(-1).to_numpy().astype(np.int64)
+    values = entropy(people.probs)
+    return np.where(place >= 0, values[np.maximum(place, 0)], np.nan)
 
 
 def _chart(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) -> Chart:
     columns: dict[str, list[object]] = {name: [] for name in ("target", "item", "variability", "confidence", "doubt")}
-    n_most = max(len(drawn) for drawn in maps.values())
-    for target, drawn in maps.items():
-        rows = _some(len(drawn), MOST_POINTS // max(len(maps) // 2, 1))
+    n_most = max(len(mapped) for mapped in maps.values())
+    for target, mapped in maps.items():
+        rows = _sample(len(mapped), MAX_POINTS // max(len(maps) // 2, 1))
         columns["target"] += [target] * len(rows)
-        columns["item"] += drawn.items.take(rows).to_pylist()
-        columns["variability"] += np.asarray(drawn.variability)[rows].round(4).tolist()
-        columns["confidence"] += np.asarray(drawn.confidence)[rows].round(4).tolist()
-        columns["doubt"] += _doubts(drawn, people)[rows].round(4).tolist()
+        columns["item"] += mapped.items.take(rows).to_pylist()
+        columns["variability"] += np.asarray(mapped.variability)[rows].round(4).tolist()
+        columns["confidence"] += np.asarray(mapped.confidence)[rows].round(4).tolist()
+        columns["doubt"] += _people_entropy(mapped, people)[rows].round(4).tolist()
     n_shown = len(columns["item"]) // len(maps)
-    part = f" {n_shown:,} of {n_most:,} items are drawn, at random." if n_shown < n_most else ""
-    return shaded(
+    part = f" {n_shown:,} of {n_most:,} items are shown, at random." if n_shown < n_most else ""
+    return shaded_scatter(
         "data-maps",
-        title="Maps of the training items",
-        caption=f"Above left: learnt at once and for good. Right: wavering. Below left: never learnt. Colour is "
-        f"people's doubt, as in the legend.{part}{models.only_drawn(MOST_MAPS)}",
+        title="Data maps of the training items",
+        caption=f"Top left: easy. Right: ambiguous. Bottom left: hard. The color is people's entropy.{part}"
+        f"{models.subset_note(MAX_MAPS)}",
         data=columns,
         x=Field("variability", "variability", ".2~f", zero=True),
         y=Field("confidence", "confidence", ".0%", domain=(0, 1)),
@@ -110,8 +111,8 @@ def _chart(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) ->
     )
 
 
-def _some(n: int, most: int) -> list[int]:
-    """Rows to draw: all, or so many at random, always the same."""
+def _sample(n: int, most: int) -> list[int]:
+    """The rows to draw: all, or a random sample that is always the same."""
     if n <= most:
         return list(range(n))
     return [int(row) for row in np.sort(np.random.default_rng(0).choice(n, most, replace=False))]
@@ -120,7 +121,7 @@ def _some(n: int, most: int) -> list[int]:
 def _regions(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) -> ReportTable:
     rows = [(target, k) for target in maps for k in range(len(REGIONS))]
     here = {(target, k): np.asarray(maps[target].region) == k for target, k in rows}
-    doubts = {target: _doubts(drawn, people) for target, drawn in maps.items()}
+    entropies = {target: _people_entropy(mapped, people) for target, mapped in maps.items()}
 
     def mean(values: Float[np.ndarray, "items"], row: tuple[str, int]) -> float | None:
         own = values[here[row]]
@@ -129,48 +130,48 @@ def _regions(models: ModelScores, maps: dict[str, DataMap], people: SoftLabels) 
 
     return ReportTable(
         "regions",
-        "Regions of the maps",
-        "Ambiguous: variability of 0.2 or more; of the rest, easy: confidence of 0.75 or more, hard: 0.25 or less.",
+        "Regions of the data maps",
+        "Ambiguous: variability of at least 0.2. Of the rest, easy: confidence of at least 0.75; hard: at most 0.25.",
         (
             Column("target", tuple(target for target, _ in rows)),
             Column("region", tuple(str(REGIONS[k]) for _, k in rows)),
             Column("items", tuple(int(here[row].sum()) for row in rows), 0),
             Column("share, %", tuple(100 * float(here[row].mean()) for row in rows), 1),
             Column("mean confidence", tuple(mean(np.asarray(maps[row[0]].confidence), row) for row in rows), 3),
-            Column("mean entropy of people", tuple(mean(doubts[row[0]], row) for row in rows), 3),
+            Column("mean entropy of people", tuple(mean(entropies[row[0]], row) for row in rows), 3),
         ),
         models.evidence.source("runs", command="sfumato map {file} --target TARGET -o map.csv"),
     )
 
 
-STABILITY_TITLE = "How steadily the models learnt"
 Row = tuple[str, int, float, float, float]
 
 
-def stability(models: ModelScores) -> Section | None:
-    """The Jensen-Shannon divergence between epochs, a line a target; None where no epochs were kept."""
+def stability(models: ModelScores) -> tuple[Block, ...]:
+    """The Jensen-Shannon divergence between epochs, one line per target; empty if no epochs were kept."""
     rows = _from_runs(models)
     source = models.evidence.source("runs", command="sfumato map {file} --target TARGET -o map.csv --shifts shifts.csv")
     if not rows:
         rows, source = _from_table(models)
     if not rows:
-        return None
+        return ()
     last = max(epoch for _, epoch, *_ in rows)
-    told = [
-        f"`{target}` {figure(value)} ({between(low, high)})" if low == low else f"`{target}` {figure(value)}"
+    values = [
+        f"`{target}` {number_text(value)} ({interval_text(low, high)})"
+        if low == low
+        else f"`{target}` {number_text(value)}"
         for target, epoch, value, low, high in rows
         if epoch == last
     ]
-    said = (
-        "From one epoch to the next, how far did the prediction of a test item move? The mean Jensen-Shannon "
-        f"divergence over items, in nats: 0 is not at all, {np.log(2):.2f} the most there can be. In the last epoch: "
-        f"{', '.join(told)}; {models.level:.0%} t intervals over seeds.",
+    text = (
+        "Change of the predictions for test items from one epoch to the next: the mean Jensen-Shannon divergence over "
+        f"items in nats, from 0 (no change) to {np.log(2):.2f}. In the last epoch: {', '.join(values)}; "
+        f"{models.level:.0%} t intervals over seeds."
     )
     chart = curve(
         "stability",
-        title="Movement from the epoch before",
-        caption="Lower is steadier. The band is the interval for another training (t over seeds)."
-        f"{models.only_drawn(MOST_COLOURS)}",
+        title="Change of predictions between epochs",
+        caption=f"Lower is more stable. The band is the t interval over seeds.{models.subset_note(MAX_COLORS)}",
         data={
             "target": [target for target, *_ in rows],
             "epoch": [epoch for _, epoch, *_ in rows],
@@ -185,13 +186,13 @@ def stability(models: ModelScores) -> Section | None:
         series="target",
         source=source,
     )
-    return Section(STABILITY_TITLE, (Prose(said), chart))
+    return Prose((text,)), chart
 
 
 def _from_runs(models: ModelScores) -> list[Row]:
     found = [run for run in models.folders if (run.path / BY_EPOCH).is_file()]
     rows: list[Row] = []
-    for target in models.drawn(MOST_COLOURS):
+    for target in models.shown_targets(MAX_COLORS):
         own = [run.path for run in found if (run.target, run.network) == (target, models.network)]
         tables = [epoch_shifts([path]) for path in own]
         for epoch in sorted({int(each) for table in tables for each in table.epoch}):

@@ -1,5 +1,5 @@
-// Draws every chart of the page, as wide as there is room for, and anew when that changes.
-// `vegaEmbed` and `lodashDebounce` come with the bundle that this file is put into.
+// Draws every chart at the full width of the page, and again when the width changes.
+// `vegaEmbed` and `lodashDebounce` come with the bundle.
 
 const SMALLEST_PANEL = 150;
 const PANEL_GAP = 26;
@@ -7,11 +7,11 @@ const AXIS_ROOM = 64;
 const OWN_AXIS_ROOM = 46;
 const NARROW = 480;
 
-const HOW = {
+const EMBED_OPTIONS = {
   mode: "vega-lite",
   renderer: "svg",
   actions: false,
-  ast: true, // expressions are walked, not compiled: the page's policy forbids eval
+  ast: true, // interpret expressions, because the content security policy forbids eval
   defaultStyle: false,
   tooltip: { disableDefaultStyle: true, theme: "page" },
 };
@@ -21,7 +21,7 @@ function rowsOf(columns) {
   return columns[names[0]].map((_, row) => Object.fromEntries(names.map((name) => [name, columns[name][row]])));
 }
 
-// Panels side by side, as many as there is room for in full rows; a single view fills the width.
+// As many panels per row as fit, with full rows; a single chart fills the width.
 function fitted(whole, width) {
   const legend = { ...whole.config.legend, ...(width < NARROW ? { columns: 2 } : {}) };
   const spec = { ...whole, config: { ...whole.config, legend } };
@@ -46,21 +46,21 @@ async function draw(place) {
   const { spec, rows } = JSON.parse(document.getElementById(`${place.dataset.chart}-data`).textContent);
   const picture = document.createElement("div");
   picture.setAttribute("aria-hidden", "true");
-  const drawn = await vegaEmbed(picture, { ...fitted(spec, width), datasets: { ...spec.datasets, rows: rowsOf(rows) } }, HOW);
+  const drawn = await vegaEmbed(picture, { ...fitted(spec, width), datasets: { ...spec.datasets, rows: rowsOf(rows) } }, EMBED_OPTIONS);
   if (place.dataset.width !== String(width)) return drawn.finalize();
   place.replaceChildren(picture);
   place.dataset.drawn = "true";
 }
 
 const places = [...document.querySelectorAll("[data-chart]")];
-const again = lodashDebounce((entries) => entries.forEach(({ target }) => draw(target)), 120);
-const watcher = new ResizeObserver(again);
+const redraw = lodashDebounce((entries) => entries.forEach(({ target }) => draw(target)), 120);
+const watcher = new ResizeObserver(redraw);
 for (const place of places) {
   await draw(place);
   watcher.observe(place);
 }
 
-// On paper nothing can be opened.
+// Open the source details for printing.
 const opened = [];
 window.addEventListener("beforeprint", () => {
   for (const each of document.querySelectorAll("details.origin:not([open])")) {
