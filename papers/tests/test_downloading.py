@@ -98,7 +98,7 @@ def test_a_failure_leaves_no_set_and_the_next_call_asks_only_for_the_rest(home: 
     last = [path for path in served() if "hill-mixup" in path][-1]
     home.faults[last] = Fault(status=503)
     with pytest.raises(
-        NoReply, match=r"hmix .*home: https://github.com/cambridge-mlg/hill-mixup; licence: none stated"
+        NoReply, match=r"hmix .*home: https://github.com/cambridge-mlg/hill-mixup; license: none stated"
     ):
         fetched(home, tmp_path, "hmix")
     assert names_in(tmp_path) == {"downloads"}

@@ -76,7 +76,7 @@ def test_one_changed_value_is_seen_and_named(published: Path, tmp_path: Path) ->
     path = folder / "construct_midpoint.csv.gz"
     text = gzip.decompress(path.read_bytes()).decode()
     path.write_bytes(gzip.compress(text.encode(), compresslevel=1, mtime=12345))
-    assert source.differing(folder) == ()  # packed anew, the same content
+    assert source.differing(folder) == ()  # packed again, the same content
     path.write_bytes(gzip.compress(text.replace("0.6", "0.5", 1).encode()))
     (folder / "infer_mixing_factor.csv.gz").unlink()
     (folder / "hmix_individ_soft_labels.json.gz").write_bytes(b"\x1f\x8b damaged")

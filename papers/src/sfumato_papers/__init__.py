@@ -1,7 +1,7 @@
-"""The published results, run again: `reproduce` prints and writes a paper's own tables beside ours.
+"""The published results, run again: `reproduce` prints and writes a paper's own tables next to ours.
 
-A paper is a folder here: `paper.py` says what it is and lists its parts, one file a table or figure. Nothing is loaded
-before a paper is asked for: names and titles alone stand here.
+A paper is a folder here: `paper.py` says what it is and lists its parts, one file per table or figure. Nothing is
+loaded before a paper is asked for: names and titles alone are here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`sfumato reproduce`: a paper's own tables beside ours, from the released data."""
+"""`sfumato reproduce`: a paper's own tables next to ours, from the released data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAME, COLUMN, PRINTED, OURS = 44, 22, 9, 20
     show_default=True,
     help="small: minutes on two cores. cpu: up to an hour. full: the published protocol, for a graphics card.",
 )
-@click.option("--data", type=PATH, help="The released data, a folder a set.  [default: $SFUMATO_DATA, or downloaded]")
+@click.option("--data", type=PATH, help="The released data, a folder per set.  [default: $SFUMATO_DATA, or downloaded]")
 @click.option("--only", multiple=True, metavar="PART", help="One part alone, such as table-1; several times.")
 @click.option("--parts", "list_parts", is_flag=True, help="List the parts of the papers, and do nothing.")
 @click.option(
@@ -54,7 +54,7 @@ def command(
     processes: int,
     download: bool,
 ) -> None:
-    """Run published results again: every table and figure of PAPER beside ours, from the released data, with a verdict
+    """Run published results again: every table and figure of PAPER next to ours, from the released data, with a verdict
     on each figure that is computed.
 
     PAPER is peterson-2019, collins-2022, collins-mixup, soft-digits, sucholutsky-2023, or all. Pages go to OUTPUT as
@@ -105,7 +105,7 @@ def _names(papers: Sequence[str]) -> list[str]:
         raise BadSetting(
             "found no paper",
             expected=f"one or more of {', '.join(PAPERS)}, or {ALL}",
-            fix="name a paper",
+            fix="give the name of a paper",
             code="usage",
         )
     for name in papers:

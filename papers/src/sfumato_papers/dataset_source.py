@@ -51,7 +51,7 @@ class Source:
     @property
     def origin(self) -> str:
         """Where it is from and on what terms, in a few words."""
-        return f"home: {self.home}; licence: {self.licence}"
+        return f"home: {self.home}; license: {self.licence}"
 
     @property
     def terms(self) -> str:

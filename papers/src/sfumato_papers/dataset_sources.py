@@ -2,7 +2,7 @@
 
 The data sets that the papers need: where each comes from, on what terms, and what it holds as released.
 
-The licence is what the home states; `none stated` is no permission to pass the data on. Nothing of any set is part of
+The license is what the home states; `none stated` is no permission to pass the data on. Nothing of any set is part of
 this package.
 """
 

@@ -86,11 +86,11 @@ def _put(source: Source, place: Path, fetcher: Fetcher) -> None:
 
 
 def _terms(source: Source) -> str:
-    """What a set is and on what terms, to stand beside it."""
+    """What a set is and on what terms, to stand next to it."""
     lines = [
         f"# {source.name}\n\n{source.title}.\n",
         f"- Home: {source.home}",
-        f"- Licence: {source.licence}",
+        f"- License: {source.licence}",
         f"- Cite: {source.citation}",
         "\n## Made of\n",
         *(f"- {file.url} ({file.n_bytes:,} bytes, SHA-256 {file.sha256})" for file in source.upstream),

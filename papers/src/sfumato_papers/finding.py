@@ -32,7 +32,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Finding:
-    """One cell of a published table, beside ours. `ours` is None where `needs` names data that is not public."""
+    """One cell of a published table, next to ours. `ours` is None where `needs` names data that is not public."""
 
     row: str
     column: str

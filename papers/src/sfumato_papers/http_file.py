@@ -22,7 +22,7 @@ TIMEOUT_SECONDS = 30.0
 TRIES = 5
 """How often a connection that breaks is taken up again, as long as each one brings something."""
 LARGE_BYTES = 20_000_000
-"""A file this large tells how far it is."""
+"""Downloads of this size or more show progress."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 PASSING = (408, 425, 429)
 """What a server says that will not answer now, and may later; so does any code from 500."""
@@ -42,13 +42,13 @@ class Fetcher:
     timeout_seconds: float = TIMEOUT_SECONDS
 
     def fetch(self, file: Upstream, source: Source, path: Path) -> None:
-        """Put `file` at `path`, or raise with nothing there. What came before a connection broke is kept beside it as
+        """Put `file` at `path`, or raise with nothing there. What came before a connection broke is kept next to it as
         `.part`, and taken up by the next call."""
         if path.exists():
             found = sha256_of(path)
             if found == file.sha256:
                 return
-            self.say(f"{path} has SHA-256 {found}, not {file.sha256}: fetched anew")
+            self.say(f"{path} has SHA-256 {found}, not {file.sha256}: fetched again")
             path.unlink()
         part = path.with_name(f"{path.name}.part")
         if _size(part) > file.n_bytes:
@@ -66,7 +66,7 @@ class Fetcher:
         part.unlink()
         if not resumed:
             raise _not_released(file, source, f"a file with SHA-256 {found}")
-        self.say(f"{file.name}: what was there of it does not fit: fetched anew")
+        self.say(f"{file.name}: what was there of it does not fit: fetched again")
         self.fetch(file, source, path)
 
     def _receive(self, file: Upstream, source: Source, part: Path, path: Path) -> None:
@@ -104,7 +104,7 @@ class Fetcher:
             raise _Broken(f"no answer ({_reason(error)})") from error
 
     def _write(self, answer: Any, file: Upstream, source: Source, part: Path) -> None:
-        """Add what `answer` brings to `part`; where the server sends all of it, begin anew."""
+        """Add what `answer` brings to `part`; where the server sends all of it, begin again."""
         goes_on = answer.status == http.HTTPStatus.PARTIAL_CONTENT
         have = _size(part) if goes_on else 0
         promised = answer.headers.get("Content-Length")

@@ -1,4 +1,4 @@
-"""The list of all papers that were run again, from the outcomes that stand beside it."""
+"""The list of all papers that were run again, from the outcomes that stand next to it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ INDEX = "index.md"
 HEAD = """# The published results, run again
 
 A published number that nobody can run again is hearsay. `sfumato reproduce PAPER` prints and writes a paper's own \
-tables beside ours, from the released data, with verdicts that are computed: of every cell, \
+tables next to ours, from the released data, with verdicts that are computed: of every cell, \
 every sentence with a figure in it.
 """
 FOOT = """
 What is counted from released data is exact, and comes out the same at every scale. What is trained is smaller here than
 in the papers unless a page says otherwise: `--scale small` takes minutes, `--scale cpu` up to an hour on two cores, and
 `--scale full` is the published protocol, for a graphics card. Every page names what was scaled down, gives the command
-that wrote it, and has every verdict with its reason in a CSV beside it."""
+that wrote it, and has every verdict with its reason in a CSV next to it."""
 """The last sentences of the list."""
 COLUMNS = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)
 
 
 def write_index(folder: Path) -> None:
-    """Write `index.md` about the papers whose outcomes stand in `folder`."""
+    """Write `index.md` about the papers whose outcomes are in `folder`."""
     lines = ["| paper | " + " | ".join(f"{MARKS[each]} {each.value}" for each in COLUMNS) + " |"]
     lines.append("| --- " * (1 + len(COLUMNS)) + "|")
     for name, title in PAPERS.items():

@@ -1,4 +1,4 @@
-"""Outcomes: every published figure beside ours, one a row."""
+"""Outcomes: every published figure next to ours, one a row."""
 
 from __future__ import annotations
 

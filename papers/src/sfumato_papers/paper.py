@@ -10,7 +10,7 @@ from sfumato_papers.part import Part
 from sfumato_papers.rerun import Rerun
 
 Step = Callable[[Rerun], Part]
-"""Makes one part of a paper: reads, trains or simulates what it needs."""
+"""Produces a part of a paper: reads, trains or simulates what it needs."""
 
 
 @dataclass(frozen=True)

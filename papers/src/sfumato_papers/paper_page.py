@@ -1,4 +1,4 @@
-"""The page of a paper: its tables and figures in its own order, ours beside what is printed, in Markdown."""
+"""The page of a paper: its tables and figures in its own order, ours next to what is printed, in Markdown."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def anchor_of(part: Part) -> str:
 
 
 def _named(part: Part) -> str:
-    """A part in a sentence: what stands in no paper goes by its title."""
+    """A part in a sentence: what is in no paper goes by its title."""
     return part.title if part.place == BEYOND else part.place
 
 
@@ -197,7 +197,7 @@ def _folded(title: str, table: str) -> str:
 def _where_from(reproduction: Reproduction) -> Iterator[str]:
     yield "## The data, and how this was run"
     rows = [[_safe(each.set), _safe(each.licence), each.home, _safe(each.state)] for each in reproduction.described]
-    yield _table(["data", "licence", "home", "as released"], rows)
+    yield _table(["data", "license", "home", "as released"], rows)
     yield reproduction.cost
 
 

@@ -17,12 +17,12 @@ from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.verdict import Judged, Verdict, judge
 
 BEYOND = "Beyond the paper"
-"""The place of what stands in no paper."""
+"""The place of what is in no paper."""
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one table, figure or section of a paper says, beside what came out here.
+    """What one table, figure or section of a paper says, next to what came out here.
 
     `place` is where a reader of the paper looks for it (`Table 1`). `scaled_down` says in what the protocol is smaller
     than the paper's (network, epochs, seeds, items), and is empty where it is the paper's own, or the figures are

@@ -45,7 +45,7 @@ class Published:
 
 
 def published_cells(text: str, *, unit: str = "") -> dict[tuple[str, str], Published]:
-    """The figures of a table written as text: a head, then a row a line; two or more spaces part the columns.
+    """The figures of a table written as text: a head, then a row per line; two or more spaces part the columns.
 
     The first column names the rows and has no head. `-` stands where there is no figure.
     """

@@ -75,7 +75,7 @@ class PublishedData:
         if not named.is_dir():
             raise BadFile(
                 f"found no folder {str(named)!r}",
-                expected="the released data, a folder a set",
+                expected="the released data, a folder per set",
                 fix=f"check {'--data' if folder else PLACE}; without --data and {PLACE} it is downloaded",
                 code="no-such-folder",
             )
@@ -127,7 +127,7 @@ class PublishedData:
             half = f"remove {self.folder / parts[0]} and " if len(parts) > 1 and path.parent.is_dir() else ""
             raise BadFile(
                 f"found no {'/'.join(parts)}",
-                expected="the released data, a folder a set",
+                expected="the released data, a folder per set",
                 fix=f"give its folder with --data, or {half}let it be downloaded",
                 code="no-such-file",
                 where=ErrorLocation(str(self.folder)),

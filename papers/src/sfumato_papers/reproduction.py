@@ -28,7 +28,7 @@ IMAGES = "images"
 
 @dataclass(frozen=True, eq=False)
 class Reproduction:
-    """What came of a paper: its parts in its own order, each figure beside the published one."""
+    """What came of a paper: its parts in its own order, each figure next to the published one."""
 
     paper: Paper
     scale: Scale
@@ -88,7 +88,7 @@ def reproduce(
 
 
 def _as_picture(svg: str) -> str:
-    """The drawing without what it says mark by mark: a page shows it as a picture, whose words stand beside it."""
+    """The drawing without what it says mark by mark: a page shows it as a picture, whose words stand next to it."""
     return re.sub(r' (?:aria-[a-z]+|role)="[^"]*"', "", svg)
 
 

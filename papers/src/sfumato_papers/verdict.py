@@ -22,7 +22,7 @@ class Verdict(StrEnum):
     NOT_REPRODUCED = "not reproduced"
     NEEDS_DATA = "needs data not public"
     NO_VERDICT = "no verdict"
-    """Nothing is published beside it, or it is what the other rows of a smaller protocol are measured from."""
+    """Nothing is published next to it, or it is what the other rows of a smaller protocol are measured from."""
 
 
 MARKS = {
@@ -59,7 +59,7 @@ def judge(finding: Finding | Statement, *, scaled_down: bool) -> Judged:
         return _judge_statement(finding, scaled_down=scaled_down)
     assert finding.ours is not None, f"{finding.row}: neither a figure nor what it needs"
     if finding.published is None:
-        return Judged(Verdict.NO_VERDICT, "nothing published beside it")
+        return Judged(Verdict.NO_VERDICT, "nothing published next to it")
     if not scaled_down and (why := _agrees(finding.published, finding.ours, finding.change)):
         return Judged(Verdict.REPRODUCED, why)
     if finding.change is not None:

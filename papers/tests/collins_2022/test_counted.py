@@ -141,7 +141,7 @@ def test_other_answers_give_other_labels(changed: Changed) -> None:
 
 
 def test_surer_people_are_less_like_the_votes(changed: Changed) -> None:
-    """Annotators who are always sure lose entropy that they share with CIFAR-10H; with 148 of them, .596 is left."""
+    """Annotators who are always sure lose entropy that they share with CIFAR-10H; with 148 of them, 0.596 is left."""
 
     def sure(rows: list[Row]) -> list[Row]:
         for row in rows:

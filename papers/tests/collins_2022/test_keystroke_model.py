@@ -1,4 +1,4 @@
-"""The keystroke-level model, by hand: K .28, P 1.1, B .1, H .4, M 1.35 seconds."""
+"""The keystroke-level model, by hand: K 0.28, P 1.1, B 0.1, H 0.4, M 1.35 seconds."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ PRINTED = {
     "smoothing 900": (TABLE_6, "Label Smoothing"),
     "10h m=16": (TABLE_2, "CIFAR-10H"),
 }
-"""What each training at small scale stands for."""
+"""What each training at small scale represents."""
 TABLES = (table_1, table_2, table_3, table_4, table_5, table_6)
 
 
@@ -119,7 +119,8 @@ def changes(part: Part) -> set[Verdict]:
 
 
 def test_what_the_printed_intervals_show() -> None:
-    """By hand: 10H CE of Table 2 moves by .012 with ±.08 and ±.06; of M = 1 in Table 3 by .59 with ±.11 and ±.08."""
+    """By hand: 10H CE of Table 2 moves by 0.012 with ±0.08 and ±0.06; of M = 1 in Table 3 by 0.59 with ±0.11 and
+    ±0.08."""
     assert not TABLE_2.is_shown("10H: Ours (T2, Clamp)", "10H: CIFAR-10H", "CE")
     assert TABLE_3.is_shown("10H: Ours, M=1", "10H: 10H, M=1", "CE")
     assert TABLE_2.shown("CIFAR-10H") == "0 of the 6 changes from CIFAR-10H"

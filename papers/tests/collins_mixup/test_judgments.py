@@ -171,7 +171,7 @@ def test_midpoints_by_hand(published: Path, rerun: Rerun) -> None:
         chosen = np.array([float(row[column]) for row in rows])
         # Everybody answered as often, so that the mean of means is the mean.
         assert value(part, "mean coefficient of the image chosen", task) == pytest.approx(chosen.mean())
-        assert value(part, "chose another image than .5", task) == pytest.approx(np.mean(np.abs(chosen - 0.5) > 0.05))
+        assert value(part, "chose another image than 0.5", task) == pytest.approx(np.mean(np.abs(chosen - 0.5) > 0.05))
         assert value(part, "participants", task) == len({row["annotator"] for row in rows})
 
 

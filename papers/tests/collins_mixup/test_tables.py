@@ -140,7 +140,8 @@ def test_figures_as_printed_are_reproduced(table, tmp_path: Path) -> None:
 def test_what_is_said_of_figures_as_printed(tmp_path: Path) -> None:
     rerun = rerun_with(as_printed(), tmp_path)
     yes, no = Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED
-    # .28 and .28 are alike; 14.35 and 15.07 are not, with as little luck as here. Calibration of .29 beats uniform's.
+    # 0.28 and 0.28 are alike; 14.35 and 15.07 are not, with as little luck as here. Calibration of 0.29 beats
+    # uniform's.
     assert statements(table_4_1(rerun)) == [no, yes]
     assert statements(table_4_2(rerun)) == [yes]
     assert statements(table_4_3(rerun)) == [yes, yes]

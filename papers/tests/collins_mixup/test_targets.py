@@ -1,4 +1,4 @@
-"""Labels of mixed images beside others, and mixings made of two, by hand."""
+"""Labels of mixed images next to others, and mixings made of two, by hand."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_labels_by_hand(mixtures: HumanMixtures, lesson: TrainingSet) -> None:
     np.testing.assert_allclose(found["averaged"][[1, 3]], [[0, 0, 0.1, 0.9], [0.6, 0.4, 0, 0]], atol=1e-6)
     np.testing.assert_allclose(found["by-annotator"], found["averaged"], atol=1e-6)
     np.testing.assert_allclose(found["uniform"][[1, 3]], 0.25)
-    # Sure: s = .005; not at all: s = 1; the mean of the two labels.
+    # Sure: s = 0.005; not at all: s = 1; the mean of the two labels.
     sure = 0.995 * np.array([0.8, 0.2, 0, 0]) + 0.005 / 4
     np.testing.assert_allclose(found["by-annotator-confidence"][3], (sure + 0.25) / 2, atol=1e-6)
     share = (0.005 + 1 + 0.005**0.5) / 3

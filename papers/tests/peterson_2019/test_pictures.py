@@ -1,4 +1,4 @@
-"""Which pictures are learnt from, held out and met elsewhere; and the published protocol can be made."""
+"""Which pictures are learned from, held out and met elsewhere; and the published protocol can be made."""
 
 from __future__ import annotations
 

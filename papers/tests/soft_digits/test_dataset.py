@@ -52,7 +52,7 @@ def test_table_1_needs_the_file_and_shows_the_stand_ins(rerun):
 
 
 def test_the_file_is_counted(columns, made, tmp_path):
-    """By hand: half of 160 pictures in doubt, 75 of them by .25 and 5, which are another class, by .4."""
+    """By hand: half of 160 pictures in doubt, 75 of them by 0.25 and 5, which are another class, by 0.4."""
     mnist, mukhoti = soft_digits(made(columns, tmp_path))
     assert (mnist.name, mukhoti.name) == ("MNIST", "Mukhoti")
     found = facts(mnist)
@@ -86,7 +86,7 @@ def test_a_file_as_large_as_the_papers_reproduces_its_sizes(columns, made, tmp_p
 
 
 def test_correlations_of_doubts(columns, made, tmp_path):
-    """Weighted entropy rises with doubt; equal labels are .5/.5 wherever there is any."""
+    """Weighted entropy rises with doubt; equal labels are 0.5/.5 wherever there is any."""
     mnist, _ = soft_digits(made(columns, tmp_path))
     found = doubts_together(mnist)
     assert found["(3)", "(2)"] == pytest.approx(1)
@@ -105,17 +105,17 @@ def test_table_6_by_hand():
     """3 x 26 + 4 x 341 + ... = 33,594 answers on 5,530 pictures."""
     part = appendix_b(None)
     found = {each.row: each for each in part.findings}
-    assert found["answers a picture"].ours.value == pytest.approx(33_594 / 5530)
-    assert found["pictures an annotator (Section 2.2)"].ours.value == pytest.approx(209.9625)
-    assert verdicts(part)["answers a picture", "value"] is Verdict.REPRODUCED
-    assert verdicts(part)["pictures an annotator (Section 2.2)", "value"] is Verdict.NOT_REPRODUCED
+    assert found["answers per picture"].ours.value == pytest.approx(33_594 / 5530)
+    assert found["pictures per annotator (Section 2.2)"].ours.value == pytest.approx(209.9625)
+    assert verdicts(part)["answers per picture", "value"] is Verdict.REPRODUCED
+    assert verdicts(part)["pictures per annotator (Section 2.2)", "value"] is Verdict.NOT_REPRODUCED
 
 
 # --- bad files ---
 
 
 def test_a_picture_of_another_size_is_refused(columns, made, tmp_path):
-    with pytest.raises(BadTable, match="expected 28 x 28 grey values") as caught:
+    with pytest.raises(BadTable, match="expected 28 x 28 gray values") as caught:
         soft_digits(made({**columns, "images": columns["images"][:, :20]}, tmp_path))
     assert caught.value.where.column == "images"
 

@@ -57,7 +57,7 @@ def off_whole(table: PrintedTable) -> float:
 
 
 def test_accuracies_by_stratum_are_whole_numbers_of_right_answers():
-    """So the sizes of the strata are right, and no digit of Table 2 was misread: the step is .04 to .2 points."""
+    """So the sizes of the strata are right, and no digit of Table 2 was misread: the step is 0.04 to 0.2 points."""
     assert off_whole(TABLE_2) <= 0.0101
     cells = list(TABLE_2.cells)
     cells[40] = replace(cells[40], mean=Published(f"{cells[40].mean.value + 0.03:.2f}"))
@@ -71,7 +71,7 @@ def test_no_share_of_strata_makes_table_9_of_table_2():
         for target, network in product(TARGETS, NETWORKS):
             agreed, disagreed = (TABLE_2.mean(name, ON_PEOPLE, target, f"{network} {s}") for s in (NO_HLV, HLV))
             shares.append((agreed - TABLE_9.mean(name, ON_PEOPLE, target, network)) / (agreed - disagreed))
-        assert max(shares) - min(shares) > 0.05, "rounding moves a share by less than .001"
+        assert max(shares) - min(shares) > 0.05, "rounding moves a share by less than 0.001"
 
 
 def test_p_is_welchs():
@@ -84,7 +84,7 @@ def test_p_is_welchs():
 
 
 def test_sentences_are_judged_by_the_printed_tables(monkeypatch):
-    """By hand: 1.31, .74 and 4.43 points from synthetic to majority; and another table, another verdict."""
+    """By hand: 1.31, 0.74 and 4.43 points from synthetic to majority; and another table, another verdict."""
     part = section_3_3(None)
     verdicts = {each.row: judged.verdict for each, judged in zip(part.findings, part.judged, strict=True)}
     assert verdicts["Mukhoti, HLV: majority for synthetic, least"] is Verdict.REPRODUCED

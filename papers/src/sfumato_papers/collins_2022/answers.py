@@ -1,4 +1,4 @@
-"""CIFAR-10S answers and what stands beside them: read once, for the parts that count."""
+"""CIFAR-10S answers and what stands next to them: read once, for the parts that count."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Cifar10sAnswers:
         return np.asarray(entropy(self.votes.probs)[self.votes.rows_of(self.table.item.text())])
 
     def beside_votes(self, by: Labeler | None = None) -> MatchedLabels:
-        """Each image's mean label, as if predicted, beside the votes of CIFAR-10H."""
+        """Each image's mean label, as if predicted, next to the votes of CIFAR-10H."""
         labels = mean_labels((by or TopTwoClamp(as_released=True)).label(self.table, CIFAR_10))
         return match_labels(predicted=labels, people=self.votes, common=True)
 

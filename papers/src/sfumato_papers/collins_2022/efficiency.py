@@ -50,7 +50,7 @@ def figure_6(rerun: Rerun) -> Part:
                 for statement in better(found, f"ours beat CIFAR-10H at M = {m}", f"10s m={m}", f"10h m={m}")
             ),
         ),
-        about="The paper draws these figures and prints those of M = 1, 2 and all, which stand in Tables 2 and 3. "
+        about="The paper draws these figures and prints those of M = 1, 2 and all, which are in Tables 2 and 3. "
         "M = 51 and M = 6 are all annotators there are.",
         scaled_down=scaled_down(rerun.scale),
         charts=(_chart("figure-6", found, rerun.scale, by="annotators"),),
@@ -106,7 +106,7 @@ def _as_much_time(found: Figures, m: int, scale: Scale) -> Statement | None:
 
 
 def _worth(found: Figures, scale: Scale) -> str:
-    """How many votes an image reach what one soft label does, block by block."""
+    """How many votes per image reach what one soft label does, block by block."""
     said = []
     for block in BLOCKS:
         one = _mean(found, "10s m=1", block, METRICS[0])
@@ -138,7 +138,7 @@ def _chart(name: str, found: Figures, scale: Scale, *, by: str) -> Chart:
         for labels, m, printed, row in PRINTED
     ]
     seconds = {name: SECONDS[name.removesuffix(", published")] for _, name, *_ in rows}
-    x = {"annotators": "annotators an image", "seconds": "estimated seconds an image"}[by]
+    x = {"annotators": "annotators an image", "seconds": "estimated seconds per image"}[by]
     return curve(
         name,
         title=f"What networks reach by {x}",

@@ -1,5 +1,5 @@
-"""Section 4.1 and what the paper says of its annotators elsewhere: who answered, about what, how well and how often the
-same."""
+"""Section 4.1 and what the paper says about its annotators elsewhere: the people who answered, about what, how well and
+how often the same."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def section_4(rerun: Rerun) -> Part:
 
 
 def section_4_1(rerun: Rerun) -> Part:
-    """Whom the study asked about which images, and who was excluded."""
+    """The annotators, their images, and the excluded annotators."""
     answers, released = first_pass(rerun), as_released(rerun)
     items = answers.table.item.names
     doubt = entropy(answers.votes.probs)[answers.votes.rows_of(items)]
@@ -99,7 +99,7 @@ def section_4_1(rerun: Rerun) -> Part:
                 how=f"<= {LOW} nats; the paper: three in 38 of 40 batches",
             ),
             counted(
-                "pages an annotator",
+                "pages per annotator",
                 "27",
                 np.median(np.bincount(released.table.annotator.codes)),
                 how="25 images, two of them shown again",
@@ -120,7 +120,7 @@ def section_4_1(rerun: Rerun) -> Part:
                 holds=not by_paper.set_aside.any(),
                 ours=f"{int((~by_paper.set_aside).sum())} of {len(by_paper)} comply; {int((n_offences == 1).sum())} "
                 f"offend once, {int((n_offences == 2).sum())} twice, {int((n_offences > 2).sum())} more often",
-                how=f"the authors' code removes at {IN_AUTHORS_CODE} offences: it would set aside "
+                how=f"the authors' code removes at {IN_AUTHORS_CODE} offences: it would excluded "
                 f"{int(by_code.set_aside.sum())} of these",
             ),
         ),

@@ -1,8 +1,8 @@
 """The keystroke-level model: how long a practised person needs to enter an answer they have made up their mind about.
 
 Card, Moran and Newell (1980), "The keystroke-level model for user performance time with interactive systems",
-Communications of the ACM 23(7), with its operators: K a key .28 s (somebody who types 40 words a minute), P pointing
-1.1 s, B pressing or letting go of a button .1 s, H moving the hand between keyboard and pointer .4 s, M making ready
+Communications of the ACM 23(7), with its operators: K a key 0.28 s (somebody who types 40 words per minute), P pointing
+1.1 s, B pressing or letting go of a button 0.1 s, H moving the hand between keyboard and pointer 0.4 s, M making ready
 for what comes next 1.35 s. Looking at the picture is not in it, nor is making up one's mind about what it shows.
 
 **Where an M stands** (their rules for placing it, as they apply here). Before every key and every pointing, except
@@ -10,7 +10,7 @@ for what comes next 1.35 s. Looking at the picture is not in it, nor is making u
   (rules 0 and 2). So a field decided has one M;
 - between the boxes of one "definitely not" question: which classes to mark is one chunk, too (rule 2). This is to the
   advantage of the form that has them: with an M for each box it takes ten seconds more;
-- before the same key, or a press on the same control, once more: it is anticipated by the one before (rules 1 and 2).
+- before the same key, or a press on the same control, again: it is anticipated by the one before (rules 1 and 2).
   So a class has one M however many tokens it gets;
 - before Enter, Tab and the submit button: they end a routine that is known (rules 3 and 4).
 That leaves one M for each class given tokens, each class chosen, each field, each row of boxes, and for "others".
@@ -124,7 +124,7 @@ def planned_top_two(answer: TopTwoPayload) -> list[Event]:
 
 def nearest_tokens(belief: Sequence[float], classes: Sequence[str], n: int = 10) -> TokensPayload:
     """The `n` tokens nearest to `belief` (largest remainders); others where a class without a token has some belief."""
-    # A whisker is no remainder: .7 of ten is seven.
+    # A whisker is no remainder: 0.7 of ten is seven.
     wanted = [round(n * float(p), 9) for p in belief]
     placed = [int(share) for share in wanted]
     by_remainder = sorted(range(len(wanted)), key=lambda k: placed[k] - wanted[k])

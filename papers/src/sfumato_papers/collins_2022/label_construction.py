@@ -56,18 +56,18 @@ def section_4_2(rerun: Rerun) -> Part:
                     f"our rule differs from the released one: {name}",
                     None,
                     (each > DIFFERS).sum(),
-                    how="answers of 6,200" + (f"; {int((each > MUCH).sum())} by more than .1" if each.any() else ""),
+                    how="answers of 6,200" + (f"; {int((each > MUCH).sum())} by more than 0.1" if each.any() else ""),
                 )
                 for name, each in moved.items()
             ),
         ),
         about="The released code counts classes where sets are meant: a class that is named and marked impossible "
         "counts twice, and one named first *and* second keeps only its second percent (*deer 75, deer 25* becomes deer "
-        ".25). Our default keeps sets; the trainings below use the released rule, to have the paper's own labels. Both "
+        "0.25). Our default keeps sets; the trainings below use the released rule to have the paper's own labels. Both "
         "have a cliff: 95 + 5 gives the classes that are left 10%, 95 + 4 gives them 1%.",
         charts=(_varieties(answers),),
         after=f"Our rule gives another label to {int((clamp > DIFFERS).sum())} of the 6,200 answers, and one that is "
-        f"more than .1 of the mass away to {int((clamp > MUCH).sum())}.",
+        f"more than 0.1 of the mass away to {int((clamp > MUCH).sum())}.",
     )
 
 

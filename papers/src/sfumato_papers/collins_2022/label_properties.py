@@ -27,10 +27,10 @@ NEARLY_HARD = 0.95
 def section_4_3(rerun: Rerun) -> Part:
     """How alike the two label sets are."""
     released, first = as_released(rerun), first_pass(rerun)
-    beside = released.beside_votes()
+    matched = released.beside_votes()
     own = first.beside_votes()
     uniform = released.beside_votes(TopTwoUniform(as_released=True))
-    correlation = _pearson(beside)
+    correlation = _pearson(matched)
     return Part(
         "Section 4.3",
         "CIFAR-10H and CIFAR-10S labels compared",
@@ -41,14 +41,14 @@ def section_4_3(rerun: Rerun) -> Part:
                 correlation,
                 places=3,
                 how=f"does not come out of the released labels. Nearest: Spearman's correlation of the same, "
-                f"{_spearman(beside):.3f}",
+                f"{_spearman(matched):.3f}",
             ),
             counted("the same, first pass alone", None, _pearson(own), places=3),
             counted("the same, first pass and our rule", None, _pearson(first.beside_votes(TopTwoClamp())), places=3),
             counted(
                 "mean Wasserstein distance to CIFAR-10H",
                 "0.028",
-                wasserstein(beside).mean(),
+                wasserstein(matched).mean(),
                 places=4,
                 how="scipy's call on the ten probabilities as if they were observations, blind to which class is "
                 f"which; Figure 8 comes out by it. T2, Unif labels give {wasserstein(uniform).mean():.4f}",
@@ -56,28 +56,28 @@ def section_4_3(rerun: Rerun) -> Part:
             counted(
                 "mean total variation",
                 None,
-                total_variation(beside).mean(),
+                total_variation(matched).mean(),
                 places=3,
                 how="the share of the mass that lies on other classes",
             ),
         ),
         about="Released labels (6,723, repeats among them), averaged image by image. Two labels that put the same "
         "probabilities on *different* classes have the published distance 0; the total variation is the one to read.",
-        charts=(_entropies(beside),),
+        charts=(_entropies(matched),),
     )
 
 
 def figures_3_and_9(rerun: Rerun) -> Part:
     """Labels that are all but hard in CIFAR-10H and soft in CIFAR-10S."""
-    beside = as_released(rerun).beside_votes()
-    sure = np.flatnonzero(beside.people.max(axis=1) >= NEARLY_HARD)
-    softer = beside.predicted_entropy[sure] > beside.people_entropy[sure]
+    matched = as_released(rerun).beside_votes()
+    sure = np.flatnonzero(matched.people.max(axis=1) >= NEARLY_HARD)
+    softer = matched.predicted_entropy[sure] > matched.people_entropy[sure]
     vehicles = [CIFAR_10.index(name) for name in ("automobile", "truck")]
-    of_vehicles = sure[np.isin(beside.people[sure].argmax(axis=1), vehicles)]
-    rest = beside.predicted[of_vehicles].copy()
-    rest[np.arange(len(rest)), beside.people[of_vehicles].argmax(axis=1)] = 0
+    of_vehicles = sure[np.isin(matched.people[sure].argmax(axis=1), vehicles)]
+    rest = matched.predicted[of_vehicles].copy()
+    rest[np.arange(len(rest)), matched.people[of_vehicles].argmax(axis=1)] = 0
     n_other = int(np.isin(rest.argmax(axis=1), vehicles).sum())
-    most = sure[np.argsort(-beside.predicted_entropy[sure], kind="stable")[:3]]
+    most = sure[np.argsort(-matched.predicted_entropy[sure], kind="stable")[:3]]
     return Part(
         "Figures 3 and 9",
         "Our soft variant of hard CIFAR-10H labels",
@@ -88,7 +88,7 @@ def figures_3_and_9(rerun: Rerun) -> Part:
                 "CIFAR-10S labels spread mass over more classes where CIFAR-10H is all but hard",
                 holds=bool(softer.mean() > 0.5),
                 ours=f"higher entropy on {int(softer.sum())} of {len(sure)} images; mean "
-                f"{beside.predicted_entropy[sure].mean():.3f} against {beside.people_entropy[sure].mean():.3f} nats",
+                f"{matched.predicted_entropy[sure].mean():.3f} against {matched.people_entropy[sure].mean():.3f} nats",
             ),
             Statement(
                 "automobile and truck",
@@ -97,21 +97,23 @@ def figures_3_and_9(rerun: Rerun) -> Part:
                 ours=f"the other vehicle of the road comes second on {n_other} of {len(of_vehicles)} such images",
             ),
         ),
-        charts=tuple(_labels(beside, row, f"figure-9-{n + 1}", "A hard label, softened") for n, row in enumerate(most)),
+        charts=tuple(
+            _labels(matched, row, f"figure-9-{n + 1}", "A hard label, softened") for n, row in enumerate(most)
+        ),
     )
 
 
 def figures_4_and_8(rerun: Rerun) -> Part:
     """The images whose two labels differ most."""
-    beside = as_released(rerun).beside_votes()
+    matched = as_released(rerun).beside_votes()
     original = as_released(rerun).original
-    names = beside.items.to_pylist()
-    farthest = np.argsort(-wasserstein(beside), kind="stable")
+    names = matched.items.to_pylist()
+    farthest = np.argsort(-wasserstein(matched), kind="stable")
     classes = [CIFAR_10[original[int(names[row])]] for row in farthest]
-    by_variation = np.argsort(-total_variation(beside), kind="stable")[:3]
+    by_variation = np.argsort(-total_variation(matched), kind="stable")[:3]
     others = [CIFAR_10[original[int(names[row])]] for row in by_variation]
-    doubtful = np.flatnonzero(beside.people_entropy >= 1)
-    near = int(doubtful[np.argmin(total_variation(beside)[doubtful])])
+    doubtful = np.flatnonzero(matched.people_entropy >= 1)
+    near = int(doubtful[np.argmin(total_variation(matched)[doubtful])])
     return Part(
         "Figures 4 and 8",
         "Labels that differ most, and one that does not",
@@ -134,20 +136,20 @@ def figures_4_and_8(rerun: Rerun) -> Part:
             Statement(
                 "similarly rich labels",
                 "there are images of high entropy where 8.5 times fewer people give a like label",
-                holds=bool(total_variation(beside)[near] < 0.1),
-                ours=f"image {names[near]}: entropy {beside.predicted_entropy[near]:.2f} and "
-                f"{beside.people_entropy[near]:.2f} nats, total variation {total_variation(beside)[near]:.3f}",
+                holds=bool(total_variation(matched)[near] < 0.1),
+                ours=f"image {names[near]}: entropy {matched.predicted_entropy[near]:.2f} and "
+                f"{matched.people_entropy[near]:.2f} nats, total variation {total_variation(matched)[near]:.3f}",
             ),
         ),
         charts=(
-            *(_labels(beside, row, f"figure-8-{n + 1}", "A high distance") for n, row in enumerate(farthest[:3])),
-            _labels(beside, near, "figure-4-3", "High entropy in both"),
+            *(_labels(matched, row, f"figure-8-{n + 1}", "A high distance") for n, row in enumerate(farthest[:3])),
+            _labels(matched, near, "figure-4-3", "High entropy in both"),
         ),
     )
 
 
 def figure_5(rerun: Rerun) -> Part:
-    """First percents and possible classes, beside the entropy of CIFAR-10H."""
+    """First percents and possible classes, next to the entropy of CIFAR-10H."""
     answers = first_pass(rerun)
     n_possible = np.array([10 - len(set(answer.impossible)) for answer in answers.each], np.float64)
     doubt = answers.entropy_of_votes
@@ -177,34 +179,35 @@ def figure_5(rerun: Rerun) -> Part:
 # --- distances ---
 
 
-def wasserstein(beside: MatchedLabels) -> Float[np.ndarray, "items"]:
+def wasserstein(matched: MatchedLabels) -> Float[np.ndarray, "items"]:
     """The paper's distance: between the ten probabilities of either label, taken as two samples of numbers."""
-    rows = zip(beside.predicted, beside.people, strict=True)
+    rows = zip(matched.predicted, matched.people, strict=True)
     return np.array([wasserstein_distance(ours, votes) for ours, votes in rows], np.float64)
 
 
-def total_variation(beside: MatchedLabels) -> Float[np.ndarray, "items"]:
-    return np.asarray(np.abs(beside.predicted - beside.people).sum(axis=1) / 2)
+def total_variation(matched: MatchedLabels) -> Float[np.ndarray, "items"]:
+    return np.asarray(np.abs(matched.predicted - matched.people).sum(axis=1) / 2)
 
 
-def _pearson(beside: MatchedLabels) -> float:
-    return float(pearsonr(beside.predicted_entropy, beside.people_entropy)[0])
+def _pearson(matched: MatchedLabels) -> float:
+    return float(pearsonr(matched.predicted_entropy, matched.people_entropy)[0])
 
 
-def _spearman(beside: MatchedLabels) -> float:
-    return float(spearmanr(beside.predicted_entropy, beside.people_entropy)[0])
+def _spearman(matched: MatchedLabels) -> float:
+    return float(spearmanr(matched.predicted_entropy, matched.people_entropy)[0])
 
 
 # --- charts ---
 
 
-def _entropies(beside: MatchedLabels) -> Chart:
+def _entropies(matched: MatchedLabels) -> Chart:
     return scatter(
         "section-4-3-entropy",
         title="Entropy of the labels of 1,000 images",
-        caption="CIFAR-10S (T2, Clamp, about 6 annotators an image) against CIFAR-10H (about 51). The gap below .25 is "
+        caption="CIFAR-10S (T2, Clamp, about 6 annotators per image) against CIFAR-10H (about 51). The gap below "
+        "0.25 is "
         "how the images were chosen.",
-        data={"image": beside.items.to_pylist(), "votes": beside.people_entropy, "ours": beside.predicted_entropy},
+        data={"image": matched.items.to_pylist(), "votes": matched.people_entropy, "ours": matched.predicted_entropy},
         x=Field("votes", "entropy under CIFAR-10H (nats)"),
         y=Field("ours", "entropy under CIFAR-10S (nats)"),
         of="image",
@@ -212,17 +215,17 @@ def _entropies(beside: MatchedLabels) -> Chart:
     )
 
 
-def _labels(beside: MatchedLabels, row: int, name: str, title: str) -> Chart:
+def _labels(matched: MatchedLabels, row: int, name: str, title: str) -> Chart:
     """The two labels of one image, class by class."""
-    item = beside.items[int(row)].as_py()
+    item = matched.items[int(row)].as_py()
     return bars(
         name,
         title=f"{title}: image {item}",
-        caption=f"Total variation {total_variation(beside)[row]:.2f}.",
+        caption=f"Total variation {total_variation(matched)[row]:.2f}.",
         data={
             "class": [*CIFAR_10, *CIFAR_10],
             "labels": [OURS] * len(CIFAR_10) + [VOTES] * len(CIFAR_10),
-            "probability": [*beside.predicted[row], *beside.people[row]],
+            "probability": [*matched.predicted[row], *matched.people[row]],
         },
         of="class",
         value=Field("probability", "probability", ".2f"),

@@ -39,36 +39,36 @@ from sfumato_papers.rerun import Rerun
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
 EPOCHS = {Scale.SMALL: 5, Scale.CPU: 30, Scale.FULL: 65}
 N_OTHERS = {Scale.SMALL: 100, Scale.CPU: 300, Scale.FULL: 6000}
-"""How many items are learnt with their hard label, beside the 900 whose labels are compared."""
+"""How many items are learned with their hard label, next to the 900 whose labels are compared."""
 N_TESTED = {Scale.SMALL: 500, Scale.CPU: 3000, Scale.FULL: 3000}
 """How many items of the held-out 30% are predicted."""
 NETWORKS = {Scale.SMALL: ("small",), Scale.CPU: ("small",), Scale.FULL: ("resnet-34a", "vgg-11", "resnet-50")}
 RATES = {"small": 0.1, "resnet-34a": 0.1, "vgg-11": 0.1, "resnet-50": 0.4}
 N_HELD_OUT = 100
-"""How many of the 1,000 CIFAR-10S items are predicted and not learnt."""
+"""How many of the 1,000 CIFAR-10S items are predicted and not learned."""
 SMOOTHING = 0.05
 
 VOTES = {Scale.SMALL: (1, 2, 16), Scale.CPU: (1, 2, 4, 16), Scale.FULL: (1, 2, 4, 8, 16, 32)}
 BELIEFS = {Scale.SMALL: (1, 2), Scale.CPU: (1, 2, 4), Scale.FULL: (1, 2, 3, 4, 5)}
-"""Of how many annotators a pool is made, beside that of all."""
+"""Of how many annotators a pool is made, next to that of all."""
 
 
 def scaled_down(scale: Scale) -> str:
     """In what the trainings are smaller than the paper's."""
     if scale == Scale.FULL:
         return ""
-    learnt, tested = N_OTHERS[scale] + 900, N_TESTED[scale]
+    n_train, tested = N_OTHERS[scale] + 900, N_TESTED[scale]
     tests = "" if tested == 3000 else f"; {tested:,} for 3,000 CIFAR-10H items to predict"
     return (
         f"the small network (16, 32, 64 channels) for ResNet-34A, ResNet-50 and VGG-11; {EPOCHS[scale]} epochs in one "
-        f"cycle for 65 in steps, without augmentation; {SEEDS[scale]} seeds for 15 (5 a network); {learnt:,} items to "
-        f"learn from for 6,900, so that the 900 whose labels differ weigh {900 / learnt:.0%} for 13%{tests}"
+        f"cycle for 65 in steps, without augmentation; {SEEDS[scale]} seeds for 15 (5 a network); {n_train:,} items to "
+        f"learn from for 6,900, so that the 900 whose labels differ weigh {900 / n_train:.0%} for 13%{tests}"
     )
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Which pictures are learnt from and which are predicted, by number."""
+    """Which pictures are learned from and which are predicted, by number."""
 
     compared: Int[np.ndarray, "compared"]
     """The 900 of CIFAR-10S whose labels differ."""
@@ -150,11 +150,11 @@ def grid(sets: LabelSets, scale: Scale, network: str, device: str = "cpu") -> Gr
 
 
 def lesson_data(rerun: Rerun, items: Items) -> tuple[JoinedItems, Fold]:
-    """The pictures that are learnt from or predicted, with their hard labels."""
+    """The pictures that are learned from or predicted, with their hard labels."""
     numbers = np.sort(np.concatenate([items.compared, items.others, items.held_out, items.tested]))
     data = join_items(pictures(rerun).take(numbers), classes=CIFAR_10)
-    learnt = np.isin(numbers, np.concatenate([items.compared, items.others]))
-    return data, Fold(0, np.flatnonzero(learnt), np.flatnonzero(~learnt))
+    n_train = np.isin(numbers, np.concatenate([items.compared, items.others]))
+    return data, Fold(0, np.flatnonzero(n_train), np.flatnonzero(~n_train))
 
 
 def trained(rerun: Rerun) -> list[Path]:

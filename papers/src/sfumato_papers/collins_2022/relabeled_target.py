@@ -31,7 +31,7 @@ class Labelled:
 class Relabelled:
     """What `target` makes of the items of `known`; of every other item, the class it came with.
 
-    Only what is learnt about some items differs between two of these, as where Collins et al. (2022) exchange the
+    Only what is learned about some items differs between two of these, as where Collins et al. (2022) exchange the
     labels of 900 items among some 7,000.
     """
 

@@ -117,7 +117,7 @@ def _alternatives(fitted: dict[str, AnswerStatistics]) -> Chart:
     return bars(
         "appendix-b-5-alternatives",
         title="How many alternatives annotators leave possible",
-        caption="Share of first-pass answers, for images of high (>= .25 nats) and low (<= .1) CIFAR-10H entropy.",
+        caption="Share of first-pass answers, for images of high (>= 0.25 nats) and low (<= 0.1) CIFAR-10H entropy.",
         data={
             "alternatives": [str(k) for _ in shares for k in range(n)],
             "images": [name for name in shares for _ in range(n)],

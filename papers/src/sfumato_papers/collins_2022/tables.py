@@ -1,4 +1,4 @@
-"""Tables 1 to 6: learning from one label set or another, beside what the paper prints."""
+"""Tables 1 to 6: learning from one label set or another, next to what the paper prints."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def table_1(rerun: Rerun) -> Part:
             *better(found, "soft labels beat hard ones", "10s aggregated", "hard"),
             *alike(found, "ours are comparable to CIFAR-10H", "10s aggregated", "10h aggregated"),
         ),
-        about="Labels of 900 CIFAR-10S images are exchanged; all others are learnt with the CIFAR-10 class. The paper "
-        "counts 6,100 others, that is with the 100 of CIFAR-10S that are held out; these are not learnt here, so they "
+        about="Labels of 900 CIFAR-10S images are exchanged; all others are learned with the CIFAR-10 class. The paper "
+        "counts 6,100 others, that is with the 100 of CIFAR-10S that are held out; these are not learned here, so they "
         "are 6,000. Which 100 were held out is not said: ours are drawn. What a random label is, neither: ours is a "
         "distribution drawn evenly from all. Calibration is the published code's, without the last, most confident "
-        "bin (bins of 100 items on 10H, of 10 on 10S, where a model without fault scores about .12). FGSM has an eps "
+        "bin (bins of 100 items on 10H, of 10 on 10S, where a model without fault scores about 0.12). FGSM has an eps "
         "of 4/255 and leads away from the CIFAR-10 class; its loss is against that class on 10H, against the soft "
         "label on 10S. Figures are compared by their change from hard labels of the same seed.",
         scaled_down=scaled_down(rerun.scale),
@@ -57,7 +57,7 @@ def table_2(rerun: Rerun) -> Part:
             *better(found, "de-aggregated beats aggregated: CIFAR-10H", "10h", "10h aggregated"),
             *better(found, "de-aggregated beats aggregated: ours", "10s", "10s aggregated"),
         ),
-        about="Each time an image is learnt from, the label of one of its annotators is drawn. On average that is the "
+        about="Each time an image is learned from, the label of one of its annotators is drawn. On average that is the "
         "aggregated label, and cross-entropy is linear in the label: only the noise of the gradient differs.",
         scaled_down=scaled_down(rerun.scale),
         after=_shown(TABLE_2, "CIFAR-10H"),
@@ -81,7 +81,7 @@ def table_3(rerun: Rerun) -> Part:
             *better(found, "ours beat CIFAR-10H from one annotator", "10s m=1", "10h m=1"),
         ),
         about="M annotators of every image are drawn once a seed, those of M = 1 among those of M = 2; one of them is "
-        "drawn each time the image is learnt from.",
+        "drawn each time the image is learned from.",
         scaled_down=scaled_down(rerun.scale),
     )
 
@@ -97,7 +97,7 @@ def table_4(rerun: Rerun) -> Part:
             *_table(found, TABLE_4, rows, reference="T1, Unif"),
             *better(found, "all that was asked is better than the first label alone", "10s", "10s t1 unif"),
         ),
-        about="The column Time stands under Section 5.1: it is arithmetic, not measured.",
+        about="The column Time is under Section 5.1: it is arithmetic, not measured.",
         scaled_down=scaled_down(rerun.scale),
         after=_shown(TABLE_4, "T1, Unif"),
     )
@@ -143,7 +143,7 @@ def table_6(rerun: Rerun) -> Part:
             *better(found, "smoothing beats ours on 10H but in CE", "smoothing", "10s", blocks=("10H",), skip=("CE",)),
             *better(found, "ours beat smoothing on 10S", "10s", "smoothing", blocks=("10S",)),
         ),
-        about=f"{SMOOTHING:g} of the mass, over all ten classes, of every image that is learnt from, as the appendix "
+        about=f"{SMOOTHING:g} of the mass, over all ten classes, of every image that is learned from, as the appendix "
         "words it; the last row smooths the 900 alone, as the other rows soften them alone.",
         scaled_down=scaled_down(rerun.scale),
         after=_shown(TABLE_6, "Label Smoothing"),

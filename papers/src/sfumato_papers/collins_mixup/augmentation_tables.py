@@ -1,4 +1,4 @@
-"""Tables 4.1 to 4.3: networks that learn mixed images beside the others, labelled in one way or another."""
+"""Tables 4.1 to 4.3: networks that learn mixed images next to the others, labeled in one way or another."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Ours (Sep, λ_h^m with ω_m)    1.83±0.03  0.24±0.01    11.81±0.19
 """)
 
 ABOUT = """\
-Networks learn CIFAR-10 test pictures with their hard labels, and beside them the mixed images that the 33 participants
+Networks learn CIFAR-10 test pictures with their hard labels, and next to them the mixed images that the 33 participants
 judged, as fixed images: only the labels of the mixed images differ. No augmentation. All labelings of a seed start from
 the same weights and meet the same batches; without mixed images the weights are the same and the batches are not."""
 
@@ -68,8 +68,9 @@ def table_4_1(rerun: Rerun) -> Part:
     after = ""
     if mean_of(uniform, CE) < mean_of(linear, CE):
         after = (
-            "Uniform labels, which are worse than mixup's in the published table, are better here: told to doubt all "
-            "mixed images, a small network that has learnt its few items by heart is less sure of everything else."
+            "Uniform labels, which are worse than mixup's in the published table, are better here: trained to be "
+            "unsure about all "
+            "mixed images, a small network that has learned its few items by heart is less sure of everything else."
         )
     return Part(
         "Table 4.1",
@@ -134,7 +135,7 @@ def table_4_3(rerun: Rerun) -> Part:
             *findings(TABLE_4_3, shown, COLUMNS),
             Statement(
                 "separate with confidence against mixup's labels",
-                "leads to substantial gains in generalisation, calibration and robustness",
+                "leads to substantial gains in generalization, calibration and robustness",
                 all(is_lower(each) for each in gained.values()),
                 ", ".join(f"{column} {said(each)}" for column, each in gained.items()),
             ),
@@ -145,7 +146,7 @@ def table_4_3(rerun: Rerun) -> Part:
                 ", ".join(f"{column}: {name}" for column, name in lowest.items()),
             ),
         ),
-        about=ABOUT + " Smoothing is .005 ** confidence. Two controls stand below: mixup's labels, all smoothed by "
+        about=ABOUT + " Smoothing is 0.005 ** confidence. Two controls are below: mixup's labels, all smoothed by "
         "what people's confidence smooths on average, and each person's coefficient with the confidence of a judgment "
         "drawn from all others.",
         scaled_down=scaled_down(rerun.scale, DEPTHS[0]),

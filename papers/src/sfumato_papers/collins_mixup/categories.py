@@ -118,7 +118,7 @@ def section_5_1_2(rerun: Rerun) -> Part:
             ),
         ),
         about="The released labels of 100 mixed images, of two to four people each, who named classes as for CIFAR-10S "
-        "(top two, clamp, γ = .1). The thesis counts 8 participants; the labels have no ids to count them by.",
+        "(top two, clamp, γ = 0.1). The thesis counts 8 participants; the labels have no ids to count them by.",
     )
 
 
@@ -137,7 +137,7 @@ def figure_5_1(rerun: Rerun) -> Part:
     elsewhere = float(1 - people[horse] - people[ship]) if n else float("nan")
     return Part(
         "Figure 5.1",
-        "An image of a horse and a ship, relabelled",
+        "An image of a horse and a ship, relabeled",
         (
             Finding(
                 "mass on classes other than horse and ship", "people", None, Estimate(elsewhere), how=", ".join(named)

@@ -61,8 +61,8 @@ def figure_4_2(rerun: Rerun) -> Part:
             "image by image",
             "human perception is not consistently aligned with the coefficient",
             relabeled > 0.05,
-            f"{relabeled:.1%} of judgments are off by more than .25, {float((thesis.relabeling > 0.1).mean()):.1%} by "
-            "more than .1",
+            f"{relabeled:.1%} of judgments are off by more than 0.25, {float((thesis.relabeling > 0.1).mean()):.1%} by "
+            "more than 0.1",
             how="not consistently: more than one judgment in twenty is off by a quarter",
         ),
     ]
@@ -71,8 +71,8 @@ def figure_4_2(rerun: Rerun) -> Part:
         "Human-inferred against generating mixing coefficient",
         tuple(findings),
         charts=(_aggregate_chart(everyone, thesis),),
-        after=f"Medians hide that people pull to the ends: at .25, {_share(thesis, 0.25, -1):.0%} of judgments are "
-        f"below .25, and at .75 {_share(thesis, 0.75, 1):.0%} are above .75; while the means at .1 and .9, "
+        after=f"Medians hide that people pull to the ends: at 0.25, {_share(thesis, 0.25, -1):.0%} of judgments are "
+        f"below 0.25, and at 0.75 {_share(thesis, 0.75, 1):.0%} are above 0.75; while the means at 0.1 and 0.9, "
         f"{means[0.1]:.2f} and {means[0.9]:.2f}, lie inside of them, drawn there by the few who see the other class.",
     )
 

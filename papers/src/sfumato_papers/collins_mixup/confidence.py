@@ -28,7 +28,7 @@ def figure_4_5(rerun: Rerun) -> Part:
     both = dict(zip(COLUMNS, (thesis_collection(rerun), all_collections(rerun)), strict=True))
     findings: list[Finding | Statement] = []
     drawn: dict[str, list[object]] = {name: [] for name in ("endpoints", "mean", "low", "high", "series")}
-    told = {}
+    estimates = {}
     for column, each in both.items():
         groups = _groups(each, doubt)
         confidence = each.judgments.confidence
@@ -42,7 +42,7 @@ def figure_4_5(rerun: Rerun) -> Part:
             for field, value in zip(drawn, (name, found.value, found.low, found.high, column), strict=True):
                 drawn[field].append(value)
         high, low = groups.values()
-        told[column] = (_gap(confidence, high, low, each), _gap(each.relabeling, high, low, each))
+        estimates[column] = (_gap(confidence, high, low, each), _gap(each.relabeling, high, low, each))
         summed = doubt[each.first_image] + doubt[each.second_image]
         findings.append(
             Finding("Spearman, entropy of both and confidence", column, None, Estimate(spearman(summed, confidence)))
@@ -52,7 +52,7 @@ def figure_4_5(rerun: Rerun) -> Part:
                 "Spearman, entropy of both and relabeling", column, None, Estimate(spearman(summed, each.relabeling))
             )
         )
-    sure, moved = told[COLUMNS[0]]
+    sure, moved = estimates[COLUMNS[0]]
     by_coefficient = {
         at: float(both[COLUMNS[0]].judgments.confidence[np.isclose(both[COLUMNS[0]].generating, at)].mean())
         for at in COEFFICIENTS
@@ -63,7 +63,7 @@ def figure_4_5(rerun: Rerun) -> Part:
             "is markedly lower where both endpoints are of high entropy",
             bool(sure.leaves_out_0 and sure.value < 0),
             f"high less low: {sure.value:+.3f} ({sure.low:+.3f} to {sure.high:+.3f}); all of H-Mix "
-            f"{told[COLUMNS[1]][0].value:+.3f}",
+            f"{estimates[COLUMNS[1]][0].value:+.3f}",
             how="95% bootstrap over annotators, the thesis' collection",
         ),
         Statement(
@@ -71,7 +71,8 @@ def figure_4_5(rerun: Rerun) -> Part:
             "is not significantly affected by the endpoints' entropy",
             not moved.leaves_out_0,
             f"high less low: {moved.value:+.3f} ({moved.low:+.3f} to {moved.high:+.3f}); all of H-Mix "
-            f"{told[COLUMNS[1]][1].value:+.3f} ({told[COLUMNS[1]][1].low:+.3f} to {told[COLUMNS[1]][1].high:+.3f})",
+            f"{estimates[COLUMNS[1]][1].value:+.3f} ({estimates[COLUMNS[1]][1].low:+.3f} to "
+            f"{estimates[COLUMNS[1]][1].high:+.3f})",
             how="95% bootstrap over annotators, the thesis' collection",
         ),
         Statement(

@@ -57,7 +57,7 @@ def curves_of_class_pairs(rerun: Rerun) -> Part:
     chart = heat_map(
         "appendix-c",
         title="How much of a class must be in a mixed image to be half of what people see",
-        caption="x0 of the logistic curve of each pair of classes, all released judgments; .5 is what mixup assumes. "
+        caption="x0 of the logistic curve of each pair of classes, all released judgments; 0.5 is what mixup assumes. "
         "Above it, people see less of the row's class than went in.",
         data=cells,
         x=Field("in", "mixed with"),
@@ -124,7 +124,7 @@ def table_c_1(rerun: Rerun) -> Part:
             ),
         ),
         about="Every pair's curve is fitted to the judgments of the thesis' 33 participants, none drawn towards the "
-        "others. Coefficients as in table 5.1: Beta(1, 1) without the entropy-weighted loss, Beta(.2, .2) with it.",
+        "others. Coefficients as in table 5.1: Beta(1, 1) without the entropy-weighted loss, Beta(0.2, 0.2) with it.",
         scaled_down=scaled_down(rerun.scale, DEPTHS[1]),
     )
 

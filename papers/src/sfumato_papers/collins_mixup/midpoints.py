@@ -104,11 +104,11 @@ def perceived_midpoints(rerun: Rerun) -> Part:
             Finding("mean coefficient of the image chosen", task.name, None, middles[task.name], places=3),
             Finding("median", task.name, None, Estimate(float(np.median(told.chosen[first]))), places=2),
             Finding(
-                "chose another image than .5", task.name, None,
+                "chose another image than 0.5", task.name, None,
                 Estimate(float((np.abs(told.chosen[first] - 0.5) > 0.05).mean())), places=3,
             ),
             Finding(
-                "chose one at least .2 away", task.name, None,
+                "chose one at least 0.2 away", task.name, None,
                 Estimate(float((np.abs(told.chosen[first] - 0.5) > 0.15).mean())), places=3,
             ),
         ]  # fmt: skip
@@ -123,7 +123,7 @@ def perceived_midpoints(rerun: Rerun) -> Part:
             rows["task"].append(task.name)
     x0 = CurveFit(prior=0.0).fit(all_collections(rerun).judgments).pooled.x0
     findings.append(
-        Finding("where the curve of inferred coefficients is at .5", "Infer", None, Estimate(x0), how="x0, appendix C")
+        Finding("where the curve of inferred coefficients is at 0.5", "Infer", None, Estimate(x0), how="x0, appendix C")
     )
     findings.append(
         Statement(
@@ -142,7 +142,7 @@ def perceived_midpoints(rerun: Rerun) -> Part:
         about="Two tasks of the later paper, of which the thesis does not tell: to move through mixtures of two images "
         "until one looks half and half (*Construct*), and to choose it from all of them in random order "
         "(*Select-Shuffled*). The data are released, the paper's figures about them are not transcribed here: ours "
-        "stand without any beside them. Coefficients are of the first image; intervals are over annotators.",
+        "stand without any next to them. Coefficients are of the first image; intervals are over annotators.",
         charts=(
             bars(
                 "midpoints",

@@ -40,7 +40,7 @@ class RowsOf:
 
 @dataclass(frozen=True, eq=False)
 class MixtureLabels:
-    """One of a mixture's labels, drawn anew at every access; an item that is no mixture has its original class."""
+    """One of a mixture's labels, drawn again at every access; an item that is no mixture has its original class."""
 
     name: str
     digest: str

@@ -13,7 +13,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.published_data import PublishedData
 
 N_ANNOTATORS = 6
-"""As many simulated people an item as CIFAR-10S has real ones; the thesis does not say."""
+"""As many simulated people per item as CIFAR-10S has real ones; the thesis does not say."""
 DOUBTFUL = 0.25
 """From this entropy on, in nats, an item's answers have the statistics of doubtful ones."""
 SEED = 2022

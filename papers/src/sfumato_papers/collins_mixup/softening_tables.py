@@ -50,10 +50,10 @@ Ours (Ent-WC), Ours (Soft)    1.027±0.02  3.399±0.06   0.107±0.01   1.30±0.0
 """)
 
 ABOUT = f"""\
-Every batch is mixed anew. mixup draws its coefficient from Beta(1, 1), the default of its code, for the thesis names no
-other; Mix-MaxEnt from Beta(10, 10), with weight 1; Ent-WC from Beta(.2, .2), with κ = .7. All mixings of a seed start
-from the same weights and meet the same batches. Corruptions are made here, of strength {SEVERITY}, with CIFAR-10-C's
-constants."""
+Every batch is mixed again. mixup draws its coefficient from Beta(1, 1), the default of its code, because the thesis
+names no other; Mix-MaxEnt from Beta(10, 10), with weight 1; Ent-WC from Beta(0.2, 0.2), with κ = 0.7. All mixing
+methods of a seed start from the same weights and see the same batches. Corruptions are made here, of strength
+{SEVERITY}, with CIFAR-10-C's constants."""
 
 
 def table_5_1(rerun: Rerun) -> Part:
@@ -69,7 +69,7 @@ def table_5_1(rerun: Rerun) -> Part:
             *findings(TABLE_5_1, tuple(rows.values()), COLUMNS),
             Statement(
                 "Ent-WC against mixup",
-                "significantly improves generalisation and robustness",
+                "significantly improves generalization and robustness",
                 all(is_lower(each) for each in better.values()),
                 ", ".join(f"{column} {said(each)}" for column, each in better.items()),
             ),
@@ -117,7 +117,7 @@ def table_5_2(rerun: Rerun) -> Part:
                 "confer sizable improvements, particularly in calibration and corruption robustness",
                 all(is_lower(gained[step]) for step in steps),
                 ", ".join(f"{name} {column} {said(gained[name, column])}" for name, column in steps),
-                how="in the published table mixup's calibration gets worse by it, from .087 to .131",
+                how="in the published table mixup's calibration gets worse by it, from 0.087 to 0.131",
             ),
             Statement(
                 "soft endpoints with Ent-WC",

@@ -66,7 +66,8 @@ def section_4_2_1(rerun: Rerun) -> Part:
                 places=0,
             ),
         ),
-        about="H-Mix was collected in rounds. The thesis' is told by its pages: its participants judged 59 or 60 "
+        about="H-Mix was collected in rounds. The thesis' round is recognized by its pages: its participants judged "
+        "59 or 60 "
         "images, all others 62. No image of one round is in another.",
     )
 

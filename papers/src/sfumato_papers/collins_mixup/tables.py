@@ -1,4 +1,4 @@
-"""Tables of trainings: the thesis' figures with their spread, beside ours with what they differ by."""
+"""Tables of trainings: the thesis' figures with their spread, next to ours with what they differ by."""
 
 from __future__ import annotations
 

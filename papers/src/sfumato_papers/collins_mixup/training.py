@@ -30,7 +30,7 @@ from sfumato_papers.rerun import Rerun
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
 EPOCHS = {Scale.SMALL: 10, Scale.CPU: 40, Scale.FULL: 200}
 N_LEARNT = {Scale.SMALL: 500, Scale.CPU: 1000, Scale.FULL: 7000}
-"""How many of the 7,000 items are learnt from."""
+"""How many of the 7,000 items are learned from."""
 N_MIXTURES = {Scale.SMALL: 150, Scale.CPU: 270, Scale.FULL: 810}
 N_TESTED = {Scale.SMALL: 1000, Scale.CPU: 2000, Scale.FULL: 3000}
 DEPTHS = (18, 34)
@@ -46,15 +46,15 @@ def scaled_down(scale: Scale, depth: int) -> str:
     """In what the trainings are smaller than the thesis'."""
     if scale == Scale.FULL:
         return ""
-    learnt, n, width = N_LEARNT[scale], N_MIXTURES[scale], WIDTHS[scale]
+    n_train, n, width = N_LEARNT[scale], N_MIXTURES[scale], WIDTHS[scale]
     parts = [
         f"the small network ({width}, {2 * width}, {4 * width} channels) for a PreAct ResNet-{depth}",
         f"{EPOCHS[scale]} epochs in one cycle for 200 in steps",
         *[f"{SEEDS[scale]} seeds for 5"] * (SEEDS[scale] != SEEDS[Scale.FULL]),
-        f"{learnt:,} for 7,000 items to learn from",
+        f"{n_train:,} for 7,000 items to learn from",
     ]
     if depth == DEPTHS[0]:
-        parts.append(f"beside them {n:,} mixed images, which weigh {n / (n + learnt):.0%} for 10%")
+        parts.append(f"next to them {n:,} mixed images, which weigh {n / (n + n_train):.0%} for 10%")
     if N_TESTED[scale] < N_TESTED[Scale.FULL]:
         parts.append(f"{N_TESTED[scale]:,} for 3,000 items to predict")
     return "; ".join(parts)
@@ -115,7 +115,7 @@ def pictures(rerun: Rerun) -> Inputs:
 
 
 def split(rerun: Rerun) -> tuple[Int[np.ndarray, "train"], Int[np.ndarray, "test"]]:
-    """The items learnt from and predicted, by number: at smaller scales some, drawn once."""
+    """The items learned from and predicted, by number: at smaller scales some, drawn once."""
     rng = np.random.default_rng(2023)
     train, test = (rng.permutation(part) for part in rerun.data.cifar_split())
     return np.sort(train[: rerun.scale.of(N_LEARNT)]), np.sort(test[: rerun.scale.of(N_TESTED)])
@@ -127,7 +127,7 @@ def tested(rerun: Rerun) -> Inputs:
 
 
 def _plain_data(rerun: Rerun) -> tuple[JoinedItems, Fold]:
-    """The items themselves; people's labels of those learnt from are CIFAR-10S's, elicited or simulated."""
+    """The items themselves; people's labels of those learned from are CIFAR-10S's, elicited or simulated."""
     train, test = split(rerun)
     numbers = np.concatenate([train, test])
     people, simulated = rerun.data.cifar_10h, soft_endpoints(rerun.data)
@@ -152,9 +152,9 @@ def _augmented_data(rerun: Rerun) -> tuple[JoinedItems, Fold]:
         plain.lesson.classes,
         np.concatenate([original, np.where(told.generating >= 0.5, told.first, told.second)]),
     )
-    learnt = np.concatenate([np.arange(len(train)), np.arange(len(numbers), len(lesson.items))])
+    n_train = np.concatenate([np.arange(len(train)), np.arange(len(numbers), len(lesson.items))])
     return JoinedItems(lesson, np.concatenate([plain.images, mixed.images])), Fold(
-        0, learnt, np.arange(len(train), len(numbers))
+        0, n_train, np.arange(len(train), len(numbers))
     )
 
 

@@ -1,6 +1,6 @@
-"""From the files that authors give out to the folders that are read here: one file a set.
+"""From the files that authors give out to the folders that are read here: one file per set.
 
-A converter is told where the authors' files stand (by their names), where the other sets are, and which empty folder to
+A converter gets the paths of the authors' files (by their names), where the other sets are, and which empty folder to
 fill. It gives the same content each time. To add a set: a `Source` in `sfumato_papers.dataset_sources`, and its
 converter here.
 """

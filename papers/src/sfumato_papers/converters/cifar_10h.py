@@ -1,4 +1,4 @@
-"""CIFAR-10H: votes a picture, and single answers about the last 500 of them."""
+"""CIFAR-10H: votes per picture, and single answers about the last 500 of them."""
 
 from __future__ import annotations
 

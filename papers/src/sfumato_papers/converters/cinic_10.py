@@ -1,4 +1,4 @@
-"""CINIC-10: the 200 pictures a class that its page shows, cut out of the sheets."""
+"""CINIC-10: the 200 pictures per class that its page shows, cut out of the sheets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GUTTER = 1
 def convert(files: Mapping[str, Path], place: Path, folder: Path) -> None:  # noqa: ARG001
     """The pictures with their classes, and which of them CIFAR-10 has too: CINIC-10 was made of it and of ImageNet.
 
-    What is in CIFAR-10 is no shifted test set for a model that learnt from it.
+    What is in CIFAR-10 is no shifted test set for a model that learned from it.
     """
     sheets = [_cut(_pixels(files[f"cinic-{name}.png"])) for name in CIFAR_10]
     images = np.concatenate(sheets)

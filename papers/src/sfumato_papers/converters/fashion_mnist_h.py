@@ -1,4 +1,4 @@
-"""Fashion-MNIST-H: votes a picture."""
+"""Fashion-MNIST-H: votes per picture."""
 
 from __future__ import annotations
 

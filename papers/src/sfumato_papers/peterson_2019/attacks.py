@@ -66,8 +66,8 @@ AFTER_PGD = {CONTROL: Published("0", "%"), HUMAN: Published("1", "%")}
 """Accuracy in the end, of every network."""
 ABOUT = """
 The fine-tuned networks of Table 1, on held-out pictures, led away from the class a picture came with by no more than
-four grey levels a pixel; pixels lie in 0..1 and normalisation is part of the network. The small network stands beside
-VGG, and what is judged is how human labels differ from the control. The two controls of Figure 2 stand beside them.
+four gray levels a pixel; pixels lie in 0..1 and normalization is part of the network. The small network stands next to
+VGG, and what is judged is how human labels differ from the control. The two controls of Figure 2 stand next to them.
 """
 
 
@@ -164,7 +164,7 @@ def figure_4(rerun: Rerun) -> Part:
         "Figure 4",
         "Crossentropy as a function of PGD iteration",
         tuple(findings),
-        f"{ABOUT.strip()}\n\n{steps} iterations of one grey level each, from a start drawn within four grey levels; "
+        f"{ABOUT.strip()}\n\n{steps} iterations of one gray level each, from a start drawn within four gray levels; "
         "iteration 0 is the picture as it is.",
         smaller(rerun.scale, TUNING),
         (

@@ -18,7 +18,7 @@ RAW = "cifar10h-raw.csv (single answers with times and attention checks), which 
 BULK = 0.30
 """The share of images that is said to hold the bulk of people's doubt."""
 ABOUT = """
-Counted from the released votes; nothing is trained. Who the participants were is read from the part of the single
+Counted from the released votes; nothing is trained. The participants are read from the part of the single
 answers that can be had, on 500 of the 10,000 images.
 """
 
@@ -141,7 +141,7 @@ def _why_400(n_votes: int) -> str:
     """What the two totals are made of: whole participants of 200 images each."""
     stated = (2571 - 14) * 200
     return (
-        f"{stated:,} is 2,571 participants less the 14 set aside, times 200 images; "
+        f"{stated:,} is 2,571 participants less the 14 excluded, times 200 images; "
         f"the released counts hold {n_votes:,}, as of {n_votes / 200:,.0f} participants"
     )
 

@@ -1,4 +1,4 @@
-"""Section 6.3 of Peterson et al. (2019): networks that learnt hard labels alone, with large networks of others."""
+"""Section 6.3 of Peterson et al. (2019): networks that learned hard labels alone, with large networks of others."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def section_6_3(rerun: Rerun) -> Part:
         ]
     return Part(
         "Section 6.3",
-        "Networks that learnt hard labels alone",
+        "Networks that learned hard labels alone",
         (*cells, *_statements(fit)),
         ABOUT.strip(),
         NOT_THE_PAPERS,
@@ -122,7 +122,7 @@ def _chart(fit: Mapping[tuple[str, str], Estimate]) -> Chart:
     ]
     return dots(
         "section-6-3",
-        title="Crossentropy to people of networks that learnt hard labels",
+        title="Crossentropy to people of networks that learned hard labels",
         caption="10,000 images; lines: 95% for other images. The paper's ensemble is of eight networks, ours of three.",
         data={
             "network": [row[0] for row in rows],

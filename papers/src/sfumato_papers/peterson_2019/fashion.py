@@ -116,7 +116,7 @@ def fashion_attacked(rerun: Rerun) -> Part:
                 for rival in ("shuffled", "entropy-matched")
             ),
         ),
-        "The networks of the part before, led away from the original label by four grey levels a pixel at most.",
+        "The networks of the part before, led away from the original label by four gray levels a pixel at most.",
         _smaller(rerun.scale),
     )
 
@@ -134,7 +134,7 @@ def _statements(found: Scored) -> list[Statement]:
     wrong, right = (less(HUMAN, CONTROL, f"confidence_when_{each}") for each in ("wrong", "right"))
     second = less(HUMAN, CONTROL, "second_best_accuracy")
     agreed = less(HUMAN, CONTROL, "accuracy")
-    labelled = less(HUMAN, CONTROL, "accuracy_original", on="original")
+    original_gain = less(HUMAN, CONTROL, "accuracy_original", on="original")
     noisiest = list(found.sets)[-1]
     human = ("category", HUMAN, "sampled")
     return [
@@ -158,10 +158,10 @@ def _statements(found: Scored) -> list[Statement]:
                   ours=f"{signed(right)}, against {wrong.value:+.3f} when incorrect",
                   how="slightly: by less than when incorrect"),
         Statement("Accuracy", "No loss in accuracy when using human labels.",
-                  holds=not is_below(labelled),
-                  ours=f"original labels {signed(labelled)}; people's first choice {signed(agreed)}",
+                  holds=not is_below(original_gain),
+                  ours=f"original labels {signed(original_gain)}; people's first choice {signed(agreed)}",
                   how="of original labels, which people's first choice is on 82% of the pictures"),
-        Statement("Distance", "The gain increases as test pictures move away from those learnt.",
+        Statement("Distance", "The gain increases as test pictures move away from those learned.",
                   holds=is_above(_growth(found, noisiest)),
                   ours=f"gain in crossentropy under {noisiest} less gain without: {signed(_growth(found, noisiest))}",
                   how="noise on the held-out pictures, for other test sets"),

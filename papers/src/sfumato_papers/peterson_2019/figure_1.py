@@ -18,10 +18,10 @@ SHOWN = 600
 """Images in the chart, drawn by chance."""
 ABOUT = """
 The paper shows a few images on which people and its best network agree in the first guess. Its predictions were not
-released; three networks of the same kind that others trained on CIFAR-10 (Kerrigan, Smyth and Steyvers 2021) stand in
-their place, on all images where the first guess is the same.
+released; three networks of the same kind that others trained on CIFAR-10 (Kerrigan, Smyth and Steyvers 2021) replace
+them their place, on all images where the first guess is the same.
 
-How far such a network is from people is set beside how far as many *other* people would be: a second sample of as many
+How far such a network is from people is set next to how far as many *other* people would be: a second sample of as many
 votes, drawn from people's shares.
 """
 

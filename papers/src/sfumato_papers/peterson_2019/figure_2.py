@@ -42,7 +42,7 @@ def pairs_of_bars(
     shown: Sequence[tuple[str, str, Mapping[int, float]]],
     value: Field,
 ) -> Chart:
-    """A bar for each of `shown`: the group it stands in, the labels that were learnt, and the figure of every seed.
+    """A bar for each of `shown`: its group, the labels that were learned, and the figure of every seed.
 
     Lines are the 95% interval for another training. `value` names the column `value`.
     """
@@ -68,7 +68,7 @@ def pairs_of_bars(
 
 HELD_OUT = "CIFAR10H held out"
 ORDER = ("CIFAR10", "CIFAR10.1v6", "CIFAR10.1v4", "CINIC10", "ImageNet-Far")
-"""Test sets, ever further from what was learnt."""
+"""Test sets, ever further from what was learned."""
 ACCURACY, ENTROPY = "accuracy, %", "crossentropy"
 LABELS = {
     CONTROL: "control",
@@ -198,7 +198,7 @@ def _second_best(found: Scored) -> list[Finding]:
 
 
 def gained(row: str, column: str, published: Published, gain: Estimate, *, how: str = "") -> Finding:
-    """A published gain over the control, beside ours: what is compared is the gain itself."""
+    """A published gain over the control, next to ours: what is compared is the gain itself."""
     return Finding(row, column, published, gain, Change("control", published, gain), how, places=1)
 
 

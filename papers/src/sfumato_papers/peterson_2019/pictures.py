@@ -68,7 +68,8 @@ def pretraining_set(rerun: Rerun) -> JoinedItems:
 
 
 def elsewhere(rerun: Rerun, *, with_training_set: bool) -> dict[str, Inputs]:
-    """Test sets from elsewhere, the nearest first; CIFAR-10's training pictures only for who has not learnt them."""
+    """Test sets from elsewhere, the nearest first; CIFAR-10's training pictures only for networks that were not trained
+    on them."""
 
     def read() -> dict[str, Inputs]:
         classes = rerun.data.cifar_10h.classes

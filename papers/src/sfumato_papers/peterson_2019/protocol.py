@@ -56,7 +56,7 @@ BESIDE = {
     "preact-resnet-164": "ResNet preact",
     "shake-shake-26": "Shake-Shake",
 }
-"""The paper's architecture that a network of ours stands beside. The small one is of VGG's kind: plain convolutions,
+"""The paper's architecture that a network of ours stands next to. The small one is of VGG's kind: plain convolutions,
 batch norm and max-pooling."""
 
 PUBLISHED_NETWORKS = {name: NAMED[name] for name in BESIDE if name != "small"}

@@ -46,4 +46,4 @@ FT CIFAR10H sampled hard targets      0.31  0.16  0.40  0.39
 """),
 }
 """By architecture. Of ResNet only two rows can be read with certainty in the text this was taken from; of PyramidNet,
-ResNext, Wide ResNet and Shake-Shake no row can be told from its neighbours."""
+ResNext, Wide ResNet and Shake-Shake no row can be distinguished from its neighbors."""

@@ -78,7 +78,7 @@ def under(runs: Sequence[RunPredictions], condition: str) -> list[RunPredictions
 
 
 def pretrained(folder: Path, networks: Sequence[str], seeds: Sequence[int], like: SoftLabels) -> list[RunPredictions]:
-    """What networks predict that have learnt no target yet, of the items of `like`."""
+    """What networks predict that have learned no target yet, of the items of `like`."""
     found = []
     for network in networks:
         for seed in seeds:

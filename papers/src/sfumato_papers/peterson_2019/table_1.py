@@ -49,7 +49,7 @@ ROWS = {
 ABOUT = """
 Networks are pretrained on hard labels of CIFAR-10's training pictures, then fine-tuned on pictures of its test set with
 one target each; all targets of a seed begin with the same pretrained weights and see the same batches. The small
-network of ours, plain convolutions with batch norm and max-pooling, stands beside the paper's VGG: its figures cannot
+network of ours, plain convolutions with batch norm and max-pooling, stands next to the paper's VGG: its figures cannot
 be the paper's, so what is judged is how a row differs from the control, *FT CIFAR10*.
 
 Rows without a published figure are ours: distillation of what three large networks predict (the paper's comparison with

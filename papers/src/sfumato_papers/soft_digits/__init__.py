@@ -1,1 +1,1 @@
-"""soft-digits: human against model uncertainty, what people's doubt teaches networks beside their other classes."""
+"""soft-digits: human against model uncertainty, what people's doubt teaches networks next to their other classes."""

@@ -54,7 +54,7 @@ def table_2_elsewhere(rerun: Rerun) -> Part:
         tuple(findings),
         about=(
             "In percent. `synthetic` are what a model says of the pictures (a ResNet-110 on CIFAR-10, a LeNet that "
-            "learnt other pictures of Fashion-MNIST). `shuffled` has people's labels on other pictures of the same "
+            "learned other pictures of Fashion-MNIST). `shuffled` has people's labels on other pictures of the same "
             "class, `entropy-matched` as much doubt as people have but between no classes in particular; the paper "
             "has neither. Differences are paired by seed, and named with their 95% interval; a sentence holds where "
             "the interval of all three networks together (their mean, seed by seed) leaves out 0."

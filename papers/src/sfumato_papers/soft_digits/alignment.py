@@ -41,7 +41,7 @@ def _part(rerun: Rerun, place: str, signal: str, *, with_chart: bool) -> Part:
         findings += _statements(audited, own, networks)
     return Part(
         place,
-        f"Human doubt ({SIGNALS[signal]}) and how items are learnt",
+        f"Human doubt ({SIGNALS[signal]}) and how items are learned",
         tuple(findings),
         about=(
             "Spearman's correlation over items, with its 95% interval over items. The figures of this table did not "

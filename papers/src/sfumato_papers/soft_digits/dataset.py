@@ -1,4 +1,5 @@
-"""What the paper counts about its data: sizes, human label variation, answers a picture, and how doubts go together."""
+"""What the paper counts about its data: sizes, human label variation, answers per picture, and how doubts go
+together."""
 
 from __future__ import annotations
 
@@ -107,7 +108,7 @@ def table_1(rerun: Rerun) -> Part:
     chart = bars(
         "table-1",
         title="Where people disagree",
-        caption="The share of pictures with human label variation: as published, and in the sets that stand in here.",
+        caption="The share of pictures with human label variation: as published, and in the substitute sets here.",
         data={
             "set": [MNIST, MUKHOTI, *(each.name for each in others)],
             "share": [TABLE_1[MNIST, "HLV (%)"].value, TABLE_1[MUKHOTI, "HLV (%)"].value]
@@ -123,7 +124,7 @@ def table_1(rerun: Rerun) -> Part:
         "Human label variation",
         tuple(findings),
         about=(
-            "CIFAR-10H and Fashion-MNIST-H stand in for the two parts of soft-digits in all that is trained below: "
+            "CIFAR-10H and Fashion-MNIST-H replace the two parts of soft-digits in all that is trained below: "
             "the one, like the MNIST part, has mostly pictures that all agree on and few whose class changes; the "
             "other, like the Mukhoti part, hardly any, and many whose class changes. Their votes are read three at "
             "a time as one person: what two or three name is a *yes*, what one names is *unsure*, the rest *no*; a "
@@ -161,14 +162,14 @@ def appendix_b(rerun: Rerun) -> Part:  # noqa: ARG001
     findings += [
         Finding("pictures in all", "value", Published("5,530"), Estimate(n_images), how="the sum of Table 6", places=0),
         Finding(
-            "answers a picture", "value", Published("6"), Estimate(n_answers / n_images), how="Table 6", places=2
+            "answers per picture", "value", Published("6"), Estimate(n_answers / n_images), how="Table 6", places=2
         ),
         Finding(
-            "pictures an annotator (Section 2.2)", "value", Published("70"), Estimate(n_answers / 160), places=1,
+            "pictures per annotator (Section 2.2)", "value", Published("70"), Estimate(n_answers / 160), places=1,
             how=f"{n_answers:,} answers of Table 6 over the 160 annotators of Appendix B; with 160 in each of the "
             f"three regions they are {n_answers / 160 / N_REGIONS:.1f}, which is likely what is meant",
         ),
-        Finding("median minutes an annotator", "value", Published("14.59"), needs=RAW),
+        Finding("median minutes per annotator", "value", Published("14.59"), needs=RAW),
         Finding("annotators", "value", Published("160"), needs=RAW),
     ]  # fmt: skip
     return Part(
@@ -199,10 +200,10 @@ def table_7(rerun: Rerun) -> Part:
         "How the measures of doubt go together",
         tuple(findings),
         about=(
-            "(1) normalised average milliseconds, (2) mean uncertainty, (3) unsure proportion, (4) entropy of the "
+            "(1) normalized average milliseconds, (2) mean uncertainty, (3) unsure proportion, (4) entropy of the "
             "equal label, (5) entropy of the weighted label. Which of (4) and (5) is which, and what kind of "
             "correlation it is, the text does not say: Spearman's is taken, as everywhere else in the paper. In the "
-            "sets that stand in, doubt is made of the same votes as the labels, and no sentence is judged by it."
+            "substitute sets, uncertainty comes from the same votes as the labels, and no sentence is judged by it."
         ),
     )
 

@@ -1,4 +1,4 @@
-"""What trainings of a fixed length predicted, epoch by epoch, for items they learnt from."""
+"""What trainings of a fixed length predicted, epoch by epoch, for items they learned from."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LAST = 5
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """Predictions of one network, seed and target for the items it learnt from, after every epoch."""
+    """Predictions of one network, seed and target for the items it learned from, after every epoch."""
 
     items: tuple[str, ...]
     probs: Float[np.ndarray, "epochs items classes"]

@@ -1,4 +1,4 @@
-"""Section 4: do six labels a picture suffice? LeNet taught by some six votes, and by all there are."""
+"""Section 4: do six labels per picture suffice? LeNet taught by some six votes, and by all there are."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def section_4(rerun: Rerun) -> Part:
     findings: list[Finding | Statement] = [
         *(Finding(f"Fashion-MNIST-H, HLV: {target}", "KLD", None, each) for target, each in shown.items()),
         Statement(
-            "six labels a picture", "suffice for a significant gain in calibration; fifty are no strict requirement",
+            "six labels per picture", "suffice for a significant gain in calibration; fifty are no strict requirement",
             gain[SIX].high < 0,
             f"{gain[SIX].value:+.3f} ({gain[SIX].low:+.3f} to {gain[SIX].high:+.3f}) nats from the majority, "
             f"{share:.0%} of what all votes gain ({gain[EVERY].value:+.3f})",
@@ -55,7 +55,7 @@ def section_4(rerun: Rerun) -> Part:
     ]  # fmt: skip
     chart = dots(
         "section-4",
-        title="How many votes a picture are enough",
+        title="How many votes per picture are enough",
         caption="KL divergence of LeNet's predictions from all votes on Fashion-MNIST-H, where people disagree; 95% "
         "intervals over seeds.",
         data={
@@ -71,10 +71,11 @@ def section_4(rerun: Rerun) -> Part:
     )
     return Part(
         "Section 4",
-        "Whether six labels a picture suffice",
+        "Whether six labels per picture suffice",
         tuple(findings),
         about=(
-            "Some six single votes a picture, as many as Table 6 says, against all 53 to 79 there are, and against the "
+            "Some six single votes per picture, as many as Table 6 says, against all 53 to 79 there are, and against "
+            "the "
             "majority of the panels; all scored on all votes."
         ),
         scaled_down=instead(rerun.scale),

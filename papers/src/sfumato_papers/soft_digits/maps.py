@@ -1,4 +1,4 @@
-"""Figure 2 and Appendix F.3: data maps of what was learnt how, and how far predictions still move."""
+"""Figure 2 and Appendix F.3: data maps of what was learned how, and how far predictions still move."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEAR_0 = 0.01
 
 
 def figure_2(rerun: Rerun) -> Part:
-    """Where items lie by how they were learnt."""
+    """Where items lie by how they were learned."""
     findings: list[Finding | Statement] = []
     charts = []
     for audited in audited_sets(rerun):
@@ -46,10 +46,10 @@ def figure_2(rerun: Rerun) -> Part:
         "Data maps by human label variation",
         tuple(findings),
         about=(
-            f"The last {LAST} epochs of every seed together, on items that were learnt from. Confidence is the mean "
+            f"The last {LAST} epochs of every seed together, on items that were learned from. Confidence is the mean "
             "probability of the class that the target itself puts first, variability its standard deviation. The "
-            "paper's thresholds and average confidences did not survive in its text: easy is a confidence of .75 "
-            "and more, hard one of .25 and less, ambiguous a variability of .2 and more. Sentences are about LeNet."
+            "paper's thresholds and average confidences did not survive in its text: easy is a confidence of 0.75 "
+            "and more, hard one of 0.25 and less, ambiguous a variability of 0.2 and more. Sentences are about LeNet."
         ),
         scaled_down=smaller(rerun),
         charts=tuple(charts),
@@ -104,7 +104,7 @@ def appendix_f_3(rerun: Rerun) -> Part:
         "Appendix F.3",
         "Training dynamics: shifts between epochs",
         tuple(findings),
-        about="On items that were learnt from; differences are paired by seed.",
+        about="On items that were learned from; differences are paired by seed.",
         scaled_down=smaller(rerun),
         charts=(chart,),
     )
@@ -193,7 +193,7 @@ def _map_chart(audited: Audited, found: Mapping[tuple[str, str], DataMap]) -> Ch
     return shaded_scatter(
         f"figure-2-{audited.name.lower()}",
         title=f"Data maps of {audited.name}",
-        caption=f"{DRAWN}: each point an item that was learnt from, coloured by people's mean uncertainty about it.",
+        caption=f"{DRAWN}: each point per item that was learned from, colored by people's mean uncertainty about it.",
         data=columns,
         x=Field("variability", "variability", ".2f", domain=(0.0, 0.5)),
         y=Field("confidence", "confidence", ".1f", domain=(0.0, 1.0)),

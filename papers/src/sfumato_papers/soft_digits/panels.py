@@ -13,9 +13,9 @@ from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
 
 PANEL = 3
-"""Votes that stand for one person."""
+"""Votes that represent one person."""
 ANNOTATIONS_PER_IMAGE = {3: 26, 4: 341, 5: 849, 6: 2620, 7: 1399, 8: 271, 9: 14, 10: 10}
-"""How many pictures of soft-digits have so many answers (Table 6)."""
+"""How many pictures of soft-digits have this number of answers (Table 6)."""
 KIND = "plausible/1"
 
 

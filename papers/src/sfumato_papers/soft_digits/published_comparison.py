@@ -1,4 +1,4 @@
-"""A table of the paper beside ours: on soft-digits where its file is given, and on the sets that stand in."""
+"""A table of the paper next to ours: on soft-digits where its file is given, and on the substitute sets."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def instead(scale: Scale) -> str:
 
 
 def audited_sets(rerun: Rerun) -> tuple[Audited, ...]:
-    """The two parts of soft-digits where its file is given, else the sets that stand in."""
+    """The two parts of soft-digits where its file is given, else the substitute sets."""
     return soft_digits(rerun) or stand_ins(rerun)
 
 

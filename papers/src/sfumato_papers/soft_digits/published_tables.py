@@ -22,7 +22,7 @@ ON_ORIGINAL, ON_PEOPLE = "original labels", "re-annotated labels"
 
 @dataclass(frozen=True)
 class Printed:
-    """A cell: what it is about, its mean, and the standard deviation beside it."""
+    """A cell: what it is about, its mean, and the standard deviation next to it."""
 
     set: str
     scored_on: str

@@ -89,12 +89,12 @@ def _column(path: Path, name: str) -> Any:
 
 
 def _picture(path: Path, row: int, value: Any) -> np.ndarray:
-    """28 x 28 grey values: an array of them, or their bytes; fractions up to 1 are taken for shares of 255."""
+    """28 x 28 gray values: an array of them, or their bytes; fractions up to 1 are taken for shares of 255."""
     flat = np.frombuffer(value, np.uint8) if isinstance(value, bytes) else np.asarray(value).reshape(-1)
     if flat.size != SIDE * SIDE or flat.dtype.kind not in "iuf" or not ((flat >= 0) & (flat <= 255)).all():
         raise BadTable(
             f"found a picture of {flat.size} values",
-            expected=f"{SIDE} x {SIDE} grey values from 0 to 255",
+            expected=f"{SIDE} x {SIDE} gray values from 0 to 255",
             fix="give pictures as arrays, or as their bytes",
             code="wrong-shape",
             where=ErrorLocation(str(path), row=row, column="images"),

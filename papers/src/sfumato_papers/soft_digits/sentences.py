@@ -35,7 +35,7 @@ def section_3_3(rerun: Rerun) -> Part:  # noqa: ARG001
     """Sentences about Tables 2, 3 and 9."""
     return Part(
         "Section 3.3",
-        "Its sentences beside its own tables",
+        "Its sentences next to its own tables",
         (*_gaps(), *_steps(), *_significant(), _whole(MNIST), _whole(MUKHOTI)),
         about=(
             "Each figure is worked out from the printed tables. Where a sentence speaks of soft labels and not of "

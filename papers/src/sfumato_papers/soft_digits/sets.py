@@ -1,4 +1,4 @@
-"""Audited sets: pictures with every label the paper compares; here two that stand in, made of published votes."""
+"""Audited sets: pictures with every label the paper compares; here two substitutes, made from published votes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CIFAR_10H, FASHION_MNIST_H = "CIFAR-10H", "Fashion-MNIST-H"
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """A set of pictures, the labels that are compared on it, and which of them are learnt from and tested."""
+    """A set of pictures, the labels that are compared on it, and which of them are learned from and tested."""
 
     name: str
     inputs: Inputs
@@ -72,7 +72,7 @@ class Audited:
         return float(((first * original).sum(axis=1) / first.sum(axis=1)).mean())
 
     def equal_beliefs(self) -> Beliefs:
-        """The equal labels as one belief an item, which a de-aggregated training always draws."""
+        """The equal labels as one belief per item, which a de-aggregated training always draws."""
         items = self.equal.items.to_pylist()
         return Beliefs.from_probs(
             item=items, annotator=["all"] * len(items), probs=self.equal.probs, classes=self.equal.classes

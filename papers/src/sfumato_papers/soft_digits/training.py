@@ -1,4 +1,4 @@
-"""The paper's two ways of training: to the best validation loss, for test items; 40 epochs, for how items are learnt.
+"""The paper's two ways of training: to the best validation loss, for test items; 40 epochs, for how items are learned.
 
 Batches of 64, Adam, six seeds, up to 60 epochs and 40 epochs are the paper's. Its learning rate, patience and seeds did
 not survive in its text: 0.001, a tenth of it after 3 epochs without a better validation loss, the end after 7, and
@@ -27,7 +27,7 @@ SEEDS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 6}
 MOST_EPOCHS = {Scale.SMALL: 16, Scale.CPU: 60, Scale.FULL: 60}
 FIXED_EPOCHS = {Scale.SMALL: 12, Scale.CPU: 40, Scale.FULL: 40}
 N_WATCHED = {Scale.SMALL: 300, Scale.CPU: 600, Scale.FULL: 2131}
-"""Items learnt from whose every epoch is kept."""
+"""Items learned from whose every epoch is kept."""
 TEACHER_EPOCHS = {Scale.SMALL: 2, Scale.CPU: 6, Scale.FULL: 6}
 NETWORKS = {"SimpleFFN": "simple-ffn", "DeeperFFN": "deeper-ffn", "LeNet": "lenet"}
 """The paper's names, and ours."""
@@ -46,7 +46,7 @@ def performance(rerun: Rerun, audited: Audited) -> list[RunPredictions]:
 
 
 def dynamics(rerun: Rerun, audited: Audited) -> Path:
-    """The folder with runs of a fixed length that kept what they predicted for items they learnt from."""
+    """The folder with runs of a fixed length that kept what they predicted for items they learned from."""
     from sfumato.training.splits import Fold
 
     data = _prepared(rerun, audited)
@@ -191,7 +191,7 @@ def _of_resnet(rerun: Rerun, audited: Audited) -> SoftLabels:
 
 
 def _of_lenet(rerun: Rerun, audited: Audited) -> SoftLabels:
-    """What LeNet says that learnt the first 10,000 training pictures of Fashion-MNIST by their one-hot labels."""
+    """What LeNet says that learned the first 10,000 training pictures of Fashion-MNIST by their one-hot labels."""
     from sfumato.training.grid import Grid
     from sfumato.training.item_join import join_items
     from sfumato.training.networks import network_named

@@ -94,7 +94,7 @@ def _low(gains: Gains) -> list[Statement]:
             holds=min(found.values()) > 0.95,
             ours=f"k or n at most {FEW}: "
             + ", ".join(f"{share:.0%} ({name}, β = {beta:g})" for (name, beta), share in found.items()),
-            how="roughly: a loss at most .05 higher",
+            how="roughly: a loss at most 0.05 higher",
         )
     ]
 

@@ -1,4 +1,4 @@
-"""Figures 5, top, and 9, Section 7.2: networks that learnt each label set, tested on each."""
+"""Figures 5, top, and 9, Section 7.2: networks that learned each label set, tested on each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PUBLISHED_TESTS = (sets.DS, sets.T, sets.S_DENSE)
 
 
 def cross_label(rerun: Rerun) -> Part:
-    """Cross-entropy on the labels of images that were not learnt from."""
+    """Cross-entropy on the labels of images that were not learned from."""
     runs = training.predictions(rerun)
     tests = test_labels(rerun)
     found = {name: by_set(runs, labels, CrossEntropy()) for name, labels in tests.items()}
@@ -45,8 +45,8 @@ def cross_label(rerun: Rerun) -> Part:
     findings.append(_item_level(found[sets.H]))
     about = (
         "The same networks for all label sets: equal weights and batches within a seed. To see both sides of a U, "
-        "CIFAR-10H is also learnt with temperatures and mixed with uniform labels; CIFAR-10S is filled in from "
-        "CIFAR-10H, which stands in for CIFAR-10DS. Shuffled: people's labels on other images of their class."
+        "CIFAR-10H is also learned with temperatures and mixed with uniform labels; CIFAR-10S is filled in from "
+        "CIFAR-10H, which replaces CIFAR-10DS. Shuffled: people's labels on other images of their class."
     )
     return Part(
         "Figure 5, top; Figure 9",
@@ -84,11 +84,11 @@ def _softness_chart(rerun: Rerun, found: Mapping[str, Values]) -> Chart:
     ]
     return curve(
         "figure-5-top",
-        title="Cross-entropy by how soft the labels are that were learnt from",
+        title="Cross-entropy by how soft the labels are that were learned from",
         caption="CIFAR-10H from hard labels over temperatures to half uniform, tested on five label sets. Bands: 95% "
         "over seeds.",
         data=dict(zip(("tested", "entropy", "labels", "loss", "low", "high"), zip(*rows, strict=True), strict=True)),
-        x=Field("entropy", "mean entropy of labels learnt from (nats)", ".1f"),
+        x=Field("entropy", "mean entropy of labels learned from (nats)", ".1f"),
         y=Field("loss", "cross-entropy (nats)", ".2f"),
         low="low",
         high="high",

@@ -88,7 +88,7 @@ def _maps(cells: Sequence[GridCell]) -> Chart:
     few = np.mean([2 * cell.effective_dimensionality <= cell.k for cell in cells])
     return heat_map(
         "figure-2-left",
-        title="Soft labels are worth few components beside their classes",
+        title="Soft labels are worth few components next to their classes",
         caption="The fewest principal components that recover as much as soft labels do: at most half the number of "
         f"classes, all of which a label spells out, in {few:.0%} of the worlds.",
         data={
@@ -129,7 +129,7 @@ def _scatter(cells: Sequence[GridCell]) -> Chart:
     return scatter(
         "section-6-information-ratio",
         title="The information ratio foretells how many components a label is worth",
-        caption="Each point is a world; lines are least squares. The paper reports r = .734 over its own.",
+        caption="Each point is a world; lines are least squares. The paper reports r = 0.734 over its own.",
         data={
             "world": [f"{cell.n} points, {cell.k} classes" for cell in cells],
             "dimensions": [f"d = {cell.d}" for cell in cells],

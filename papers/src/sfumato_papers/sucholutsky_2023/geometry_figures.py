@@ -74,7 +74,7 @@ def dimensionality_plot(runs: GeometryRuns, source: DataSource) -> Chart:
         "dimensionality",
         title="The information ratio foretells how many numbers a label is worth",
         caption=f"Each point is a world. Correlation with the effective dimensionality of soft labels: "
-        f"{', '.join(each)}; Sucholutsky et al. report .73 over all theirs.",
+        f"{', '.join(each)}; Sucholutsky et al. report 0.73 over all theirs.",
         data=data,
         x=Field("information_ratio", "information ratio", ".2~f"),
         y=Field("effective", "effective dimensionality, principal components", ",d", zero=True),
@@ -91,7 +91,7 @@ def dimensionality_maps(runs: GeometryRuns, source: DataSource) -> Chart:
     few = np.mean([2 * cell.effective_dimensionality <= cell.k for cell in cells])
     return heat_map(
         "dimensionality-maps",
-        title="Soft labels are worth few components beside their classes",
+        title="Soft labels are worth few components next to their classes",
         caption="The fewest principal components that recover as much as soft labels do: at most half the number of "
         f"classes, which every label spells out, in {few:.0%} of the cells.",
         data={
@@ -132,7 +132,7 @@ def sparsity_curves(runs: GeometryRuns, source: DataSource) -> Chart:
     """Their figure 3: what labels of fewer classes recover."""
     return curve(
         "sparsity",
-        title="What fewer classes an item lose",
+        title="What fewer classes per item lose",
         caption=f"What is recovered with so many classes (or principal components) an item, over {SPARSE_SEEDS} "
         "worlds; soft labels keep all classes and hard labels one, so they are level. Classes dropped from top-class "
         "labels count as not asked about, not as zero.",
@@ -182,7 +182,7 @@ def loss_maps(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -> 
 
 
 def loss_curves(runs: GeometryRuns, source: DataSource, *, beta: float = BETA) -> Chart:
-    """Their figure 6: how many classes an item are best worth their price."""
+    """Their figure 6: how many classes per item are best worth their price."""
     rows: list[tuple[str, int, str, float]] = []
     best: dict[str, tuple[float, str, int]] = {}
     n_classes = max(kept for size, kept in _rows(runs.sparsity, "size", "kept") if size == LOSS_SIZE)

@@ -28,8 +28,8 @@ def geometry_page(runs: GeometryRuns, *, command: str = "", cells: str = "") -> 
     n, k = runs.size
     return Page(
         title="What labels say about which items are alike",
-        lead=f"The figures of {PAPER}, drawn anew from our own simulation, and where your {n:,} items of {k} classes "
-        "stand among them.",
+        lead=f"The figures of {PAPER}, drawn again from our own simulation, and where your {n:,} items of {k} classes "
+        "are among them.",
         sections=(
             Section("Your data on the map", (value_maps(runs, source),)),
             Section(
@@ -37,8 +37,8 @@ def geometry_page(runs: GeometryRuns, *, command: str = "", cells: str = "") -> 
                 (
                     Prose((
                         "Points lie about the centres of classes in a space of 5, 25 or 125 dimensions. A soft label "
-                        "says how near a point is to every centre, a hard label only which is nearest. From such "
-                        "labels the points are placed anew, and the similarities of that placement are ranked against "
+                        "says how near a point is to every center, a hard label only which is nearest. From such "
+                        "labels the points are placed again, and the similarities of that placement are ranked against "
                         "the true ones: 1 is perfect, 0 is chance.",
                     )),
                     recovery_maps(runs, grid),

@@ -93,7 +93,7 @@ def noise_runs(*, seed: int = 0) -> Columns:
 
 
 def sparsity_runs(*, seed: int = 0) -> Columns:
-    """What labels of so many classes recover, beside all (soft), one (hard), and as many principal components."""
+    """What labels of so many classes recover, next to all (soft), one (hard), and as many principal components."""
     rows: list[tuple[Any, ...]] = []
     for n, k in SPARSE_SIZES:
         kept = sorted({*range(1, min(k, 5) + 1), *np.linspace(1, k, 8).round().astype(int).tolist()})

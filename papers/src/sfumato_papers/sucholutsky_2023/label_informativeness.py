@@ -1,7 +1,7 @@
 """Figure 4 and Section 7.2: what label sets say about which images are alike.
 
 The paper compares with judgments of similarity over 200 images, which are not public. Here the votes of half of
-CIFAR-10H's annotators stand in for them: two images are as alike as it is probable that two such votes agree.
+CIFAR-10H's annotators replace them: two images are as alike as it is probable that two such votes agree.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def label_informativeness(rerun: Rerun) -> Part:
     )
     about = (
         f"The {N_IMAGES} of the 1,000 CIFAR-10S images with the highest entropy under CIFAR-10H; labels embedded by "
-        f"GNMDS in {D} dimensions. **Half of CIFAR-10H's votes stand in for the paper's judgments of similarity**, "
-        "which are not public, so they favour labels that are votes. Error rate: share of triplets of the embedding "
+        f"GNMDS in {D} dimensions. **Half of CIFAR-10H's votes replace the paper's judgments of similarity**, "
+        "which are not public, so they favor labels that are votes. Error rate: share of triplets of the embedding "
         f"that these turn round, over {N_COMPARED} images. Temperatures make one set softer or harder."
     )
     return Part(
@@ -171,7 +171,7 @@ def _chart(found: dict[str, Informative]) -> Chart:
     return scatter(
         "figure-4",
         title="Recovered similarity falls with the error rate",
-        caption="ρ of embedded label sets with the held-out half of CIFAR-10H's votes, which stands in for judgments "
+        caption="ρ of embedded label sets with the held-out half of CIFAR-10H's votes, which replaces judgments "
         "of similarity, against three properties of the labels.",
         data=dict(zip(("measure", "labels", "from", "value", "rho"), zip(*rows, strict=True), strict=True)),
         x=Field("value", "value", ".2f", domain=(0.0, 1.5)),

@@ -65,7 +65,7 @@ def experimental_setup(rerun: Rerun) -> Part:
             "mean entropy (D.2)",
             Published("0.69"),
             Estimate(float(entropy(elicited.probs).mean())),
-            how="of the mean of all 6,723 released labels, repeats among them; of the first-pass answers alone .696",
+            how="of the mean of all 6,723 released labels, repeats among them; of the first-pass answers alone 0.696",
         ),
         Finding("CIFAR-10DS, top two", "mean entropy (D.2)", Published("0.75"), needs=NOT_PUBLIC[DS]),
         Statement(
@@ -83,7 +83,7 @@ def experimental_setup(rerun: Rerun) -> Part:
         "section-7-1-entropies",
         title="How soft the label sets are",
         caption=f"Mean entropy over the 10,000 test images, in nats. {S_DENSE}, {DS} and {T} are not public; what "
-        f"stands in for the first is made of {H}.",
+        f"replaces the first is made of {H}.",
         data={"labels": list(every), "entropy": list(every.values())},
         of="labels",
         value=Field("entropy", "mean entropy (nats)", ".2f", zero=True),

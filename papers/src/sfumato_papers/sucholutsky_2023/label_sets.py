@@ -1,4 +1,4 @@
-"""The label sets of Section 7.1 that are public, what stands in for others, and a target that learns any of them."""
+"""The label sets of Section 7.1 that are public, what replaces others, and a target that learns any of them."""
 
 from __future__ import annotations
 

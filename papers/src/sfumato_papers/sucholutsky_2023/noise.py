@@ -48,7 +48,7 @@ def signal_and_noise(rerun: Rerun) -> Part:
             holds=max(class_anchored) == 0,
             ours=f"false in {min(class_anchored):.0%} to {max(class_anchored):.0%} of the triplets about a class, in "
             "none about a point",
-            how="labels are normalised by point: one far from everything has more of its class than a nearer one "
+            how="labels are normalized by point: one far from everything has more of its class than a nearer one "
             "between two",
         ),
         *(
@@ -60,7 +60,7 @@ def signal_and_noise(rerun: Rerun) -> Part:
             "Bits that are flipped",
             "with a flip rate ε, labels are worth (1 - ε) T constraints",
             holds=bool(np.abs(off[published]).max() < 0.1),
-            ours=f"at ε = .5 that is ρ = {np.mean(rho[published, 0.5]):.2f}; measured, "
+            ours=f"at ε = 0.5 that is ρ = {np.mean(rho[published, 0.5]):.2f}; measured, "
             f"{np.mean(rho[MEASURED, 0.5]):+.2f}",
             how=f"1 - H₂(ε), the capacity of such a channel, is off by {np.abs(off[capacity]).mean():.2f} on average, "
             f"1 - ε by {np.abs(off[published]).mean():.2f}",
@@ -69,7 +69,7 @@ def signal_and_noise(rerun: Rerun) -> Part:
     n, k, d = SIZE
     about = (
         f"Flips: all triplets of soft labels of {n} points, {k} classes, {d} dimensions, each turned round with "
-        f"probability ε, embedded by GNMDS; beside it, the share of them that a model says is left, all true. "
+        f"probability ε, embedded by GNMDS; next to it, the share of them that a model says is left, all true. "
         f"{rerun.scale.of(N_WORLDS)} worlds. False triplets: worlds of "
         f"{', '.join(f'{a} x {b}' for a, b in FALSE_SIZES)} points and classes. The paper has no figure for either."
     )

@@ -94,7 +94,7 @@ def table_3(rerun: Rerun) -> Part:
         "Table 3",
         "Classes over which uncertainty is permitted",
         tuple(findings),
-        about="CIFAR-10S filled in with the k largest of CIFAR-10DS, which is not public; CIFAR-10H stands in below.",
+        about="CIFAR-10S filled in with the k largest of CIFAR-10DS, which is not public; CIFAR-10H replaces it below.",
         scaled_down=_far_scaled_down(rerun),
     )
 
@@ -125,7 +125,7 @@ def _elsewhere(rerun: Rerun) -> dict[str, dict[str, dict[int, float]]]:
 
 
 def other_pictures(rerun: Rerun) -> dict[str, Inputs]:
-    """Pictures that nobody here learnt from: CIFAR-10's training images, and CINIC-10's from ImageNet."""
+    """Pictures that nobody here learned from: CIFAR-10's training images, and CINIC-10's from ImageNet."""
     near = rerun.data.pictures("cifar10-train-batch1", "images.npz", classes=CIFAR_10)
     far = rerun.data.pictures("cinic10-sample", "images.npz", classes=CIFAR_10)
     with np.load(rerun.data.path("cinic10-sample", "images.npz")) as file:

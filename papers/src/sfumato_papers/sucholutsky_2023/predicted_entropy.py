@@ -1,4 +1,4 @@
-"""Figure 7: the entropy of predictions beside that of the labels they were learnt from."""
+"""Figure 7: the entropy of predictions next to that of the labels they were learned from."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from sfumato_papers.sucholutsky_2023 import training
 
 
 def predicted_entropy(rerun: Rerun) -> Part:
-    """The entropy of predictions beside that of the labels they were learnt from."""
+    """The entropy of predictions next to that of the labels they were learned from."""
     runs, every = training.predictions(rerun), sets.label_sets(rerun)
     gaps: dict[str, dict[int, float]] = {}
     rows: list[tuple[str, float, float]] = []
     for run in runs:
         labels = every[run.target]
-        learnt = float(entropy(labels.probs[labels.rows_of(run.predictions.items)]).mean())
+        learned = float(entropy(labels.probs[labels.rows_of(run.predictions.items)]).mean())
         own = float(entropy(run.predictions.probs).mean())
-        gaps.setdefault(run.target, {})[run.seed] = own - learnt
-        rows.append((run.target, learnt, own))
+        gaps.setdefault(run.target, {})[run.seed] = own - learned
+        rows.append((run.target, learned, own))
     mean = {name: float(np.mean(list(each.values()))) for name, each in gaps.items()}
     closest = min((sets.S_HARD, sets.H, sets.HARD, sets.LOW, sets.HIGH), key=lambda name: abs(mean[name]))
     findings: list[Finding | Statement] = [
@@ -44,10 +44,10 @@ def predicted_entropy(rerun: Rerun) -> Part:
     )
     chart = scatter(
         "figure-7",
-        title="Entropy of predictions beside that of the labels learnt from",
-        caption="Mean over the images that were not learnt from; a point a training.",
-        data=dict(zip(("labels", "learnt", "predicted"), zip(*rows, strict=True), strict=True)),
-        x=Field("learnt", "mean entropy of labels (nats)", ".2f"),
+        title="Entropy of predictions next to that of the labels learned from",
+        caption="Mean over the images that were not learned from; a point a training.",
+        data=dict(zip(("labels", "learned", "predicted"), zip(*rows, strict=True), strict=True)),
+        x=Field("learned", "mean entropy of labels (nats)", ".2f"),
         y=Field("predicted", "mean entropy of predictions (nats)", ".2f"),
         series="labels",
     )
@@ -63,7 +63,7 @@ def predicted_entropy(rerun: Rerun) -> Part:
 def _of_all(gaps: Mapping[str, float]) -> str:
     """What the gaps have in common, where they do."""
     if min(gaps.values()) > 0:
-        return "after so few epochs networks doubt more than any of the labels they learnt from"
+        return "after so few epochs networks doubt more than any of the labels they learned from"
     if max(gaps.values()) < 0:
-        return "all networks are surer than the labels they learnt from"
+        return "all networks are surer than the labels they learned from"
     return ""

@@ -41,7 +41,7 @@ def simulations(rerun: Rerun) -> Part:
     n = len(of_kind(cells, "soft"))
     about = (
         f"{n:,} worlds: k standard normal centroids in d dimensions, n points around them with deviation 1, labels as "
-        "in Section 3 without noise. Recovered by spectral unfolding, which needs no iterations, and beside it by "
+        "in Section 3 without noise. Recovered by spectral unfolding, which needs no iterations, and next to it by "
         "GNMDS in d dimensions, the paper's method. ρ: Spearman's, of the recovered Gram matrix with true cosines, "
         "over points and centroids. The paper prints no mean ρ, so these have no verdict."
     )

@@ -1,4 +1,4 @@
-"""What networks that learnt each label set reach, by set and seed, and how sets compare."""
+"""What networks that learned each label set reach, by set and seed, and how sets compare."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Figures 8 and 10 and appendix D.3: whether networks find alike what people find alike.
 
-The paper's judgments, over 200 CIFAR-10 images, are not public. A small public set stands in: 90 pairs of hand-written
-digits, 30 each of 4, 7 and 8, that seven people rated from 1 to 10 (a student project of 2018).
+The paper's judgments, over 200 CIFAR-10 images, are not public. A small public set replaces them: 90 pairs of
+hand-written digits, 30 each of 4, 7 and 8, that seven people rated from 1 to 10 (a student project of 2018).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def similarity_judgments(rerun: Rerun) -> Part:
         "figure-8",
         title="How far networks find digits alike that people find alike",
         caption="Rank correlation of cosines in the last layer but one with mean ratings of 90 pairs of digits, which "
-        "stand in for the paper's judgments over CIFAR-10 images.",
+        "replace the paper's judgments over CIFAR-10 images.",
         data=dict(zip(("what", "labels", "rho"), zip(*rows, strict=True), strict=True)),
         of="what",
         value=Field("rho", "rank correlation with ratings (ρ)", ".2f", zero=True),
@@ -81,7 +81,7 @@ def similarity_judgments(rerun: Rerun) -> Part:
     )
     about = (
         "**Stand-in:** 630 ratings of 90 pairs of the same digit, for 49,500 of CIFAR-10 images. Pairs show one digit, "
-        "so labels alone say nothing about them: what is compared is the last layer but one of networks that learnt "
+        "so labels alone say nothing about them: what is compared is the last layer but one of networks that learned "
         f"MNIST, from hard labels and from labels smoothed by {SMOOTHED}."
     )
     return Part(

@@ -32,14 +32,14 @@ TABLE_1 = published_cells(
 )
 COLUMNS = {"80 l/c": 80, "8 l/c": 8}
 OURS = (sets.S_TOP_TWO, sets.SHUFFLED)
-"""Rows that the paper has not: what stands in for CIFAR-10S+dense, and the control."""
+"""Rows that the paper has not: what replaces CIFAR-10S+dense, and the control."""
 
 BySet = dict[str, dict[int, float]]
 """Cross-entropy by label set and seed."""
 
 
 def table_1(rerun: Rerun) -> Part:
-    """Cross-entropy of networks that learnt from few images, by label set."""
+    """Cross-entropy of networks that learned from few images, by label set."""
     names = (*(name for name in sets.PAPER_SETS if name not in sets.NOT_PUBLIC), *OURS)
     hard, people = label_tables(rerun)
     found: dict[str, BySet] = {}
@@ -58,7 +58,8 @@ def table_1(rerun: Rerun) -> Part:
     about = (
         "Every seed draws its own 80 or 8 images of each class from CIFAR-10's test set, the same for all label sets, "
         "and predicts others. The paper does not say which labels the cross-entropy of Table 1 is against: here the "
-        "hard labels, and CIFAR-10H beside it. **CIFAR-10DS and CIFAR-10T are not public; CIFAR-10H stands in where "
+        "hard labels, and CIFAR-10H next to it. **CIFAR-10DS and CIFAR-10T are not public; CIFAR-10H replaces them "
+        "where "
         "CIFAR-10DS fills in CIFAR-10S.** The shuffled row is a control: people's labels on other images of the class."
     )
     rows = [
@@ -69,7 +70,7 @@ def table_1(rerun: Rerun) -> Part:
     chart = dots(
         "table-1",
         title="Cross-entropy after learning from few images",
-        caption="Mean over seeds, against the hard labels of images that were not learnt from; lower is better.",
+        caption="Mean over seeds, against the hard labels of images that were not learned from; lower is better.",
         data=dict(zip(("labels", "images", "loss"), zip(*rows, strict=True), strict=True)),
         of="labels",
         value=Field("loss", "cross-entropy (nats)", ".2f"),

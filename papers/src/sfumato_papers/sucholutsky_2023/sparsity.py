@@ -47,7 +47,7 @@ class Recovered:
 
 
 def sparsity_curves(rerun: Rerun) -> Part:
-    """Sparse labels beside top-class labels and principal components."""
+    """Sparse labels next to top-class labels and principal components."""
     rows = recovered(rerun)
     findings: list[Finding | Statement] = []
     for way, how in ((ZEROS, "set to 0, as the paper does"), (TOP, "treated as not asked about")):
@@ -134,7 +134,7 @@ def label_optimization(rerun: Rerun) -> Part:
 
 
 def recovered(rerun: Rerun) -> list[Recovered]:
-    """All worlds, kept numbers and ways; one process a core."""
+    """All worlds, kept numbers and ways; one process per core."""
     worlds = [(n, k, number) for n, k in SIZES for number in range(rerun.scale.of(N_WORLDS))]
     return rerun.once(
         "sparsity",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 4, Scale.FULL: 3}
 EPOCHS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 150}
 N_PICTURES = {Scale.SMALL: 2000, Scale.CPU: 10_000, Scale.FULL: 10_000}
-"""How many test pictures of CIFAR-10 are learnt from or predicted."""
+"""How many test pictures of CIFAR-10 are learned from or predicted."""
 HELD_OUT = 0.3
 NETWORKS = {
     Scale.SMALL: ("small",),
@@ -44,7 +44,7 @@ FEW_EPOCHS = {
     8: {Scale.SMALL: 15, Scale.CPU: 40, Scale.FULL: 150},
 }
 N_TESTED = {Scale.SMALL: 500, Scale.CPU: 2000, Scale.FULL: 9000}
-"""How many further pictures are predicted by networks that learnt from few."""
+"""How many further pictures are predicted by networks that learned from few."""
 
 
 def scaled_down(scale: Scale) -> str:
@@ -55,7 +55,7 @@ def scaled_down(scale: Scale) -> str:
     fewer = "" if n == 10_000 else f" of {n:,} pictures for 10,000"
     return (
         f"the small network (16, 32, 64 channels) for VGG, ResNet, WRN, DenseNet and Shake-Shake; {scale.of(EPOCHS)} "
-        f"epochs in one cycle, without augmentation; one split, {1 - HELD_OUT:.0%} learnt from{fewer}, for ten-fold "
+        f"epochs in one cycle, without augmentation; one split, {1 - HELD_OUT:.0%} learned from{fewer}, for ten-fold "
         f"cross-validation; the mean of {scale.of(SEEDS)} seeds for the best one"
     )
 
@@ -76,7 +76,7 @@ def pictures(rerun: Rerun) -> Inputs:
 
 
 def trained(rerun: Rerun) -> list[Path]:
-    """The folders with networks that learnt each label set, one a network."""
+    """The folders with networks that learned each label set, one a network."""
 
     def found() -> list[Path]:
         data = _prepared(rerun, _some(rerun))
@@ -96,7 +96,7 @@ def predictions(rerun: Rerun) -> list[RunPredictions]:
 
 
 def trained_on_few(rerun: Rerun, per_class: int, names: Sequence[str]) -> list[RunPredictions]:
-    """Networks that learnt from so many pictures a class, drawn anew for every seed."""
+    """Networks that learned from so many pictures per class, drawn again for every seed."""
     from sfumato.training.splits import Fold
 
     every = {name: label_sets(rerun)[name] for name in names}

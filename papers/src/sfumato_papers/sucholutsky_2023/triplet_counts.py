@@ -111,8 +111,8 @@ def information_ratios(rerun: Rerun) -> Part:  # noqa: ARG001
             ours=", ".join(f"{ratio:.3f} at n = k = {n}" for n, ratio in slopes.items()),
         ),
         Statement(
-            "Many-shot, hard beside soft",
-            "hard and soft labels have similar asymptotic behaviour with many points",
+            "Many-shot, hard next to soft",
+            "hard and soft labels have similar asymptotic behavior with many points",
             holds=abs(_ratio("soft", 2 * many, CLASSES) / _ratio("soft", many, CLASSES) - 0.5) < 0.01
             and abs(_ratio("hard", 2 * many, CLASSES) / _ratio("hard", many, CLASSES) - 0.5) < 0.01,
             ours=f"twice the points halve both; soft labels answer {fold[0]:.1f}, {fold[1]:.1f} and {fold[2]:.1f} "
