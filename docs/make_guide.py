@@ -2,7 +2,7 @@
 
     python docs/make_guide.py
 
-Writes images/guide-*.png, and into guide.md what stands below each command and the table of seconds. Needs the extras
+Writes images/guide-*.png, and into guide.md the output of each command and the table of seconds. Needs the extras
 `serve` and `test`, and Chromium; the seconds mean something on a machine that has nothing else to do.
 """
 

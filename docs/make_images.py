@@ -7,7 +7,7 @@ report   images/report.png: the report of `sfumato demo`, in demo-out; what an e
 studio   images/studio.png and studio-disputed.png: the researcher's page of a study with simulated people, about
          pictures of CIFAR-10 that people doubt most and others; needs SFUMATO_DATA.
 
-Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colours, to stay under 200 kB each. Those
+Needs the extras `serve`, `report` and `test`, and Chromium. Pictures have few colors, to stay under 200 kB each. Those
 of the guide are made by `make_guide.py`.
 """
 
@@ -72,7 +72,7 @@ def studio(folder: Path) -> list[Path]:
 
 
 def report(folder: Path) -> Path:
-    """A picture of the report's section on what doubt is made of."""
+    """A picture of the report's section on uncertainty."""
     _sfumato(folder, "demo")
     return of_report(folder / "demo-out" / "report.html")
 
@@ -101,7 +101,7 @@ def _chromium(height: int) -> Iterator[Page]:
 
 
 def kept(picture: bytes, name: str, n_colours: int = 128) -> Path:
-    """The picture with few colours in the documents' folder; what is still too large is an error."""
+    """The picture with few colors in the documents' folder; what is still too large is an error."""
     path = DOCS / "images" / f"{name}.png"
     few = Image.open(io.BytesIO(picture)).convert("RGB").quantize(n_colours, dither=Image.Dither.NONE)
     few.save(path, optimize=True)

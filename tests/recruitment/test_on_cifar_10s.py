@@ -36,6 +36,6 @@ def test_figures_on_cifar_10s(rule: BonusRule, first_pass: Annotations) -> None:
 
     at_random = np.eye(n_classes)[rng.integers(0, n_classes, len(answers.item))]
     found = [*people, blind(at_random), blind(np.eye(n_classes)[[3]]), blind(np.full((1, n_classes), 1 / n_classes))]
-    (row,) = re.findall(rf"(?m)^\| `{rule.name}` \| (\.[^a-z]+) \|$", PAGE.read_text())
+    (row,) = re.findall(rf"(?m)^\| `{rule.name}` \| (0\.[^a-z]+) \|$", PAGE.read_text())
     assert found == pytest.approx([float(each) for each in re.findall(r"\.\d+", row)], abs=0.0051)
     assert min(people) > max(found[3:])
