@@ -31,7 +31,7 @@ from study_server import StudyServer, write_texts_study  # noqa: E402
 
 from peer import Measured  # noqa: E402
 from serve import closed_loop  # noqa: E402
-from sfumato.server.server import opened  # noqa: E402
+from sfumato.server.server import open_site  # noqa: E402
 from sfumato.study import read_study  # noqa: E402
 
 N_CLIENTS, SECONDS, ROUNDS = 32, 20.0, 3
@@ -45,13 +45,13 @@ def filled(folder: Path, n_items: int, n_answers: int) -> Path:
 
 def refresh(study: Path) -> None:
     """Seconds of a core for each part."""
-    with opened(read_study(study)) as site:
-        books = site.desk.feed.books
+    with open_site(read_study(study)) as site:
+        books = site.dashboard.feed.cache
 
         def seconds(name: str) -> None:
             books._due_at = {"opinions": np.inf}
             begun = time.thread_time()
-            books.made()
+            books.figures()
             print(f"{name:<40} {1000 * (time.thread_time() - begun):8.1f} ms of a core")
 
         seconds("first look")
@@ -59,7 +59,7 @@ def refresh(study: Path) -> None:
             seconds("next look")
         for _ in range(2):
             begun, before = time.perf_counter(), time.process_time()
-            books._ask(sum(each.n_answers for each in books._tally.given.values()))
+            books._update_agreement(sum(each.n_answers for each in books._counts.annotators.values()))
             taken = f"{time.process_time() - before:.2f} s of a core, {time.perf_counter() - begun:.2f} s"
             print(f"{'what people say':<40} {taken}")
         print(f"{'the page, all parts':<40} {sum(map(len, books._sections.values())):,} bytes")

@@ -13,7 +13,7 @@ from sfumato.elicitation.items import read_items
 from sfumato.elicitation.new_study import begin_study
 from sfumato.elicitation.simulated_annotator import Truth, drawn_annotators
 from sfumato.labeling import TokensLabeler
-from sfumato.server.server import running
+from sfumato.server.server import serve_study
 from sfumato.server.simulated_visits import simulate, stimuli_in
 from sfumato.store.export import export
 from sfumato.store.location import StoreLocation, default_location
@@ -24,7 +24,7 @@ with tempfile.TemporaryDirectory() as name:
     rng, store = np.random.default_rng(0), default_location(study)
     people = drawn_annotators(14, len(study.classes), rng)
     truth = Truth.built_in(study.class_names, read_items(study.items, study.class_names))
-    with running(study, store) as address, stimuli_in(store) as stimulus_of:
+    with serve_study(study, store) as address, stimuli_in(store) as stimulus_of:
         print(f"{simulate(address, study, people, truth, stimulus_of, rng).n_acknowledged} answers")
     export(StoreLocation.of(store), study.name, Path(name) / "annotations.parquet")
     annotations = Annotations.read(Path(name) / "annotations.parquet")

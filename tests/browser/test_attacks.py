@@ -22,7 +22,7 @@ from playwright.sync_api import Page, expect
 from browser import DRIVERS, Person, write_study
 from sfumato.server import request_guard
 from sfumato.server.rate_limit import ServerLimits, TokenBucket
-from sfumato.server.server import LOOPBACK, listening, opened, server_of
+from sfumato.server.server import LOOPBACK, bind_socket, create_server, open_site
 from sfumato.server.site import Site
 from sfumato.store.schema import METADATA
 from sfumato.study import read_study
@@ -102,8 +102,8 @@ addEventListener('securitypolicyviolation', (e) => window.violations.push(`${e.v
 @contextlib.contextmanager
 def served_here(folder: Path, limits: ServerLimits | None = None) -> Iterator[tuple[Site, str]]:
     """The study of a folder, served from a thread of this process; its site and its address."""
-    with opened(read_study(folder)) as site, contextlib.closing(listening("127.0.0.1", 0)) as listener:
-        server = server_of(site, LOOPBACK, limits)
+    with open_site(read_study(folder)) as site, contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
+        server = create_server(site, LOOPBACK, limits)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), daemon=True)
         thread.start()
         try:
@@ -219,7 +219,7 @@ def test_sixty_payloads_in_every_text_are_text(tmp_path: Path, visitor: Visitor)
             DRIVERS["choice"].simplest(person)
             person.submits_by_key()
             watched.check("after an answer")
-        page.goto(url + site.desk.new_link())
+        page.goto(url + site.dashboard.new_link())
         page.wait_for_url("**/studio")
         expect(page.locator("h1")).to_contain_text(PAYLOADS[0])
         expect(page.locator("body")).to_contain_text("annotator")
@@ -234,7 +234,7 @@ def test_sixty_payloads_in_every_text_are_text(tmp_path: Path, visitor: Visitor)
 def test_the_payloads_would_run_where_text_is_not_kept_apart(visitor: Visitor) -> None:
     """The control: the same listeners on pages that write the payloads as they are."""
 
-    def opened(csp: str) -> list[str]:
+    def open_site(csp: str) -> list[str]:
         watched = Watched(visitor(forgiving=True))
         headers = {"content-type": "text/html; charset=utf-8"} | ({"content-security-policy": csp} if csp else {})
         body = "<h1>x</h1>" + "".join(f"<p>{each}</p>" for each in PAYLOADS[14:26])
@@ -244,10 +244,10 @@ def test_the_payloads_would_run_where_text_is_not_kept_apart(visitor: Visitor) -
             watched.check("a page without care")
         return watched.found
 
-    assert any(each.startswith("dialog") for each in opened(""))
+    assert any(each.startswith("dialog") for each in open_site(""))
     # Where text escapes all the same, the policy keeps it from running, and it is seen that it tried.
     policy = dict(request_guard.HEADERS)[b"content-security-policy"].decode()
-    tried = opened(policy)
+    tried = open_site(policy)
     assert not any(each.startswith("dialog") for each in tried)
     assert any(each.startswith("violation") for each in tried)
 
@@ -318,7 +318,7 @@ class _Silent(http.server.SimpleHTTPRequestHandler):
 
 def attacked(site: Site, url: str, port: int, page: Page, host: str) -> None:
     """Come in as the researcher, then open the page of the other site, and wait until it has tried everything."""
-    page.goto(url + site.desk.new_link())
+    page.goto(url + site.dashboard.new_link())
     page.wait_for_url("**/studio")
     page.goto(f"http://{host}:{port}/")
     page.wait_for_function("document.title === 'done'", timeout=60_000)

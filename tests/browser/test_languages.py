@@ -19,7 +19,7 @@ from study_server import StudyServer
 
 from browser import DRIVERS, Person, asked, by_keys, by_pointer
 from sfumato.elicitation.kinds import KINDS, kind_of
-from sfumato.server.translations import texts_in
+from sfumato.server.translations import translations_for
 from sfumato.study import read_study
 from sfumato.study.study import LANGUAGES
 
@@ -37,12 +37,12 @@ CLASSES = {
 }
 ENGLISH_ONLY = {
     sentence
-    for key, sentence in leaves(texts_in("en").sentences).items()
+    for key, sentence in leaves(translations_for("en").sentences).items()
     if isinstance(sentence, str)
     and "{" not in sentence
     and " " in sentence
     and sentence[0].isupper()
-    and all(leaves(texts_in(name).sentences)[key] != sentence for name in PLACES)
+    and all(leaves(translations_for(name).sentences)[key] != sentence for name in PLACES)
 }
 PHONE = (("phone", "light"),)
 CUT = """() => [...document.querySelectorAll('main *, header *, dialog[open] *')]
@@ -85,7 +85,7 @@ def test_a_sitting(language: str, kind: str, visitor: Visitor, served: Served) -
         pay=full,
         languages=("en", "fr", "de"),
     )
-    say = texts_in(language).say
+    say = translations_for(language).say
     person = Person.joins(visitor(bypass_csp=True, locale=PLACES[language]), server)
     page = person.page
     for stage in ("consent", "instructions", "comprehension") if full else ("instructions",):
@@ -104,7 +104,7 @@ def test_a_sitting(language: str, kind: str, visitor: Visitor, served: Served) -
 
 def around(person: Person, language: str) -> None:
     """What is met on the way to the first trial that counts."""
-    page, say = person.page, texts_in(language).say
+    page, say = person.page, translations_for(language).say
     person.clicks("question:0:0")
     person.clicks("check")
     page.locator('#page[data-page="wrong"]').wait_for()
@@ -172,7 +172,7 @@ def test_the_form_in_german(kind: str, visitor: Visitor, served: Served) -> None
 def test_scripts_and_server_say_the_same(language: str, visitor: Visitor, shared: Served) -> None:
     """Every sentence that scripts may say, for many numbers, with names like markup or like more to fill in."""
     server = shared("plausible", languages=LANGUAGES)
-    texts = texts_in(language)
+    texts = translations_for(language)
     person = Person.joins(visitor(locale=language), server)
     values = {
         name: f"<b>{{n}}</b> {name} $& %s" for name in re.findall(r"\{(\w+)\}", str(texts.sentences)) if name != "n"

@@ -202,7 +202,7 @@ def test_nothing_is_left_after_going(served: Callable[..., StudyServer], visitor
         assert page.locator("#answers").count() == 0
         assert "config" not in page.content()
     page.goto(link)
-    assert "works no more" in page.inner_text("main")
+    assert "is not valid or has been used" in page.inner_text("main")
     assert "after each use it prints a new link" in page.inner_text("main")
     assert page.locator("#answers").count() == 0
 

@@ -23,7 +23,7 @@ from sfumato import Annotations
 from sfumato.elicitation.kind import Kind, folder_of, label_of
 from sfumato.elicitation.kinds import KINDS, ChoiceKind, MixtureKind, TokensKind, TopTwoKind, kind_named, kind_of
 from sfumato.labeling import LABELERS, ClassSimilarity
-from sfumato.server.translations import texts_in
+from sfumato.server.translations import translations_for
 from sfumato.study.stimulus import Item, Stimulus
 from sfumato.study.study import Framing, ItemSource, Question, Study, StudyClass
 from sfumato.tables import payloads
@@ -109,7 +109,7 @@ def rendered(kind: Kind, framing: Framing, classes: Sequence[str]) -> str:
     shown = [{"name": name, "key": str(n + 1), "example": None} for n, name in enumerate(reversed(classes))]
     template = (folder_of(kind) / "form.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    say = texts_in("en").within(f"kinds.{kind.name}")
+    say = translations_for("en").within(f"kinds.{kind.name}")
     return environment.from_string(template).render(
         kind=kind, classes=shown, study=study_of(kind, classes), framing=framing, prompt=kind.prompt(framing), say=say
     )

@@ -170,7 +170,7 @@ def _slow_down(seconds: Callable[[list[writer.WriteRequest]], float]) -> None:
 
 def pictures_by_the_writer() -> None:
     """Pictures are made and sent by the one thread that stores answers."""
-    picture = pages._picture_of
+    picture = pages._trial_picture
 
     async def queued(do: Callable[..., Any], site: Any, *arguments: Any) -> Any:
         if do is not picture:
@@ -182,7 +182,7 @@ def pictures_by_the_writer() -> None:
 
 def endless_patience() -> None:
     """Whoever does not finish a request is waited for."""
-    http_protocol.PATIENCE_SECONDS = float("inf")
+    http_protocol.TIMEOUT_SECONDS = float("inf")
 
 
 FAULTS: dict[str, Callable[[], Any]] = {

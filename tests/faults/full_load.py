@@ -26,7 +26,7 @@ from load_trials import (
 from study_server import write_texts_study
 from trial import Bench, Control, Measured, Trial
 
-from sfumato.server.rate_limit import A_SECOND
+from sfumato.server.rate_limit import PER_SECOND
 
 TENFOLD_SECONDS, SOAK_SECONDS = 600, 7_200
 FLOOD, FLOOD_SECONDS, AFTER_SECONDS = 30 * NORMAL, 20, 15
@@ -58,7 +58,7 @@ def roomy_study(bench: Bench) -> Path:
 
 def _steady(bench: Bench, a_second: float, seconds: float, fault: str | None = None) -> Steady:
     study, store = roomy_study(bench), bench.file()
-    with bench.serving(study, store, fault, A_SECOND) as server:
+    with bench.serving(study, store, fault, PER_SECOND) as server:
         return steady_trial(server, Path(store), a_second, seconds, BATCH_SIZE)
 
 
@@ -91,7 +91,7 @@ def _soak(bench: Bench, until: float) -> Measured:
 
 def _flooded(bench: Bench, fault: str | None = None, seconds: float = FLOOD_SECONDS) -> Flood:
     study, store = roomy_study(bench), bench.file()
-    with bench.serving(study, store, fault, A_SECOND) as server:
+    with bench.serving(study, store, fault, PER_SECOND) as server:
         return flood_trial(server, store, FLOOD, seconds, AFTER_SECONDS)
 
 

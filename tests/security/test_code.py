@@ -25,11 +25,11 @@ SERVER = sorted(p for part in ("server", "elicitation", "store", "recruitment") 
 RAW_SQL = ("text", "exec_driver_sql", "DDL", "executescript")
 SQL_OF_OURS = {
     "store/database.py": {"check_durable", "_prepare_sqlite"},
-    "store/queries.py": {"_insert", "_update"},
+    "store/changes.py": {"_insert", "update_rows"},
     "store/migrations/versions/v0001_first_tables.py": {"_only_append"},
     "store/migrations/versions/v0003_chain_and_platforms.py": {"_chain"},
 }
-"""Where a statement is put together, of names that stand in our own code; every value is a parameter of it."""
+"""Where SQL text is built, only from names in our own code; every value is a parameter."""
 UNSAFE = ("pickle", "cPickle", "dill", "shelve", "marshal", "joblib", "cloudpickle", "yaml", "jsonpickle")
 NETWORK = ("urllib.request", "http.client", "requests", "httpx", "aiohttp", "ftplib", "smtplib")
 MAY_CALL = ("recruitment/platform_api.py", "server/browser_client.py")

@@ -14,7 +14,7 @@ from site_client import AskedSite, SiteClient, asked_site
 from sfumato.cli.serve import check_https, command
 from sfumato.elicitation.items import read_items
 from sfumato.server.app import application
-from sfumato.server.server import opened
+from sfumato.server.server import open_site
 from sfumato.study import read_study
 from sfumato.study.study import ItemSource
 from sfumato.tables.errors import BadSetting, SfumatoError
@@ -61,7 +61,7 @@ def test_browsers_are_told_to_come_by_https_alone(folder: Path) -> None:
     study = read_study(folder)
     with asyncio.Runner() as runner:
         for public in (True, False):
-            with opened(study, public=public) as site:
+            with open_site(study, public=public) as site:
                 client = SiteClient(application(site), runner)
                 for path in ("/", "/nothing", "/s/x", "/static/style.css"):
                     told = client.get(path).header("strict-transport-security")

@@ -14,8 +14,8 @@ from study_server import StudyServer, write_texts_study
 
 from sfumato.server.app import application
 from sfumato.server.browser_client import BrowserClient
-from sfumato.server.rate_limit import ARRIVALS_A_MINUTE, BURST, ServerLimits, SlidingWindow, TokenBucket
-from sfumato.server.server import LOOPBACK, server_of
+from sfumato.server.rate_limit import ARRIVALS_PER_MINUTE, BURST, ServerLimits, SlidingWindow, TokenBucket
+from sfumato.server.server import LOOPBACK, create_server
 
 
 class Clock:
@@ -122,12 +122,12 @@ def test_new_people_from_one_address_are_counted(asked: AskedSite) -> None:
 
 
 def test_the_usual_limits() -> None:
-    usual = ServerLimits.usual()
-    assert usual.pace is not None
-    assert [usual.pace.take("a") == 0.0 for _ in range(BURST + 1)] == [True] * BURST + [False]
+    usual = ServerLimits.per_participant()
+    assert usual.requests is not None
+    assert [usual.requests.take("a") == 0.0 for _ in range(BURST + 1)] == [True] * BURST + [False]
     assert usual.arrivals is not None
-    assert usual.arrivals._most == ARRIVALS_A_MINUTE
-    assert ServerLimits.usual(0) == ServerLimits()
+    assert usual.arrivals._most == ARRIVALS_PER_MINUTE
+    assert ServerLimits.per_participant(0) == ServerLimits()
 
 
 def test_a_served_study_has_a_pace_and_a_client_that_waits_stores_everything(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_a_served_study_has_a_pace_and_a_client_that_waits_stores_everything(tmp
 def test_addresses_are_those_a_named_proxy_tells_and_nobody_elses(asked: AskedSite) -> None:
     def client(proxies: tuple[str, ...], peer: str) -> SiteClient:
         limits = ServerLimits(arrivals=SlidingWindow("arrivals", 2))
-        config = server_of(asked.site, LOOPBACK, limits, proxies).config
+        config = create_server(asked.site, LOOPBACK, limits, proxies).config
         config.load()
         return SiteClient(config.loaded_app, asked.runner, address=peer)
 

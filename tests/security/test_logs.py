@@ -17,8 +17,8 @@ from site_client import AskedSite, asked_site
 
 from sfumato.elicitation.researcher_actions import set_password
 from sfumato.recruitment.arrival import entry_key
-from sfumato.server.app import DENIALS_NOTED
-from sfumato.server.passwords import hashed
+from sfumato.server.app import DENIALS_LOGGED
+from sfumato.server.passwords import hash_password
 from sfumato.server.rate_limit import SlidingWindow
 from sfumato.store.schema import METADATA
 
@@ -40,7 +40,7 @@ def happenings(asked: AskedSite) -> list[tuple[str, str, dict[str, Any]]]:
 
 
 def test_every_login_denial_export_and_quota_change_is_noted_with_who_and_when(asked: AskedSite) -> None:
-    kept = hashed(PASSWORD)
+    kept = hash_password(PASSWORD)
     asked.site.writer.run(lambda running: set_password(running, kept, "terminal"))
     stranger = Researcher(asked, "sfumato=made-up")
     stranger.post("/studio/pause")
@@ -91,21 +91,21 @@ def test_a_quota_changed_in_the_study_file_is_noted(tmp_path: Path) -> None:
 
 
 def test_whoever_is_refused_cannot_fill_the_disk(asked: AskedSite) -> None:
-    for _ in range(3 * DENIALS_NOTED):
+    for _ in range(3 * DENIALS_LOGGED):
         asked.client.get("/studio/state")
-    assert len(asked.stored("happenings")) == DENIALS_NOTED
+    assert len(asked.stored("happenings")) == DENIALS_LOGGED
 
 
 def test_what_happened_holds_no_token_key_answer_or_id(asked: AskedSite, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 1000)
+    asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 1000)
     key = asked.site.writer.run(lambda running: entry_key(running.secret, "prolific"))
     arrived = asked.client.get(f"/from/prolific/{key}?PROLIFIC_PID={PID}&STUDY_ID={STUDY}&SESSION_ID={VISIT}")
     person = asked.ready()
     person.submit(person.body({"class": "cat"}))
     person.submit(b'{"class": "telltale-answer"')
     asked.client.post("/studio/login", {"password": "telltale-password"})
-    link = asked.site.desk.new_link()
+    link = asked.site.dashboard.new_link()
     researcher = Researcher.by_link(asked)
     asked.client.get("/studio/enter/telltale-key")
     asked.client.get("/studio/state", {"cookie": "sfumato=telltale-cookie"})
@@ -138,7 +138,7 @@ def test_a_fault_has_an_id_in_the_reply_and_in_the_log(
     for reply in (person.step("state"), person.submit(body)):
         assert reply.status == 500
         assert re.fullmatch(r"[0-9a-f]{8}", reply.json["id"])
-        assert f"fault {reply.json['id']}: KeyError" in caplog.text
+        assert f"internal error {reply.json['id']}: KeyError" in caplog.text
         assert "telltale" not in reply.text
     assert "telltale" not in caplog.text
 

@@ -46,7 +46,9 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AskedSite]:
     file = folder / "study.toml"
     file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\nstudy = "{STUDY}"\n')
     with asked_site(folder) as opened:
-        opened.site.desk.tries = opened.site.desk.tries_of_address = SlidingWindow("tries", 10_000)
+        opened.site.dashboard.password_attempts = opened.site.dashboard.address_attempts = SlidingWindow(
+            "tries", 10_000
+        )
         yield opened
 
 
@@ -92,7 +94,7 @@ def test_no_id_can_be_counted_up(asked: AskedSite) -> None:
 
 
 def test_a_file_is_for_whoever_was_told_its_handle(asked: AskedSite) -> None:
-    asked.site.desk.downloads.rate = SlidingWindow("downloads", 100)
+    asked.site.dashboard.downloads.rate = SlidingWindow("downloads", 100)
     researcher = Researcher.by_link(asked)
     path = researcher.post("/studio/downloads", {"what": "annotations"}).json["path"]
     assert re.fullmatch(r"/studio/downloads/[\w-]{22}", path)

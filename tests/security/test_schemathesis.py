@@ -34,7 +34,7 @@ from sfumato.elicitation.researcher_actions import set_paused
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server import dashboard_login, openapi
 from sfumato.server.rate_limit import SlidingWindow
-from sfumato.server.server import LOOPBACK, listening, server_of
+from sfumato.server.server import LOOPBACK, bind_socket, create_server
 
 N_CASES = int(os.environ.get("SFUMATO_CASES", "100"))
 CHECKS = [
@@ -99,9 +99,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
     folder = write_picture_study(tmp_path_factory.mktemp("fuzzed"))
     file = folder / "study.toml"
     file.write_text(f'{file.read_text()}[platform]\nname = "prolific"\ncompleted = "C0DE"\n')
-    with asked_site(folder) as asked, contextlib.closing(listening("127.0.0.1", 0)) as listener:
-        asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 10**6)
-        server = server_of(asked.site, LOOPBACK)
+    with asked_site(folder) as asked, contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
+        asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 10**6)
+        server = create_server(asked.site, LOOPBACK)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])))
         thread.start()
         try:

@@ -21,7 +21,7 @@ from sfumato.elicitation.researcher_actions import set_password, set_paused
 from sfumato.recruitment.arrival import entry_key
 from sfumato.server.app import routes
 from sfumato.server.dashboard import Dashboard
-from sfumato.server.passwords import hashed
+from sfumato.server.passwords import hash_password
 from sfumato.server.rate_limit import SlidingWindow
 from sfumato.server.researcher_sessions import Session
 
@@ -113,9 +113,9 @@ class Roles:
 
     def __init__(self, asked: AskedSite) -> None:
         self._asked = asked
-        asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 10_000)
-        asked.site.desk.downloads.rate = SlidingWindow("downloads", 10_000)
-        kept = hashed(PASSWORD)
+        asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 10_000)
+        asked.site.dashboard.downloads.rate = SlidingWindow("downloads", 10_000)
+        kept = hash_password(PASSWORD)
         asked.site.writer.run(lambda running: set_password(running, kept, "test"))
         self._quota = 1000
 
@@ -140,7 +140,7 @@ class Roles:
             "number": asked.stored("items")[0]["id"],
             "handle": handle,
             "platform": "prolific",
-            "key": asked.site.desk.new_link().rpartition("/")[2] if is_researcher else "A" * 32,
+            "key": asked.site.dashboard.new_link().rpartition("/")[2] if is_researcher else "A" * 32,
             "entry": "A" * 24,
         }
         if is_researcher:
@@ -190,7 +190,7 @@ def test_every_route_tells_every_role_what_the_table_says(roles: Roles, route: t
 
 def test_a_door_left_open_is_found(roles: Roles, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the guard of the researcher's page, and with links of any signature, the table no longer holds.
-    monkeypatch.setattr(Dashboard, "researcher", lambda *_, **__: Session("link", 0.0, 0.0))
+    monkeypatch.setattr(Dashboard, "session_of", lambda *_, **__: Session("link", 0.0, 0.0))
     monkeypatch.setattr("sfumato.elicitation.session.is_signed", lambda *_: True)
     open_doors = [("GET", "/studio/state"), ("POST", "/studio/pause"), ("GET", "/s/{token}")]
     for route in open_doors:

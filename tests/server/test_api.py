@@ -328,7 +328,7 @@ def test_when_the_store_fails_nothing_is_acknowledged_and_trying_again_helps(
 ) -> None:
     body = person.body(CAT)
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.store.queries.flush", broken)
+        patched.setattr("sfumato.elicitation.running_study.flush", broken)
         reply = person.submit(body)
     assert (reply.status, reply.json["code"], reply.header("retry-after")) == (503, "store-down", "1")
     assert "secret" not in reply.text

@@ -23,10 +23,10 @@ from study_server import StudyServer, write_texts_study
 
 from sfumato.elicitation import researcher_actions
 from sfumato.server.app import application
-from sfumato.server.passwords import COMMON, check_password, hashed, is_password
+from sfumato.server.passwords import COMMON, check_password, hash_password, is_password
 from sfumato.server.rate_limit import SlidingWindow, TooMany
-from sfumato.server.researcher_sessions import IDLE_SECONDS, WHOLE_SECONDS, Sessions
-from sfumato.server.server import LOOPBACK, opened
+from sfumato.server.researcher_sessions import IDLE_SECONDS, LONGEST_SECONDS, Sessions
+from sfumato.server.server import LOOPBACK, open_site
 from sfumato.study import read_study
 from sfumato.tables.errors import BadSetting
 
@@ -55,7 +55,7 @@ def asked(tmp_path: Path) -> Iterator[AskedSite]:
 
 
 def set_password(asked: AskedSite, password: str = PASSWORD) -> None:
-    kept = hashed(password)
+    kept = hash_password(password)
     asked.site.writer.run(lambda running: researcher_actions.set_password(running, kept, "test"))
 
 
@@ -65,7 +65,7 @@ def knock(asked: AskedSite, password: Any, headers: dict[str, str] | None = None
 
 def forgiving(asked: AskedSite) -> None:
     """Take the limits away, where something else is tried."""
-    asked.site.desk.tries = asked.site.desk.tries_of_address = SlidingWindow("tries", 10_000)
+    asked.site.dashboard.password_attempts = asked.site.dashboard.address_attempts = SlidingWindow("tries", 10_000)
 
 
 def happened(asked: AskedSite) -> list[tuple[str, str]]:
@@ -114,8 +114,8 @@ def test_the_door_says_nothing_of_the_study_but_its_title(asked: AskedSite) -> N
 
 def test_a_link_works_once_and_another_is_said(asked: AskedSite) -> None:
     said: list[str] = []
-    asked.site.desk.say_link = said.append
-    link = asked.site.desk.new_link()
+    asked.site.dashboard.on_new_link = said.append
+    link = asked.site.dashboard.new_link()
     assert re.fullmatch(r"/studio/enter/[\w-]{32}", link)
     first = asked.client.get(link)
     assert first.status == 303
@@ -128,7 +128,7 @@ def test_a_link_works_once_and_another_is_said(asked: AskedSite) -> None:
 
 
 def test_looking_at_a_link_does_not_use_it_up(asked: AskedSite) -> None:
-    link = asked.site.desk.new_link()
+    link = asked.site.dashboard.new_link()
     assert asked.client.send("HEAD", link).header("set-cookie") is None
     assert asked.client.get(link, {"sec-fetch-site": "cross-site"}).header("set-cookie") is None
     assert asked.client.get(link, {"sec-purpose": "prefetch"}).header("set-cookie") is None
@@ -138,14 +138,14 @@ def test_looking_at_a_link_does_not_use_it_up(asked: AskedSite) -> None:
 
 
 def test_a_newer_link_ends_the_one_before(asked: AskedSite) -> None:
-    first, second = asked.site.desk.new_link(), asked.site.desk.new_link()
+    first, second = asked.site.dashboard.new_link(), asked.site.dashboard.new_link()
     assert asked.client.get(first).status == 404
     assert asked.client.get(second).status == 303
 
 
 def test_fifty_at_once_redeem_a_link_once(asked: AskedSite) -> None:
-    asked.site.desk.tries_of_address = SlidingWindow("tries", 1000)
-    link = asked.site.desk.new_link()
+    asked.site.dashboard.address_attempts = SlidingWindow("tries", 1000)
+    link = asked.site.dashboard.new_link()
 
     async def all_at_once() -> list[int]:
         replies = await asyncio.gather(*(asked.client._send("GET", link, b"", ()) for _ in range(50)))
@@ -160,22 +160,22 @@ def test_fifty_at_once_redeem_a_link_once(asked: AskedSite) -> None:
 
 
 def test_the_cookie_is_for_this_site_and_no_script(asked: AskedSite) -> None:
-    set_cookie = asked.client.get(asked.site.desk.new_link()).header("set-cookie") or ""
+    set_cookie = asked.client.get(asked.site.dashboard.new_link()).header("set-cookie") or ""
     parts = [part.strip().lower() for part in set_cookie.split(";")]
-    assert {"httponly", "samesite=strict", "path=/", f"max-age={WHOLE_SECONDS}"} <= set(parts)
+    assert {"httponly", "samesite=strict", "path=/", f"max-age={LONGEST_SECONDS}"} <= set(parts)
     assert parts[0].startswith("sfumato=")
     assert not [part for part in parts if part.startswith("domain")]
     # 192 bits, of which nothing is kept but a hash.
     token = set_cookie.split(";")[0].partition("=")[2]
     assert len(token) == 32
-    assert token not in repr(vars(asked.site.desk.sessions))
+    assert token not in repr(vars(asked.site.dashboard.sessions))
 
 
 def test_on_a_public_server_the_cookie_travels_by_https_alone(tmp_path: Path) -> None:
     study = read_study(write_picture_study(tmp_path))
-    with opened(study, public=True) as site, asyncio.Runner() as runner:
+    with open_site(study, public=True) as site, asyncio.Runner() as runner:
         client = SiteClient(application(site), runner)
-        set_cookie = client.get(site.desk.new_link()).header("set-cookie") or ""
+        set_cookie = client.get(site.dashboard.new_link()).header("set-cookie") or ""
         assert set_cookie.startswith("__Host-sfumato=")
         assert "secure" in [part.strip().lower() for part in set_cookie.split(";")]
         token = set_cookie.split(";")[0].partition("=")[2]
@@ -188,11 +188,11 @@ def test_on_a_public_server_the_cookie_travels_by_https_alone(tmp_path: Path) ->
 
 def test_a_session_ends_by_itself(asked: AskedSite) -> None:
     clock = Clock()
-    asked.site.desk.sessions = Sessions(clock)
+    asked.site.dashboard.sessions = Sessions(clock)
     person = Researcher.by_link(asked)
     for _ in range(4):
         clock.now += IDLE_SECONDS - 60
-        alive = clock.now - 1000 <= WHOLE_SECONDS
+        alive = clock.now - 1000 <= LONGEST_SECONDS
         assert person.get("/studio").status == (200 if alive else 401)
     person = Researcher.by_link(asked)
     clock.now += IDLE_SECONDS - 60
@@ -287,11 +287,11 @@ def test_the_password_opens_and_others_do_not(asked: AskedSite) -> None:
 
 def test_nothing_of_a_long_password_is_left_out() -> None:
     long = "correct geese " * 20
-    kept = hashed(long + "a")
+    kept = hash_password(long + "a")
     assert is_password(long + "a", kept)
     assert not is_password(long + "b", kept)
     # However a keyboard composes it.
-    assert is_password("Gänse am grauen See", hashed("Ga\u0308nse am grauen See"))
+    assert is_password("Gänse am grauen See", hash_password("Ga\u0308nse am grauen See"))
 
 
 def test_a_password_is_never_taken_where_none_is_set() -> None:
@@ -301,7 +301,7 @@ def test_a_password_is_never_taken_where_none_is_set() -> None:
 
 
 def test_it_takes_as_long_whether_there_is_a_password_or_not() -> None:
-    kept = hashed(PASSWORD)
+    kept = hash_password(PASSWORD)
 
     def seconds(stored: str | None) -> float:
         begun = time.process_time()
@@ -338,8 +338,8 @@ def test_good_passwords_are_taken(tmp_path: Path) -> None:
 
 def test_tries_are_limited(asked: AskedSite) -> None:
     clock = Clock()
-    asked.site.desk.tries = SlidingWindow("tries", 5, clock=clock)
-    asked.site.desk.tries_of_address = SlidingWindow("tries", 20, clock=clock)
+    asked.site.dashboard.password_attempts = SlidingWindow("tries", 5, clock=clock)
+    asked.site.dashboard.address_attempts = SlidingWindow("tries", 20, clock=clock)
     set_password(asked)
     assert [knock(asked, "wrong guess").status for _ in range(5)] == [401] * 5
     clock.now += 20
@@ -349,7 +349,7 @@ def test_tries_are_limited(asked: AskedSite) -> None:
     assert knock(asked, PASSWORD).status == 200
     # Links count for the address, and with the two tries of the last minute there may be eighteen.
     assert [asked.client.get("/studio/enter/nothing").status for _ in range(18)] == [404] * 18
-    blocked = asked.client.get(asked.site.desk.new_link())
+    blocked = asked.client.get(asked.site.dashboard.new_link())
     assert blocked.status == 429
     assert int(blocked.header("retry-after") or 0) > 0
 
@@ -446,4 +446,4 @@ def test_a_password_file_is_read_and_kept(tmp_path: Path) -> None:
 
 def test_the_hosts_of_the_loopback_stay_the_only_ones(asked: AskedSite) -> None:
     client = asked.client_for(LOOPBACK)
-    assert client.get(asked.site.desk.new_link(), {"host": "evil.example"}).status == 400
+    assert client.get(asked.site.dashboard.new_link(), {"host": "evil.example"}).status == 400

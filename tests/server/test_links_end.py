@@ -11,7 +11,7 @@ from site_client import AskedSite, Visit, asked_site
 
 from sfumato.elicitation.participant_link import DAY_MS, new_token
 from sfumato.recruitment.arrival import entry_key
-from sfumato.server.translations import texts_in
+from sfumato.server.translations import translations_for
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation
 from sfumato.store.schema import annotators
@@ -54,7 +54,7 @@ def test_a_link_that_has_ended_opens_nothing(tmp_path: Path) -> None:
         for name in LANGUAGES:
             page = asked.client.get(visit.base, {"accept-language": name, "accept": "text/html"})
             assert (page.status, page.header("cache-control")) == (410, "no-store")
-            assert texts_in(name).sentences["errors"]["link-ended"]["message"] in page.text
+            assert translations_for(name).sentences["errors"]["link-ended"]["message"] in page.text
             shown = re.sub(r"<title>.*</title>|eyebrow\">Pets<", "", page.text)
             assert not [each for each in (*OF_THE_STUDY, "Pets") if each in shown]
         steps = ("state", "consent", "instructions", "trials", "pulse")

@@ -13,7 +13,7 @@ from study_at_work import AtWork, Someone, items_named, plain_study, sent
 from sfumato.cli import group
 from sfumato.labeling.checks import RegionCheckJudge
 from sfumato.labeling.screening_rules import IdenticalRuns, TooFast, rules_of
-from sfumato.server.dashboard_agreement import AgreementSummary, opinions_of
+from sfumato.server.dashboard_agreement import AgreementSummary, summarize_agreement
 from sfumato.store.location import StoreLocation
 from sfumato.store.queries import stimuli
 from sfumato.store.researcher_queries import sampled_answers
@@ -39,7 +39,7 @@ def seen_live(at: AtWork) -> AgreementSummary:
         rows = sampled_answers(connection, at.running.number)
         known = {stimulus.item: number for number, (stimulus, _) in stimuli(connection, at.running.number).items()}
     regions = {known[check.item]: check.region for check in at.study.checks}
-    return opinions_of(rows, at.study, regions)
+    return summarize_agreement(rows, at.study, regions)
 
 
 def answers(person: Someone, *, always: str = "", ms: float = 3000) -> None:

@@ -129,7 +129,7 @@ def test_failures_of_ours_show_nothing_of_the_machine(
     picture = person.trial()["pictures"][0]
     monkeypatch.setattr(Site, "state", failing)
     monkeypatch.setattr(Site, "study_page", failing)
-    monkeypatch.setattr("sfumato.server.pages._picture_of", failing)
+    monkeypatch.setattr("sfumato.server.pages._trial_picture", failing)
     reply = {
         "state": lambda: person.step("state"),
         "page": lambda: asked.client.get(person.base, HTML),

@@ -20,7 +20,7 @@ import pytest
 from site_client import asked_site
 from study_server import StudyServer, write_texts_study
 
-from sfumato.server.server import LOOPBACK, listening, opened, running
+from sfumato.server.server import LOOPBACK, bind_socket, open_site, serve_study
 from sfumato.study import read_study
 from sfumato.tables.errors import BadSetting
 
@@ -81,7 +81,7 @@ def test_it_listens_on_the_loopback_alone(server: StudyServer) -> None:
     # Who listens on all addresses listens on this one, too.
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.2", server.port), timeout=5)
-    everywhere = listening("0.0.0.0", 0)
+    everywhere = bind_socket("0.0.0.0", 0)
     everywhere.listen()
     with everywhere, socket.create_connection(("127.0.0.2", everywhere.getsockname()[1]), timeout=5):
         pass
@@ -148,20 +148,20 @@ def test_a_port_in_use_is_said(server: StudyServer, tmp_path: Path) -> None:
 
 def test_an_address_that_was_said_takes_connections() -> None:
     # People follow the address as soon as it is printed: whoever comes before the server is up waits in line.
-    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=5):
+    with bind_socket("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname(), timeout=5):
         pass
 
 
 @pytest.mark.parametrize("port", [-1, 65_536, 10**12])
 def test_a_port_that_is_none_is_said(port: int) -> None:
     with pytest.raises(BadSetting):
-        listening("127.0.0.1", port)
+        bind_socket("127.0.0.1", port)
 
 
 @pytest.mark.parametrize("host", ["256.1.1.1", "192.0.2.1", "a b", "x" * 300])
 def test_an_address_that_is_none_is_said(host: str) -> None:
     with pytest.raises(BadSetting):
-        listening(host, 0)
+        bind_socket(host, 0)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", "", "127.1", "2130706433"])
@@ -185,9 +185,9 @@ def test_a_study_that_is_not_there(tmp_path: Path) -> None:
 def test_a_store_that_is_let_go_can_be_taken_again(study: Path, tmp_path: Path) -> None:
     store = tmp_path / "answers.sqlite"
     asked = read_study(study)
-    with opened(asked, store), pytest.raises(BadSetting, match=f"process {os.getpid()}"), opened(asked, store):
+    with open_site(asked, store), pytest.raises(BadSetting, match=f"process {os.getpid()}"), open_site(asked, store):
         pass
-    with running(asked, store) as url:
+    with serve_study(asked, store) as url:
         parts = urlsplit(url)
         assert parts.hostname in LOOPBACK
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=10)
@@ -214,9 +214,9 @@ from sfumato.cli.serve import command
 from sfumato.elicitation.participant_state import SessionStart
 from sfumato.elicitation.session import hash_of
 from sfumato.study import read_study
-from sfumato.server.server import LOOPBACK, opened, server_of
-with opened(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:
-    server_of(site, LOOPBACK).config.load()
+from sfumato.server.server import LOOPBACK, open_site, create_server
+with open_site(read_study(Path({str(study)!r})), {str(tmp_path / "answers.sqlite")!r}) as site:
+    create_server(site, LOOPBACK).config.load()
     link = site.writer.run(lambda running: running.sessions.join())
     assert "Take part" in site.page("landing.html", open=True, about=None, pay=None, bonus=None)
     assert link.token in site.study_page(link.token, SessionStart(1, "en"))

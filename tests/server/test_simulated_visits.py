@@ -240,7 +240,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) 
     served: list[tuple[str, str]] = []
 
     @contextmanager
-    def running(study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
+    def serve_study(study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
         served.append((study.name, store))
         yield stub.url
 
@@ -248,9 +248,7 @@ def typed(monkeypatch: pytest.MonkeyPatch, stub: StudyStub, *arguments: object) 
     def stimuli_in(store: str) -> Iterator[Any]:
         yield stub.stimuli.get
 
-    serving = SimpleNamespace(
-        running=running,
-    )
+    serving = SimpleNamespace(serve_study=serve_study)
     monkeypatch.setitem(sys.modules, "sfumato.server.server", serving)
     made = lambda study, number, store: [f"new-{n}" for n in range(number)]  # noqa: E731
     monkeypatch.setattr("sfumato.elicitation.registration.new_links", made)

@@ -37,7 +37,7 @@ from sfumato.server.dashboard_counts import (
     progress,
     times,
 )
-from sfumato.server.server import opened
+from sfumato.server.server import open_site
 from sfumato.store import researcher_queries
 from sfumato.store.export import export
 from sfumato.study import read_study
@@ -305,11 +305,11 @@ def _tally(*answers: tuple[int, int, float, int], last: int = 0) -> AnswerCounts
     """Answers for a label: item, annotator, seconds, received_at."""
     tally = AnswerCounts(1)
     for item, annotator, seconds, at in answers:
-        given = tally.given.setdefault(annotator, AnnotatorCounts())
+        given = tally.annotators.setdefault(annotator, AnnotatorCounts())
         given.n_answers += 1
         given.n_labels += 1
         given.seconds.append(seconds)
-        tally._count(item, seconds, at)
+        tally._count_label(item, seconds, at)
     tally.seconds.sort()
     return tally
 
@@ -375,7 +375,7 @@ def test_bars_hold_every_item_and_every_answer() -> None:
 def test_times_are_a_sample_where_there_are_very_many() -> None:
     tally = _tally()
     for i in range(TIMES_KEPT + 1000):
-        tally._count(1, float(i % 100), 0)
+        tally._count_label(1, float(i % 100), 0)
     assert len(tally.seconds) == TIMES_KEPT
     assert times(tally)["is_sample"]
     assert not times(_tally((1, 1, 2.0, 0)))["is_sample"]
@@ -398,18 +398,18 @@ def test_a_look_reads_only_what_is_new(crowd: Crowd, monkeypatch: pytest.MonkeyP
     for n_people in (3, 0, 1):
         crowd.comes(n_people)
         books._due_at.clear()
-        books.made()
+        books.figures()
     books.close()
     assert read == [27, 0, 9]
 
 
 def test_figures_are_made_once_a_second_for_all_who_look(crowd: Crowd) -> None:
     books = DashboardCache(crowd.asked.site.place, crowd.asked.study, crowd.asked.site.number)
-    first = books.made()
+    first = books.figures()
     crowd.comes(1)
-    assert books.made()["progress"] == first["progress"]
+    assert books.figures()["progress"] == first["progress"]
     # And less often where they take longer: ten times as long as the work took.
-    books._rest("all", 5.0)
+    books._delay("all", 5.0)
     assert books._due_at["all"] - time.monotonic() == pytest.approx(50, abs=1)
     books.close()
 
@@ -441,18 +441,18 @@ def test_a_store_that_cannot_be_read_is_said(crowd: Crowd, monkeypatch: pytest.M
 
 
 def test_the_stream_sends_what_changed_and_ends_with_the_session(crowd: Crowd) -> None:
-    feed = crowd.asked.site.desk.feed
+    feed = crowd.asked.site.dashboard.feed
     crowd.comes(1)
     is_open = [True]
 
     async def watched() -> list[list[str]]:
-        stream = feed.follow(lambda: is_open[0])
+        stream = feed.stream(lambda: is_open[0])
         heard: list[list[str]] = []
         async for part in stream:
             heard.append([line[7:] for line in part.decode().split("\n") if line.startswith("event: ")])
             if "progress" in heard[-1] and len(heard) == 2:
                 crowd.asked.site.writer.run(lambda running: running.pause(True))
-                feed.books._due_at.clear()
+                feed.cache._due_at.clear()
             elif "progress" in heard[-1]:
                 is_open[0] = False
         return heard
@@ -467,7 +467,7 @@ def test_the_stream_sends_what_changed_and_ends_with_the_session(crowd: Crowd) -
 
 
 def test_the_page_does_not_wait_for_its_figures(crowd: Crowd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.server.dashboard_feed.PROMPT_SECONDS", 0.0)
+    monkeypatch.setattr("sfumato.server.dashboard_feed.FIRST_PAGE_SECONDS", 0.0)
     page = Researcher.by_link(crowd.asked).get("/studio")
     assert page.status == 200
     config = page.text.partition('id="config">')[2].partition("</script>")[0]
@@ -483,8 +483,8 @@ def test_aside_the_same_figures_are_made(crowd: Crowd) -> None:
     site = crowd.asked.site
     here = DashboardCache(site.place, site.study, site.number)
     aside = CacheProcess(site.place, site.study, site.number)
-    expected = here.made_anew()
-    told = _until(lambda: aside.made(), lambda each: "opinions" in each)
+    expected = here.recompute()
+    told = _until(lambda: aside.figures(), lambda each: "opinions" in each)
     assert aside.pid not in (None, os.getpid())
     for name in ("items", "times", "cost", "opinions"):
         assert told[name] == expected[name], name
@@ -494,10 +494,10 @@ def test_aside_the_same_figures_are_made(crowd: Crowd) -> None:
 
 def test_a_process_that_was_killed_is_begun_again(crowd: Crowd) -> None:
     site = crowd.asked.site
-    site.desk.feed.keep_aside()
+    site.dashboard.feed.use_process()
     researcher = Researcher.by_link(crowd.asked)
     assert researcher.get("/studio/state").json["trouble"] is None
-    aside = site.desk.feed.books
+    aside = site.dashboard.feed.cache
     assert isinstance(aside, CacheProcess)
     killed = aside.pid
     assert killed
@@ -509,7 +509,7 @@ def test_a_process_that_was_killed_is_begun_again(crowd: Crowd) -> None:
     assert (after["trouble"], after["progress"]["answers"]) == (None, 5)
     again = aside.pid
     assert again not in (None, killed)
-    site.desk.feed.close()
+    site.dashboard.feed.close()
     with pytest.raises(ProcessLookupError):
         os.kill(again or 0, 0)
 
@@ -518,15 +518,15 @@ def test_a_process_that_was_killed_is_begun_again(crowd: Crowd) -> None:
 def test_a_hundred_thousand_answers_cost_little(tmp_path: Path) -> None:
     folder = write_texts_study(tmp_path / "study", 10_000, answers_per_item=1000, batch_size=10_000)
     fill(folder, 100_000, until=time.time_ns() // 1_000_000)
-    with opened(read_study(folder)) as site:
-        books = site.desk.feed.books
+    with open_site(read_study(folder)) as site:
+        books = site.dashboard.feed.cache
         assert isinstance(books, DashboardCache)
-        books.made_anew()
+        books.recompute()
         taken = []
         for _ in range(5):
             books._due_at = {"opinions": np.inf}
             begun = time.thread_time()
-            sections = books.made()
+            sections = books.figures()
             taken.append(time.thread_time() - begun)
         assert json.loads(sections["progress"])["answers"] == 100_000
         assert json.loads(sections["opinions"])["state"] == "there"

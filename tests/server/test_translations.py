@@ -24,14 +24,14 @@ from sfumato.elicitation.kinds.choice.kind import ChoiceKind
 from sfumato.elicitation.kinds.tokens.kind import TokensKind
 from sfumato.recruitment.bonus_rules import BONUS_RULES
 from sfumato.server import translations
-from sfumato.server.translations import FOLDER, Translations, chosen, texts_in
+from sfumato.server.translations import FOLDER, Translations, preferred_language, translations_for
 from sfumato.study import read_study
 from sfumato.study.study import LANGUAGES, Bonus, Framing, Pay, Study
 from sfumato.tables.errors import BadStudy, NotNow, StoreDown
 
 NBSP = "\N{NO-BREAK SPACE}"
 OTHERS = [name for name in LANGUAGES if name != "en"]
-ENGLISH = leaves(texts_in("en").sentences)
+ENGLISH = leaves(translations_for("en").sentences)
 FROM_PYTHON = {
     *(key for key in ENGLISH if key.startswith("errors.")),
     *(f"kinds.{kind.name}.prompt_{framing.value}" for kind in KINDS for framing in Framing),
@@ -42,7 +42,7 @@ FROM_PYTHON = {
 
 def changed(key: str, value: Any, name: str = "en") -> dict[str, Any]:
     """A catalogue in which one key has another value; None takes it away."""
-    sentences = copy.deepcopy(dict(texts_in(name).sentences))
+    sentences = copy.deepcopy(dict(translations_for(name).sentences))
     *tables, last = key.split(".")
     table = sentences
     for each in tables:
@@ -60,17 +60,17 @@ def test_there_is_a_catalogue_for_each_language() -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_catalogues_have_the_same_keys_and_fill_in_the_same(name: str) -> None:
-    assert differences(texts_in("en").sentences, texts_in(name).sentences) == []
+    assert differences(translations_for("en").sentences, translations_for(name).sentences) == []
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_sentences_are_whole_and_tidy(name: str) -> None:
-    assert flaws(texts_in(name).sentences) == []
+    assert flaws(translations_for(name).sentences) == []
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_nothing_was_left_in_english(name: str) -> None:
-    same = [key for key, value in leaves(texts_in(name).sentences).items() if value == ENGLISH[key]]
+    same = [key for key, value in leaves(translations_for(name).sentences).items() if value == ENGLISH[key]]
     words = {key for key in same if re.search(r"[^\W\d_]{3,}", re.sub(r"\{\w+\}", "", str(ENGLISH[key])))}
     assert words <= {"keys.tab", *({"kinds.choice.classes", "instructions.title"} if name == "fr" else set())}
 
@@ -86,7 +86,7 @@ def test_nothing_was_left_in_english(name: str) -> None:
     ],
 )
 def test_a_catalogue_that_differs_is_found(wrong: dict[str, Any]) -> None:
-    assert len(differences(texts_in("en").sentences, wrong)) == 1
+    assert len(differences(translations_for("en").sentences, wrong)) == 1
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_every_error_with_words_of_its_own_is_raised_somewhere() -> None:
         for folder in ("elicitation", "store", "recruitment", "server")
         for path in (PACKAGE / folder).rglob("*.py")
     )
-    for name in texts_in("en").sentences["errors"]:
+    for name in translations_for("en").sentences["errors"]:
         assert f'"{name}"' in code, name
 
 
@@ -176,14 +176,17 @@ def test_what_is_no_text_is_left_alone(name: str, text: str) -> None:
 
 def test_the_number_of_things_chooses_the_form() -> None:
     said = {
-        name: [texts_in(name).say("kinds.plausible.no_to_n", n=n) for n in (0, 1, 2)] for name in ("en", "fr", "de")
+        name: [translations_for(name).say("kinds.plausible.no_to_n", n=n) for n in (0, 1, 2)]
+        for name in ("en", "fr", "de")
     }
     assert said == {
         "en": ["No to 0 options", "No to 1 option", "No to 2 options"],
         "fr": ["Non à 0 option", "Non à 1 option", "Non à 2 options"],
         "de": ["Nein zu 0 Optionen", "Nein zu 1 Option", "Nein zu 2 Optionen"],
     }
-    assert texts_in("fr").say("kinds.tokens.n_on", name="chat", n=0, all=10) == f"chat{NBSP}: aucun point sur 10"
+    assert (
+        translations_for("fr").say("kinds.tokens.n_on", name="chat", n=0, all=10) == f"chat{NBSP}: aucun point sur 10"
+    )
 
 
 @pytest.mark.parametrize(
@@ -199,21 +202,21 @@ def test_the_number_of_things_chooses_the_form() -> None:
 )
 def test_what_taking_part_pays(name: str, minutes: float, said: str, tmp_path: Path) -> None:
     study = read_study(write_picture_study(tmp_path))
-    assert texts_in(name).pay(replace(study, pay=Pay(2.5, "EUR", minutes))) == said
+    assert translations_for(name).pay(replace(study, pay=Pay(2.5, "EUR", minutes))) == said
 
 
 @pytest.mark.parametrize("rule", BONUS_RULES, ids=lambda rule: rule.name)
 def test_by_which_rule_there_is_more(rule: Any, tmp_path: Path) -> None:
     study = read_study(write_picture_study(tmp_path))
     paid = replace(study, pay=Pay(2.5, "EUR", bonus=Bonus(rule.name, 1.0)))
-    said = {name: texts_in(name).bonus(paid) or "" for name in LANGUAGES}
+    said = {name: translations_for(name).bonus(paid) or "" for name in LANGUAGES}
     assert len(set(said.values())) == len(LANGUAGES)
     assert rule.said in said["en"]
     for name, text in said.items():
         assert ("EUR 1.00" if name == "en" else "1,00 EUR") in text
     floored = replace(study, pay=Pay(2.5, "EUR", bonus=Bonus(rule.name, 1.0, floor=0.745)))
-    assert "74,5" in (texts_in("de").bonus(floored) or "")
-    assert texts_in("en").bonus(study) is None
+    assert "74,5" in (translations_for("de").bonus(floored) or "")
+    assert translations_for("en").bonus(study) is None
 
 
 def test_a_rule_that_no_catalogue_knows_is_told_in_its_own_words(
@@ -226,17 +229,17 @@ def test_a_rule_that_no_catalogue_knows_is_told_in_its_own_words(
 
     monkeypatch.setattr("sfumato.recruitment.bonus_rules.BONUS_RULES", (*BONUS_RULES, Coin))
     study = replace(read_study(write_picture_study(tmp_path)), pay=Pay(2.5, "EUR", bonus=Bonus("coin", 1.0)))
-    assert "The bonus is thrown for." in (texts_in("de").bonus(study) or "")
+    assert "The bonus is thrown for." in (translations_for("de").bonus(study) or "")
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 @pytest.mark.parametrize("framing", Framing)
 def test_the_english_prompt_is_that_of_the_kind(kind: Any, framing: Framing) -> None:
-    assert texts_in("en").prompt(kind(), framing) == kind().prompt(framing)
+    assert translations_for("en").prompt(kind(), framing) == kind().prompt(framing)
 
 
 def test_prompts_say_what_a_token_stands_for() -> None:
-    prompts = {n: texts_in("de").prompt(TokensKind(tokens=n), Framing.OTHERS) for n in (10, 30, 100)}
+    prompts = {n: translations_for("de").prompt(TokensKind(tokens=n), Framing.OTHERS) for n in (10, 30, 100)}
     assert "Jeder Punkt steht für 10 von ihnen." in prompts[10]
     assert "Jeder Punkt" not in prompts[30] + prompts[100]
 
@@ -249,18 +252,18 @@ def test_a_kind_that_no_catalogue_knows_speaks_for_itself() -> None:
 
 def test_lines_do_not_end_before_marks_that_stand_apart() -> None:
     for name in LANGUAGES:
-        for key, sentence in leaves(texts_in(name).sentences).items():
+        for key, sentence in leaves(translations_for(name).sentences).items():
             assert not re.search(r" [:;?!»%…×]|« ", str(sentence)), (name, key)
-    assert texts_in("fr").say("stop.title") == f"Arrêter de participer{NBSP}?"
+    assert translations_for("fr").say("stop.title") == f"Arrêter de participer{NBSP}?"
     # And in French, every such mark stands apart.
-    for key, sentence in leaves(texts_in("fr").sentences).items():
+    for key, sentence in leaves(translations_for("fr").sentences).items():
         for form in [sentence] if isinstance(sentence, str) else sentence.values():
             assert not re.search(rf"[^\s{NBSP}][:;?!»]|«[^{NBSP}]", form), key
 
 
 def test_text_that_is_filled_in_stays_text() -> None:
     for name in ("<b>cat</b>", "{n}", "{0.__class__}", "%s", "\\g<0>", "a & b"):
-        plain = texts_in("en").say("kinds.choice.chosen", name=name)
+        plain = translations_for("en").say("kinds.choice.chosen", name=name)
         assert plain == f"{name} chosen."
         assert not isinstance(plain, Markup)
 
@@ -293,7 +296,7 @@ def test_html_that_is_filled_in_escapes_the_rest() -> None:
     ],
 )
 def test_the_language_a_browser_likes_best(accept: str, offered: tuple[str, ...], language: str) -> None:
-    assert chosen(accept, offered) == language
+    assert preferred_language(accept, offered) == language
 
 
 def in_languages(folder: Path, line: str) -> Study:
@@ -347,18 +350,18 @@ def asked(tmp_path: Path) -> Any:
 def test_every_page_is_in_the_language_the_browser_likes(asked: AskedSite) -> None:
     for wish, name in (("de", "de"), ("fr-CA", "fr"), ("en", "fr"), ("", "fr")):
         headers = {"accept": "text/html", "accept-language": wish}
-        say = texts_in(name).say
+        say = translations_for(name).say
         landing = asked.client.get("/", headers).text
         assert said_in(landing) == name
         assert say("landing.take_part") in landing
         gone = asked.client.get("/s/nobody", headers)
         assert gone.status == 404
         assert said_in(gone.text) == name
-        assert texts_in(name).sentences["errors"]["unknown-link"]["message"] in gone.text
+        assert translations_for(name).sentences["errors"]["unknown-link"]["message"] in gone.text
         missing = asked.client.get("/nowhere", headers).text
-        assert texts_in(name).sentences["errors"]["not-found"]["message"] in missing
+        assert translations_for(name).sentences["errors"]["not-found"]["message"] in missing
         wrong = asked.client.send("POST", "/", headers=headers).text
-        assert texts_in(name).sentences["errors"]["wrong-method"]["message"] in wrong
+        assert translations_for(name).sentences["errors"]["wrong-method"]["message"] in wrong
 
 
 def test_a_person_keeps_their_language(asked: AskedSite) -> None:
@@ -377,18 +380,18 @@ def test_a_page_has_the_sentences_of_its_kinds_and_no_others(asked: AskedSite) -
     assert found is not None
     texts = json.loads(found[1])
     assert set(texts["kinds"]) == {"choice", "typicality"}
-    assert texts["kinds"]["choice"] == texts_in("de").sentences["kinds"]["choice"]
+    assert texts["kinds"]["choice"] == translations_for("de").sentences["kinds"]["choice"]
     assert "landing" not in texts
     assert "errors" not in texts
     for key in ("frame.saved", "kinds.choice.missing", "finished.code"):
-        assert leaves(texts)[key] == texts_in("de").say(key)
+        assert leaves(texts)[key] == translations_for("de").say(key)
 
 
 def test_an_error_without_words_of_its_own_says_none_of_the_machines() -> None:
     error = NotNow("found a table that is locked", expected="none", fix="look into the log", code="never-heard-of")
     for name in LANGUAGES:
-        message, fix = texts_in(name).error(error)
-        assert {"message": message, "fix": fix} == texts_in(name).sentences["errors"]["other"]
+        message, fix = translations_for(name).error(error)
+        assert {"message": message, "fix": fix} == translations_for(name).sentences["errors"]["other"]
 
 
 @pytest.mark.parametrize(
@@ -409,7 +412,7 @@ def test_a_fault_of_ours_is_told_in_the_language_of_who_meets_it(
 
     monkeypatch.setattr(asked.site.writer, "ask", broken)
     page = asked.client.get(base, {"accept": "text/html,*/*;q=0.8", "accept-language": "de"})
-    words = texts_in("de").sentences["errors"]["other"]
+    words = translations_for("de").sentences["errors"]["other"]
     assert page.status == status
     assert said_in(page.text) == "de"
     assert words["message"] in page.text
@@ -440,10 +443,10 @@ loads = tomllib.loads
 tomllib.loads = lambda text: read.append(text[:60]) or loads(text)
 from sfumato.elicitation.participant_state import SessionStart
 from sfumato.study import read_study
-from sfumato.server.server import opened
+from sfumato.server.server import open_site
 study = read_study(Path({str(tmp_path)!r}))
 read.clear()
-with opened(study, {str(tmp_path / "answers.sqlite")!r}) as site:
+with open_site(study, {str(tmp_path / "answers.sqlite")!r}) as site:
     for seed in range(5):
         site.study_page("x", SessionStart(seed, "en"))
 print(len(read))
@@ -455,7 +458,7 @@ print(len(read))
 def test_the_script_knows_no_other_way_to_fill_in() -> None:
     """`texts.js` fills in `{word}` and nothing else, so a sentence may hold nothing else."""
     for name in LANGUAGES:
-        for key, sentence in leaves(texts_in(name).sentences).items():
+        for key, sentence in leaves(translations_for(name).sentences).items():
             for form in [sentence] if isinstance(sentence, str) else sentence.values():
                 for _, value, spec, conversion in string.Formatter().parse(form):
                     assert value is None or re.fullmatch(r"[a-z]+", value), key

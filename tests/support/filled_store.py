@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import sqlalchemy as sa
 
-from sfumato.server.server import opened
+from sfumato.server.server import open_site
 from sfumato.store.database import writing_engine
 from sfumato.store.location import StoreLocation, default_location
 from sfumato.store.queries import IDS_PER_STUDY
@@ -25,7 +25,7 @@ def fill(folder: Path, n_answers: int, n_each: int = 100, *, until: int, seed: i
     Everybody answers about the items in turn. Nothing is chained: what is tried on such a store is how fast it is read.
     """
     study = read_study(folder)
-    with opened(study):
+    with open_site(study):
         pass
     engine = writing_engine(StoreLocation.of(default_location(study)))
     rng = np.random.default_rng(seed)

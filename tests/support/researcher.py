@@ -21,7 +21,7 @@ class Researcher:
     @classmethod
     def by_link(cls, asked: AskedSite) -> Researcher:
         """Who has just opened a new link."""
-        reply = asked.client.get(asked.site.desk.new_link())
+        reply = asked.client.get(asked.site.dashboard.new_link())
         assert (reply.status, reply.header("location")) == (303, "/studio"), reply.body
         return cls(asked, cookie_of(reply))
 
@@ -33,7 +33,7 @@ class Researcher:
 
     def figures(self) -> dict[str, Any]:
         """Every part of the page, once what people say has been looked at."""
-        self.asked.site.desk.feed.books.made_anew()
+        self.asked.site.dashboard.feed.cache.recompute()
         reply = self.get("/studio/state")
         assert reply.status == 200, reply.body
         return json.loads(reply.body)

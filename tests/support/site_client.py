@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import sqlalchemy as sa
 
 from sfumato.server.app import application
-from sfumato.server.server import LOOPBACK, opened
+from sfumato.server.server import LOOPBACK, open_site
 from sfumato.server.site import Site
 from sfumato.store.schema import METADATA
 from sfumato.study import read_study
@@ -223,5 +223,5 @@ class Visit:
 def asked_site(study: Study | Path, store: str | Path | None = None) -> Iterator[AskedSite]:
     """A study opened for the while, answering to the names of the loopback."""
     asked = study if isinstance(study, Study) else read_study(study)
-    with opened(asked, store) as site, asyncio.Runner() as runner:
+    with open_site(asked, store) as site, asyncio.Runner() as runner:
         yield AskedSite(site, SiteClient(application(site, LOOPBACK), runner), runner)

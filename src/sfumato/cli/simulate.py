@@ -160,9 +160,9 @@ def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) ->
     if url is not None:
         yield url
         return
-    from sfumato.server.server import running
+    from sfumato.server.server import serve_study
 
-    with running(study, store, items) as base_url:
+    with serve_study(study, store, items) as base_url:
         yield base_url
 
 

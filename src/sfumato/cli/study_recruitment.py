@@ -57,12 +57,12 @@ def forget(study: Path, annotator: str | None, platform_id: str | None, answers:
     """
     try:
         from sfumato.elicitation.researcher_actions import erase_participant
-        from sfumato.server.server import opened
+        from sfumato.server.server import open_site
     except ImportError as error:
         raise missing_extra(error) from error
     from sfumato.study import read_study
 
-    with opened(read_study(study), store) as site:
+    with open_site(read_study(study), store) as site:
         who = site.writer.run(
             lambda running: erase_participant(
                 running, "terminal", pseudonym=annotator, platform_id=platform_id, answers=answers

@@ -1,6 +1,6 @@
-"""The API: small JSON requests by which a page moves through the study and hands in answers.
+"""The JSON API of the study page: steps through the study, and answers.
 
-A person is who has the token in the path. Every reply says where they stand; none says anything of anybody else.
+The token in the path identifies the participant. Every reply holds their state, and nothing about other participants.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sfumato.elicitation.participant_state import ParticipantState, Submission, SubmittedAnswer
 from sfumato.elicitation.session import ParticipantSessions, hash_of
-from sfumato.server.responses import ENCODE, InternalError, Json, refusal
+from sfumato.server.responses import ENCODE, InternalError, Json, error_response
 from sfumato.server.site import Site
 from sfumato.tables.errors import InvalidAnswer, SfumatoError
 
 MAX_DEPTH = 20
-"""Of an answer: how far lists and objects may lie in each other."""
+"""Nesting of lists and objects in an answer."""
 LONGEST_AGE_MS = 60 * 24 * 3600 * 1000
 
 
@@ -49,17 +49,17 @@ STEPS: dict[str, Callable[[ParticipantSessions, str], ParticipantState]] = {
     "pulse": ParticipantSessions.heartbeat,
     "withdraw": ParticipantSessions.withdraw,
 }
-"""What each path under `/api` does that needs nothing but to know who asks."""
+"""The paths under `/api` without a request body, and what they do."""
 
 
 def step(name: str) -> Callable[[Request], Awaitable[Response]]:
     """The handler of one of `STEPS`."""
-    take = STEPS[name]
+    run = STEPS[name]
 
     async def handler(request: Request) -> Response:
         token, site = request.path_params["token"], _site(request)
-        decoded(NOTHING, await body_of(request))
-        state = await site.writer.ask(lambda running: take(running.sessions, hash_of(token)))
+        decode(NOTHING, await json_body(request))
+        state = await site.writer.ask(lambda running: run(running.sessions, hash_of(token)))
         return Json(site.state(token, state))
 
     return handler
@@ -67,22 +67,22 @@ def step(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 async def comprehension(request: Request) -> Response:
     token, site = request.path_params["token"], _site(request)
-    choices = decoded(CHOICES, await body_of(request))
+    choices = decode(CHOICES, await json_body(request))
     token_hash = hash_of(token)
     state = await site.writer.ask(lambda running: running.sessions.answer_comprehension(token_hash, choices.answers))
     return Json(site.state(token, state))
 
 
-async def taken_before(_request: Request) -> Response:
-    """In the place of `Answers` in the table of routes, which no answer reaches."""
-    raise AssertionError("an answer that Answers let by")
+async def unreachable(_request: Request) -> Response:
+    """Placeholder in the table of routes: `AnswerEndpoint` handles these requests before the router."""
+    raise AssertionError("an answer that AnswerEndpoint did not handle")
 
 
 class AnswerEndpoint:
-    """Takes an answer. 201 only after it is on disk; 200 if it was there before; 409 if it came too late.
+    """Stores an answer: 201 after it is on disk; 200 if it was stored before; 409 if it came too late.
 
-    An ASGI application in front of `rest`, which gets every other request: answers are what comes in numbers, and
-    routes, wrappers and request objects would cost as much as storing them.
+    An ASGI application in front of `rest`, which gets every other request: answers are the most frequent requests, and
+    routing and request objects would cost as much as storing them.
     """
 
     def __init__(self, site: Site, rest: ASGIApp) -> None:
@@ -95,32 +95,28 @@ class AnswerEndpoint:
             await self._rest(scope, receive, send)
             return
         try:
-            status, body = await self._taken(path[1], dict(scope["headers"]), receive)
+            status, body = await self._submit(path[1], dict(scope["headers"]), receive)
         except ClientLeft:
             return
         except SfumatoError as error:
-            await refusal(error)(scope, receive, send)
+            await error_response(error)(scope, receive, send)
             return
         except Exception as error:
-            await refusal(InternalError(error))(scope, receive, send)
+            await error_response(InternalError(error))(scope, receive, send)
             raise
         length = (b"content-length", str(len(body)).encode())
         await send({"type": "http.response.start", "status": status, "headers": [*HEADERS, length]})
         await send({"type": "http.response.body", "body": body})
 
-    async def _taken(self, token: str, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, bytes]:
+    async def _submit(self, token: str, headers: dict[bytes, bytes], receive: Receive) -> tuple[int, bytes]:
         """Status and body of the reply."""
         self._site.writer.check_room()
         _check_json(headers.get(b"content-type", b"").decode("latin-1"))
-        body = await _whole(receive)
-        submission = decoded(SUBMISSION, body)
+        body = await _whole_body(receive)
+        submission = decode(SUBMISSION, body)
         if _is_deeper(submission.answer, MAX_DEPTH) or _is_deeper(submission.record.first, MAX_DEPTH):
-            raise InvalidAnswer(
-                f"found lists and objects more than {MAX_DEPTH} deep in the answer",
-                expected="an answer as the page sends it",
-                fix="reload the page and answer again",
-                code="too-deep",
-            )
+            found = f"lists and objects nested more than {MAX_DEPTH} deep in the answer"
+            raise InvalidAnswer(found, "an answer as the page sends it", "reload the page and answer again", "too-deep")
         submitted = SubmittedAnswer(
             submission.key,
             submission.trial,
@@ -140,10 +136,10 @@ class AnswerEndpoint:
 
 
 class ClientLeft(Exception):
-    """The connection ended before the body was whole."""
+    """The connection ended before the body was complete."""
 
 
-async def _whole(receive: Receive) -> bytes:
+async def _whole_body(receive: Receive) -> bytes:
     parts = []
     while True:
         message = await receive()
@@ -159,8 +155,8 @@ def _site(request: Request) -> Site:
     return site
 
 
-async def body_of(request: Request) -> bytes:
-    """The body of a request that says it is JSON."""
+async def json_body(request: Request) -> bytes:
+    """The body of a request with the content type JSON."""
     _check_json(request.headers.get("content-type", ""))
     return await request.body()
 
@@ -169,29 +165,29 @@ def _check_json(content_type: str) -> None:
     media_type = content_type.partition(";")[0].strip()
     if media_type != "application/json":
         raise InvalidAnswer(
-            f"found the content type {media_type[:60]!r}",
-            expected="application/json",
-            fix="send JSON, and say so in Content-Type",
-            code="not-json",
+            f"the content type {media_type[:60]!r}",
+            "application/json",
+            "send JSON with the header Content-Type: application/json",
+            "not-json",
         )
 
 
-def decoded(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
-    """The body read; raises `InvalidAnswer` saying what is wrong with it, and where."""
+def decode(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    """The decoded body; raises `InvalidAnswer` with the reason and the field."""
     try:
         return decoder.decode(body)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
         reason, _, at = str(error).partition(" - at `$")
         raise InvalidAnswer(
-            f"found {reason[:1].lower() + reason[1:]}" + (f" at {at.rstrip('`').lstrip('.')}" if at else ""),
-            expected=f"a body as the page sends it ({decoder.type.__name__.lower()})",
-            fix="reload the page and answer again",
-            code="bad-body",
+            reason[:1].lower() + reason[1:] + (f" at {at.rstrip('`').lstrip('.')}" if at else ""),
+            f"a body as the page sends it ({decoder.type.__name__.lower()})",
+            "reload the page and answer again",
+            "bad-body",
         ) from None
 
 
 def _is_deeper(value: Any, limit: int) -> bool:
-    """Whether lists and objects lie more than `limit` deep in each other."""
+    """Whether lists and objects are nested more than `limit` deep."""
     if not isinstance(value, (dict, list)):
         return False
     inside = value.values() if isinstance(value, dict) else value
@@ -199,5 +195,5 @@ def _is_deeper(value: Any, limit: int) -> bool:
 
 
 def _age(text: str) -> int:
-    """Milliseconds since the person pressed submit, as their browser's clock counted; nonsense counts as none."""
+    """Milliseconds since the participant submitted, by the browser's clock; 0 if invalid."""
     return min(int(text), LONGEST_AGE_MS) if text.isascii() and text.isdigit() and len(text) < 16 else 0

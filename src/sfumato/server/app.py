@@ -1,4 +1,4 @@
-"""The application: every route there is, and who may use it."""
+"""The ASGI application: every route, and the pages or JSON for errors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Scope
@@ -19,17 +19,17 @@ from sfumato.server import answer_api, dashboard_login, dashboard_routes, pages,
 from sfumato.server.rate_limit import ServerLimits, SlidingWindow, TooMany
 from sfumato.server.request_guard import RequestGuard
 from sfumato.server.researcher_sessions import NotLoggedIn
-from sfumato.server.responses import InternalError, refusal
+from sfumato.server.responses import InternalError, error_response, html
 from sfumato.server.site import Site
 from sfumato.tables.errors import NotThere, SfumatoError, StoreDown
 
 STATIC = Path(__file__).parent / "static"
-DENIALS_NOTED = 30
-"""A minute."""
+DENIALS_LOGGED = 30
+"""Per minute."""
 
 
 class Files(StaticFiles):
-    """Our scripts and style sheets, asked for anew each time but sent only when they have changed."""
+    """Scripts and style sheets; browsers ask each time, and the file is sent only if it has changed."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         reply = await super().get_response(path, scope)
@@ -38,17 +38,17 @@ class Files(StaticFiles):
 
 
 def routes() -> list[Route | Mount]:
-    """Every route. `/s/{token}` and what lies under it belongs to the person with the token, `/studio` to the
-    researcher; the rest is for all."""
-    person = "/s/{token:str}"
+    """Every route. `/s/{token}` belongs to the participant with that token, `/studio` to the researcher; the others
+    are public."""
+    participant = "/s/{token:str}"
     return [
-        # `Answers` stands in front and takes these; here for the methods it leaves.
-        Route(f"{person}/api/answers", answer_api.taken_before, methods=["POST"]),
-        *(Route(f"{person}/api/{name}", answer_api.step(name), methods=["POST"]) for name in answer_api.STEPS),
-        Route(f"{person}/api/comprehension", answer_api.comprehension, methods=["POST"]),
-        Route(f"{person}/pictures/{{trial:str}}/{{n:str}}", pages.picture),
-        Route(f"{person}/examples/{{index:str}}", pages.example),
-        Route(person, pages.study),
+        # `AnswerEndpoint` handles POST to this path before the router; this entry is for other methods.
+        Route(f"{participant}/api/answers", answer_api.unreachable, methods=["POST"]),
+        *(Route(f"{participant}/api/{name}", answer_api.step(name), methods=["POST"]) for name in answer_api.STEPS),
+        Route(f"{participant}/api/comprehension", answer_api.comprehension, methods=["POST"]),
+        Route(f"{participant}/pictures/{{trial:str}}/{{n:str}}", pages.picture),
+        Route(f"{participant}/examples/{{index:str}}", pages.example),
+        Route(participant, pages.study),
         Route("/studio", dashboard_routes.page),
         Route("/studio/enter/{key:str}", dashboard_login.enter),
         Route("/studio/login", dashboard_login.login, methods=["POST"]),
@@ -56,8 +56,8 @@ def routes() -> list[Route | Mount]:
         Route("/studio/state", dashboard_routes.state),
         Route("/studio/events", dashboard_routes.events),
         Route("/studio/pictures/{number:str}", dashboard_routes.picture),
-        Route("/studio/pause", dashboard_routes.pausing(True), methods=["POST"]),
-        Route("/studio/resume", dashboard_routes.pausing(False), methods=["POST"]),
+        Route("/studio/pause", dashboard_routes.pause_handler(True), methods=["POST"]),
+        Route("/studio/resume", dashboard_routes.pause_handler(False), methods=["POST"]),
         Route("/studio/extend", dashboard_routes.extend, methods=["POST"]),
         Route("/studio/downloads", dashboard_routes.make_download, methods=["POST"]),
         Route("/studio/downloads/{handle:str}", dashboard_routes.download),
@@ -71,39 +71,36 @@ def routes() -> list[Route | Mount]:
 
 
 def application(site: Site, hosts: Collection[str] = (), limits: ServerLimits | None = None) -> ASGIApp:
-    """The ASGI application that serves `site`; it answers to `hosts` only, or to any if there are none. Without
-    `limits` nobody is asked to wait, as simulated people need it."""
+    """The ASGI application that serves `site` under the names `hosts` (empty: any name). Without `limits` there are no
+    rate limits, as simulated annotators need."""
     app = Starlette(
         routes=routes(),
         exception_handlers={
-            NotLoggedIn: _not_entered,
-            SfumatoError: _refused,
+            NotLoggedIn: _not_logged_in,
+            SfumatoError: _known_error,
             HTTPException: _http_error,
-            sa.exc.OperationalError: _store_away,
-            Exception: _failed,
+            sa.exc.OperationalError: _store_down,
+            Exception: _unexpected_error,
         },
     )
-    app.state.site, app.state.limits, app.state.denials = (
-        site,
-        limits or ServerLimits(),
-        SlidingWindow("denials", DENIALS_NOTED),
-    )
-    # A redirect to the same address with or without a slash would name the host as the request did.
+    app.state.site, app.state.limits = site, limits or ServerLimits()
+    app.state.denials = SlidingWindow("denials", DENIALS_LOGGED)
+    # A redirect to the address with or without a slash would repeat the host name of the request.
     app.router.redirect_slashes = False
-    # Outside of everything, so that even a reply to our own failure carries the headers.
+    # The guard is outermost, so that replies to internal errors carry its headers too.
     return RequestGuard(
         answer_api.AnswerEndpoint(site, app),
         hosts,
         site.platform.framed_by if site.platform else (),
         limits=limits,
         https=site.public,
-        denied=partial(_note_denial, app),
+        on_denial=partial(_log_denial, app),
     )
 
 
-async def _note_denial(app: Starlette, scope: Scope, why: str) -> None:
-    """Note that somebody was kept from the researcher's page, so many times a minute and no more: whoever is refused
-    must not fill the disk. Of the path only its first two parts, which are ours and no key."""
+async def _log_denial(app: Starlette, scope: Scope, why: str) -> None:
+    """Log that a request to the dashboard was denied, with a rate limit so that the log cannot fill the disk. Only the
+    first two parts of the path are logged: they contain no key."""
     path = scope["path"]
     if not path.startswith("/studio"):
         return
@@ -112,44 +109,46 @@ async def _note_denial(app: Starlette, scope: Scope, why: str) -> None:
     except TooMany:
         return
     about = {"why": why, "path": "/".join(path.split("/")[:3]), "address": (scope.get("client") or ["unknown"])[0]}
-    await app.state.site.desk.note("somebody", "denied", about)
+    await app.state.site.dashboard.log_event("somebody", "denied", about)
 
 
-async def _not_entered(request: Request, error: Exception) -> Response:
-    await _note_denial(request.app, request.scope, "not entered")
-    return await _refused(request, error)
+async def _not_logged_in(request: Request, error: Exception) -> Response:
+    await _log_denial(request.app, request.scope, "not entered")
+    return await _known_error(request, error)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:
-    """Unknown paths and methods: a page for people, JSON for programs."""
+    """Unknown paths and methods: a page for browsers, JSON for programs."""
     assert isinstance(error, HTTPException)
-    is_method = error.status_code == 405
-    ours = NotThere(
-        f"found {'a method this address does not take' if is_method else 'no such page'}",
-        expected="a request as the pages make them" if is_method else "an address of this study",
-        fix="check the address",
-        code="wrong-method" if is_method else "not-found",
-    )
+    if error.status_code == 405:
+        ours = NotThere(
+            "a method that this address does not accept",
+            "a request as the pages send it",
+            "check the address",
+            "wrong-method",
+        )
+    else:
+        ours = NotThere("no such page", "an address of this study", "check the address", "not-found")
     if "text/html" not in request.headers.get("accept", ""):
-        reply: Response = refusal(ours)
+        reply: Response = error_response(ours, error.status_code)
     else:
         page = request.app.state.site.error_page(ours, error.status_code, pages.language_of(request))
-        reply = HTMLResponse(page, headers={"Cache-Control": "no-store"})
-    reply.status_code = error.status_code
+        reply = html(page, error.status_code)
     reply.headers.update(error.headers or {})
     return reply
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def _known_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, SfumatoError)
-    return pages.told(request, error)
+    return pages.error_page_or_json(request, error)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    return pages.told(request, InternalError(error))
+async def _unexpected_error(request: Request, error: Exception) -> Response:
+    return pages.error_page_or_json(request, InternalError(error))
 
 
-async def _store_away(request: Request, _error: Exception) -> Response:
-    """Readers find the store gone as the writer does, and say the same."""
-    gone = StoreDown("", expected="a store that can be read", fix="try again in a moment", code="store-down")
-    return pages.told(request, gone)
+async def _store_down(request: Request, _error: Exception) -> Response:
+    """The same reply as when the writer finds the store unavailable."""
+    return pages.error_page_or_json(
+        request, StoreDown("", "a store that can be read", "try again in a moment", "store-down")
+    )

@@ -1,8 +1,7 @@
-"""Visitor: what an annotator's browser says to the server, without the browser.
+"""HTTP client that sends the requests of a participant's browser, for simulated annotators, fault tests and benchmarks.
 
-Simulated annotators, kill tests and load benchmarks speak through it, so it is sparing: one keep-alive connection a
-visitor, one write a request, a reply read as it arrives. An answer is sent as the page sends it: the same key and the
-same bytes again and again until the server has said 200, 201, 409 or 422, whatever happens in between.
+It is fast: keep-alive connections, one write per request. Like the page, it sends an answer with the same key and the
+same bytes until the server replies 200, 201, 409 or 422.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ import msgspec
 from sfumato.server.http_connection import Connection, Reply
 from sfumato.tables.errors import BadSetting, NoReply, Refused, show
 
-LETS_GO = frozenset((200, 201, 409, 422))
-"""The replies after which an answer is no longer the sender's to keep."""
+FINAL_STATUS = frozenset((200, 201, 409, 422))
+"""Replies after which an answer is not sent again."""
 FIRST_PAUSE_SECONDS = 0.02
 LONGEST_PAUSE_SECONDS = 1.0
 REPLY_SECONDS = 30.0
@@ -34,10 +33,10 @@ Sleep = Callable[[float], Awaitable[Any]]
 
 
 class BrowserClient:
-    """One person's conversation with a study server; `token` is theirs, or comes from `join`.
+    """The requests of one participant; `token` is theirs, or comes from `join`.
 
-    Calls may overlap: each takes an idle connection or opens another. Everything is retried through connection
-    errors, 429 and 5xx, until `deadline` seconds have passed since the call (None: for ever).
+    Calls may overlap: each uses an idle connection or opens another. Calls are retried after connection errors, 429
+    and 5xx, until `deadline` seconds have passed (None: without limit).
     """
 
     def __init__(
@@ -52,7 +51,7 @@ class BrowserClient:
         self.token = token
         self.deadline = deadline
         self.n_retries = 0
-        self._place = ServerAddress.of(base_url)
+        self._server = ServerAddress.of(base_url)
         self._reply_seconds = reply_seconds
         self._sleep = sleep
         self._idle: list[Connection] = []
@@ -66,32 +65,32 @@ class BrowserClient:
         self.close()
 
     def close(self) -> None:
-        """Let go of the connections; a later call opens new ones."""
+        """Close the connections; a later call opens new ones."""
         for connection in self._idle:
             connection.close()
         self._idle.clear()
 
     async def join(self) -> str:
-        """Take part in an open study: the token of a new person, kept for all later calls."""
-        # A retry whose first attempt did arrive leaves a person behind who never comes back, as in a browser.
-        request = self._place.request("POST", "/join", "application/x-www-form-urlencoded")
-        reply = await self._settled(lambda: request + b"Content-Length: 0\r\n\r\n", self.deadline)
+        """Take part in an open study; returns the token of a new participant, used for all later calls."""
+        # If the first attempt did arrive, a retry leaves an unused participant, as in a browser.
+        request = self._server.request("POST", "/join", "application/x-www-form-urlencoded")
+        reply = await self._request(lambda: request + b"Content-Length: 0\r\n\r\n", self.deadline)
         _, found, token = (reply.location or "").rpartition("/s/")
         if reply.status != 303 or not found:
-            raise _refused(reply, f"{self._place.prefix}/join")
+            raise _refused(reply, f"{self._server.prefix}/join")
         self.token = token.partition("?")[0].strip("/")
         return self.token
 
     async def state(self) -> State:
-        """Where this person stands."""
+        """The participant's state."""
         return await self._call("state")
 
     async def consent(self) -> State:
-        """Agree to take part."""
+        """Consent to take part."""
         return await self._call("consent")
 
     async def instructions(self) -> State:
-        """Say that the instructions were read."""
+        """Report that the instructions were read."""
         return await self._call("instructions")
 
     async def comprehension(self, answers: Sequence[str]) -> State:
@@ -99,22 +98,21 @@ class BrowserClient:
         return await self._call("comprehension", msgspec.json.encode({"answers": answers}))
 
     async def trials(self) -> State:
-        """Ask for trials to answer."""
+        """Request trials."""
         return await self._call("trials")
 
-    async def pulse(self) -> State:
-        """Say that the person is still there."""
+    async def heartbeat(self) -> State:
+        """Report that the participant is active."""
         return await self._call("pulse")
 
     async def withdraw(self) -> State:
-        """Leave the study for good; what was answered stays."""
+        """Withdraw from the study; the answers stay."""
         return await self._call("withdraw")
 
     async def config(self) -> dict[str, Any]:
-        """What the study page tells its script: classes in this person's order, their keys, and so on."""
+        """The configuration in the study page: classes in this participant's order, keys and more."""
         path = f"/s/{self.token}"
-        request = self._place.request("GET", path) + b"\r\n"
-        reply = await self._settled(lambda: request, self.deadline)
+        reply = await self._get(path)
         _, _, rest = reply.content.partition(b'id="config">')
         try:
             config = msgspec.json.decode(rest.partition(b"</script>")[0])
@@ -126,78 +124,72 @@ class BrowserClient:
 
     async def picture(self, path: str) -> bytes:
         """The bytes of a picture, by its path in a trial."""
-        request = self._place.request("GET", path) + b"\r\n"
-        reply = await self._settled(lambda: request, self.deadline)
+        reply = await self._get(path)
         if reply.status != 200:
             raise _refused(reply, path)
         return reply.content
 
     async def submit(
-        self,
-        trial: str,
-        answer: Any,
-        record: Any,
-        *,
-        key: str | None = None,
-        deadline: float | None = None,
+        self, trial: str, answer: Any, record: Any, *, key: str | None = None, deadline: float | None = None
     ) -> Reply:
-        """Send an answer until the server lets go of it (200, 201, 409, 422); `NoReply` only at the deadline.
+        """Send an answer until the reply is final (200, 201, 409, 422); raises `NoReply` at the deadline.
 
-        Every attempt sends the same key and the same body; the age of the answer travels in a header.
+        Every attempt sends the same key and the same body; a header holds the age of the answer.
         """
-        body = msgspec.json.encode(
-            {"key": key or str(uuid4()), "trial": trial, "answer": answer, "record": record},
-        )
+        body = msgspec.json.encode({"key": key or str(uuid4()), "trial": trial, "answer": answer, "record": record})
         return await self.submit_body(body, deadline=deadline)
 
     async def submit_body(self, body: bytes, *, deadline: float | None = None) -> Reply:
-        """Send an answer that is already JSON, as `submit` does."""
-        head = self._place.request("POST", f"/s/{self.token}/api/answers", JSON)
+        """Send an answer that is already JSON, like `submit`."""
+        head = self._server.request("POST", f"/s/{self.token}/api/answers", JSON)
         head += b"Content-Length: %d\r\nX-Sfumato-Age: " % len(body)
-        pressed_at = time.monotonic()
+        submitted_at = time.monotonic()
 
         def request() -> bytes:
-            return b"%b%d\r\n\r\n%b" % (head, 1000 * (time.monotonic() - pressed_at), body)
+            return b"%b%d\r\n\r\n%b" % (head, 1000 * (time.monotonic() - submitted_at), body)
 
-        return await self._settled(request, self.deadline if deadline is None else deadline, LETS_GO)
+        return await self._request(request, self.deadline if deadline is None else deadline, FINAL_STATUS)
+
+    async def _get(self, path: str) -> Reply:
+        request = self._server.request("GET", path) + b"\r\n"
+        return await self._request(lambda: request, self.deadline)
 
     async def _call(self, name: str, body: bytes = b"{}") -> State:
         path = f"/s/{self.token}/api/{name}"
-        head = self._place.request("POST", path, JSON)
+        head = self._server.request("POST", path, JSON)
         request = b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
-        reply = await self._settled(lambda: request, self.deadline)
+        reply = await self._request(lambda: request, self.deadline)
         state = reply.body if reply.status == 200 else None
         if not isinstance(state, dict):
             raise _refused(reply, path)
         return state
 
-    async def _settled(
-        self, request: Callable[[], bytes], deadline: float | None, lets_go: frozenset[int] | None = None
+    async def _request(
+        self, request: Callable[[], bytes], deadline: float | None, final: frozenset[int] | None = None
     ) -> Reply:
-        """The first reply that ends the matter: one of `lets_go`, or without it anything but 429 and 5xx."""
+        """Send until a reply has a status in `final`, or, without it, any status except 429 and 5xx."""
         ends_at = None if deadline is None else time.monotonic() + deadline
         pause = FIRST_PAUSE_SECONDS
         attempts = 0
         while True:
             attempts += 1
-            asked_for = 0.0
+            retry_after = 0.0
             try:
                 reply = await self._attempt(request(), ends_at)
-                if reply.status in lets_go if lets_go else reply.status < 500 and reply.status != 429:
+                if reply.status in final if final else reply.status < 500 and reply.status != 429:
                     reply.attempts = attempts
                     return reply
                 found = f"status {reply.status}"
-                asked_for = reply.retry_after or 0.0
+                retry_after = reply.retry_after or 0.0
             except OSError as error:
                 found = str(error) or type(error).__name__
-            # A little more than asked for, and not all at once: a server that comes back meets a crowd.
-            wait = max(asked_for, pause) * (1 + random.random() / 4)
+            # A random addition, so that not all clients return to a restarted server at once.
+            wait = max(retry_after, pause) * (1 + random.random() / 4)
             if ends_at is not None and time.monotonic() + wait >= ends_at:
                 raise NoReply(
-                    f"found {found} from {self._place} after {attempts:,} attempts",
-                    expected=f"a reply within {deadline:g} s",
-                    fix="see that the server runs and listens there",
-                    code="no-reply",
+                    f"{found} from {self._server} after {attempts:,} attempts",
+                    f"a reply within {deadline:g} s",
+                    "check that the server runs and listens at this address",
                 )
             self.n_retries += 1
             await self._sleep(wait)
@@ -210,11 +202,11 @@ class BrowserClient:
         while connection is not None and connection.closed:
             connection = idle.pop() if idle else None
         if connection is None:
-            connection = await self._place.connected(seconds)
+            connection = await self._server.connect(seconds)
         try:
-            reply = await connection.ask(request, seconds)
+            reply = await connection.send(request, seconds)
         except BaseException:
-            # Whatever may still come over this connection belongs to nobody.
+            # Later data on this connection would belong to no request.
             connection.close()
             raise
         if not connection.closed:
@@ -224,7 +216,7 @@ class BrowserClient:
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where the server is."""
+    """Host, port and path prefix of the server."""
 
     host: str
     port: int
@@ -240,10 +232,10 @@ class ServerAddress:
             port = -1
         if parts.scheme not in ("http", "https") or not parts.hostname or port == -1 or not base_url.isascii():
             raise BadSetting(
-                f"found the address {show(base_url)}",
-                expected="an address such as http://127.0.0.1:8000",
-                fix="give the address that sfumato serve prints",
-                code="bad-url",
+                f"the address {show(base_url)}",
+                "an address such as http://127.0.0.1:8000",
+                "use the address that sfumato serve prints",
+                "bad-url",
             )
         is_secure = parts.scheme == "https"
         return cls(parts.hostname, port or (443 if is_secure else 80), parts.path.rstrip("/"), is_secure)
@@ -253,18 +245,18 @@ class ServerAddress:
         return f"{host}:{self.port}"
 
     def request(self, method: str, path: str, media_type: str | None = None) -> bytes:
-        """The head of a request, but for its length and its end; `path` comes from the server, or from a token."""
+        """The head of a request without its length and its end; `path` comes from the server or from a token."""
         if not path.isascii() or not path.isprintable() or " " in path:
             raise BadSetting(
-                f"found the path {show(path)}",
-                expected="a path without blanks or control characters",
-                fix="give links as sfumato printed them",
-                code="bad-url",
+                f"the path {show(path)}",
+                "a path without spaces or control characters",
+                "use the links that sfumato printed",
+                "bad-url",
             )
         line = "" if media_type is None else f"Content-Type: {media_type}\r\n"
         return f"{method} {self.prefix}{path} HTTP/1.1\r\nHost: {self}\r\n{line}".encode()
 
-    async def connected(self, seconds: float) -> Connection:
+    async def connect(self, seconds: float) -> Connection:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(seconds):
             _, connection = await loop.create_connection(
@@ -274,11 +266,11 @@ class ServerAddress:
 
 
 def _refused(reply: Reply, path: str) -> Refused:
-    """The error for a reply that is not what was asked for, in the server's own words where it gave some."""
-    said = reply.body if isinstance(reply.body, dict) else {}
+    """The error for an unexpected reply, with the server's own message if there is one."""
+    body = reply.body if isinstance(reply.body, dict) else {}
     return Refused(
-        f"{said.get('found', 'found an unexpected reply')} (status {reply.status} at {path.rpartition('/')[2]})",
-        expected=str(said.get("expected", "a study server's reply")),
-        fix=str(said.get("fix", "check the address and the link")),
-        code=str(said.get("code", "refused")),
+        f"{body.get('found', 'an unexpected reply')} (status {reply.status} at {path.rpartition('/')[2]})",
+        str(body.get("expected", "the reply of a study server")),
+        str(body.get("fix", "check the address and the link")),
+        str(body.get("code", "refused")),
     )

@@ -1,7 +1,4 @@
-"""Downloads of the researcher's page: a snapshot of the answers, made as a file beside, handed out once, removed.
-
-The researcher's desk: who may sit at it, what may be done how often, and what lies on it.
-"""
+"""The researcher's dashboard of one site: access, rate limits, event log and downloads."""
 
 from __future__ import annotations
 
@@ -27,13 +24,16 @@ from sfumato.tables.errors import NotNow, NotThere, StoreDown
 if TYPE_CHECKING:
     from sfumato.server.site import Site
 
-
-KEPT_SECONDS = 600
+DOWNLOAD_SECONDS = 600
+"""A file that nobody fetched is deleted after this time."""
+COOKIE = "sfumato"
+TEXT_SHOWN = 280
+"""Characters of an item's text on the page."""
 
 
 @dataclass(frozen=True)
 class Download:
-    """A file that is ready: what it is called, how many answers it holds, and where it lies until it was fetched."""
+    """A file that is ready to be fetched once."""
 
     name: str
     n_answers: int
@@ -42,7 +42,7 @@ class Download:
 
 
 class Downloads:
-    """For one site: two a minute, each a file in a folder that only this user can read."""
+    """Snapshots of the answers as files, at most two per minute, in folders that only this user can read."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -50,17 +50,17 @@ class Downloads:
         self.rate = SlidingWindow("downloads", 2)
 
     def make(self, what: str, suffix: str) -> str:
-        """Write the `annotations` or `records` as `parquet` or `csv`; returns the handle of the file. In a thread."""
+        """Write `annotations` or `records` as `parquet` or `csv`, in the calling thread; returns the file's handle."""
         try:
             from sfumato.store.export import export
         except ImportError as error:
             raise NotNow(
-                f"found no {error.name} on this machine, which only serves",
-                expected="the package's own requirements, for tables",
-                fix="run sfumato export elsewhere, on a copy of the store or on its PostgreSQL database",
-                code="only-serves",
+                f"no {error.name} on this server",
+                "the packages for tables (pip install sfumato)",
+                "run sfumato export on another machine, with a copy of the store or its PostgreSQL database",
+                "only-serves",
             ) from error
-        self._forget_old()
+        self._remove_old()
         folder = Path(tempfile.mkdtemp(prefix="sfumato-"))
         try:
             paths = {each: folder / f"{each}.{suffix}" for each in ("annotations", "records")}
@@ -75,77 +75,64 @@ class Downloads:
         return handle
 
     def ready(self, handle: str) -> Download:
-        """The file that was made."""
         if handle not in self._ready:
-            raise NotThere(
-                "found no such file", expected="one that was just made", fix="ask for it again", code="unknown-file"
-            )
+            raise NotThere("no such file", "a file that was just made", "request the file again", "unknown-file")
         return self._ready[handle]
 
     def remove(self, handle: str) -> None:
-        """Let go of a file."""
         if made := self._ready.pop(handle, None):
             shutil.rmtree(made.path.parent, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of all of them."""
         for handle in list(self._ready):
             self.remove(handle)
 
-    def _forget_old(self) -> None:
+    def _remove_old(self) -> None:
         for handle, made in list(self._ready.items()):
-            if time.monotonic() - made.made_at > KEPT_SECONDS:
+            if time.monotonic() - made.made_at > DOWNLOAD_SECONDS:
                 self.remove(handle)
 
 
-COOKIE = "sfumato"
-TEXT_SHOWN = 280
-
-
 class Dashboard:
-    """For one site. `say_link` is told the path of each new link that works once: print it where the researcher sits.
+    """Dashboard of one site. `on_new_link` is called with the path of each new login link, which works once.
 
-    Who reaches a `public` server does so by https: cookies are then sent in no other way.
+    On a `public` server cookies are sent over https only.
     """
 
     def __init__(self, site: Site, *, public: bool, sessions: Sessions | None = None) -> None:
         self._site = site
-        self.public = public
         file = site.place.file
         self.sessions = sessions or Sessions(file=file.with_name(f"{file.name}.sessions") if file else None)
-        self.say_link: Callable[[str], None] = lambda _path: None
-        self.tries = SlidingWindow("tries", 5)
-        self.tries_of_address = SlidingWindow("tries", 20)
+        self.on_new_link: Callable[[str], None] = lambda _path: None
+        self.password_attempts = SlidingWindow("tries", 5)
+        self.address_attempts = SlidingWindow("tries", 20)
         self.downloads = Downloads(site)
         self.feed = Feed(site)
-
-    @property
-    def cookie(self) -> str:
-        """The name of the cookie; `__Host-` makes browsers insist on https, this host and no other."""
-        return f"__Host-{COOKIE}" if self.public else COOKIE
+        # With the prefix __Host- browsers require https and accept the cookie from this host only.
+        self.cookie = f"__Host-{COOKIE}" if public else COOKIE
 
     def new_link(self) -> str:
-        """The path of a link that works once; the one before works no more."""
+        """The path of a new login link; the previous link becomes invalid."""
         return f"/studio/enter/{self.sessions.new_link()}"
 
-    def researcher(self, request: Request, *, is_person: bool = True) -> Session:
-        """Whose request it is; raises `NotLoggedIn` unless it is the researcher's."""
-        session = self.sessions.find(request.cookies.get(self.cookie), is_person=is_person)
+    def session_of(self, request: Request, *, is_activity: bool = True) -> Session:
+        """The researcher's session; raises `NotLoggedIn` if there is none."""
+        session = self.sessions.find(request.cookies.get(self.cookie), is_activity=is_activity)
         if session is None:
             raise NotLoggedIn
         return session
 
-    async def note(self, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
-        """Note what happened, if it can be: a researcher must get in when the disk is full."""
+    async def log_event(self, who: str, what: str, about: Mapping[str, Any] | None = None) -> None:
+        """Log an event if the store can write: a researcher must be able to log in when the disk is full."""
         with contextlib.suppress(StoreDown):
             await self._site.writer.ask(lambda running: researcher_actions.log_event(running, who, what, about))
 
-    def told_of(self, number: int) -> dict[str, Any]:
-        """What the page says of an item: its id, its text or that there is a picture."""
+    def item_summary(self, number: int) -> dict[str, Any]:
+        """What the page shows of an item: its id, and its text or whether it has a picture."""
         with self._site.reader.connect() as connection:
             stimulus = researcher_queries.item_numbered(connection, self._site.number, number)
         if stimulus is None:
-            raise NotThere("found no such item", expected="an item", fix="reload the page", code="unknown-item")
+            raise NotThere("no such item", "an item of the study", "reload the page", "unknown-item")
         item = self._site.items.get(stimulus.item)
         text = item.text if item is not None else None
         return {
@@ -155,6 +142,6 @@ class Dashboard:
         }
 
     def close(self) -> None:
-        """End every stream, finish what is being made, remove what was made for downloading."""
+        """End every stream and delete the downloads."""
         self.feed.close()
         self.downloads.close()

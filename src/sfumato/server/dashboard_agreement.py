@@ -1,6 +1,6 @@
-"""What people say so far: how far they agree, what the doubt is made of, which items they dispute, who stands out.
+"""Agreement, uncertainty, disputed items and flags of the dashboard.
 
-Needs NumPy and Arrow, which a machine that only serves may lack; loaded when a researcher first looks.
+Needs NumPy and Arrow, which a machine that only serves may lack; imported when the dashboard is first opened.
 """
 
 from __future__ import annotations
@@ -29,55 +29,53 @@ from sfumato.tables.errors import SfumatoError
 
 MOST_DISPUTED = 12
 MOST_STRIPES = 24
-"""Answers of a disputed item that are shown one by one; of more, the first so many."""
+"""Answers of a disputed item that are shown one by one."""
 RESAMPLES = 200
-SPOKEN_OF = frozenset(name for name, _ in USUAL_LABELERS)
-"""The kinds whose answers speak of classes."""
+CLASS_KINDS = frozenset(name for name, _ in USUAL_LABELERS)
+"""The question types whose answers are about classes."""
+
+Rows = Sequence[sa.Row[Any]]
 
 
 @dataclass(frozen=True)
 class AgreementSummary:
-    """Plain values, ready to be sent: `all` for the page, `people` by pseudonym for the table of annotators."""
+    """Values ready for JSON: `all` for the page, `people` by pseudonym for the table of annotators."""
 
     all: dict[str, Any]
     people: dict[str, dict[str, Any]]
 
 
-def opinions_of(
-    rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, Region], *, every: int = 1
-) -> AgreementSummary:
-    """From answers as `field_store.what_was_said` has them; `checks` are the regions of check items by number.
+def summarize_agreement(rows: Rows, study: Study, checks: Mapping[int, Region], *, every: int = 1) -> AgreementSummary:
+    """Summary of `researcher_queries.sampled_answers`, which may be about every `every`-th item only.
 
-    `every` says that the answers are about each so many-th item only.
+    `checks` are the regions of check items by item number.
     """
     people: dict[str, dict[str, Any]] = {}
-    everything = _annotations([row for row in rows if _kind(row) in SPOKEN_OF], study)
-    table = everything.for_purposes("label", "repeat")
-    for name, counts in _checked([row for row in rows if row.purpose == "check"], study, checks).items():
+    annotations = _annotations([row for row in rows if row.kind.split("/")[0] in CLASS_KINDS], study)
+    table = annotations.for_purposes("label", "repeat")
+    for name, counts in _check_counts([row for row in rows if row.purpose == "check"], study, checks).items():
         people.setdefault(name, {})["checks"] = counts
-    # As `sfumato screen` looks at them: a run of the same answer goes on through the checks.
-    for name, flags in _flags(everything, study, is_sample=every > 1).items():
+    # As in `sfumato screen`, with the checks: a run of equal answers includes them.
+    for name, flags in _flags(annotations, study, is_sample=every > 1).items():
         people.setdefault(name, {})["flags"] = flags
     is_hard = {each.kind for each in study.questions} == {"choice"}
-    said: dict[str, Any] = {"n_answers": len(table), "every": every, "is_hard": is_hard, "state": "none"}
-    if not any(each.kind in SPOKEN_OF for each in study.questions):
-        return AgreementSummary(said | {"state": "no-classes"}, people)
+    summary: dict[str, Any] = {"n_answers": len(table), "every": every, "is_hard": is_hard, "state": "none"}
+    if not any(each.kind in CLASS_KINDS for each in study.questions):
+        return AgreementSummary(summary | {"state": "no-classes"}, people)
     if not len(table):
-        return AgreementSummary(said, people)
-    both = _beliefs(table)
-    for name, repeats in _repeats(both).items():
-        people.setdefault(name, {})["repeats"] = repeats
+        return AgreementSummary(summary, people)
+    beliefs = _beliefs(table)
+    for each in retest_by_person(beliefs).people:
+        repeats = {"n": each.n_repeats, "same": each.n_same_class, "moved": round(each.total_variation, 3)}
+        people.setdefault(each.annotator, {})["repeats"] = repeats
     first = table.for_purposes("label")
-    labels = both if len(first) == len(table) else _beliefs(first)
-    return AgreementSummary(said | {"state": "there", "agreement": _agreement(both)} | _doubt(labels), people)
+    labels = beliefs if len(first) == len(table) else _beliefs(first)
+    return AgreementSummary(
+        summary | {"state": "there", "agreement": _agreement(beliefs)} | _uncertainty(labels), people
+    )
 
 
-def _kind(row: sa.Row[Any]) -> str:
-    name: str = row.kind.split("/")[0]
-    return name
-
-
-def _annotations(rows: Sequence[sa.Row[Any]], study: Study) -> Annotations:
+def _annotations(rows: Rows, study: Study) -> Annotations:
     columns = {
         "item": pa.array([str(row.item) for row in rows], pa.string()),
         "annotator": pa.array([row.pseudonym for row in rows], pa.string()),
@@ -91,14 +89,14 @@ def _annotations(rows: Sequence[sa.Row[Any]], study: Study) -> Annotations:
 
 
 def _beliefs(table: Annotations) -> Beliefs:
-    """By the usual labeler of the kind; where a study asks in two ways, as votes about the same classes."""
+    """By the default labeler; answers to several question types are compared as votes on the same classes."""
     return label_by_default(table, table.classes) if len(kinds_in(table)) == 1 else as_votes(table)
 
 
 def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
     """The measures that apply, each with its interval; none before two people answered about the same item."""
     with warnings.catch_warnings():
-        # What cannot be computed yet is no news here: it is left out.
+        # Measures that cannot be computed yet are left out.
         warnings.simplefilter("ignore")
         found = agreement(beliefs, resamples=RESAMPLES, rng=np.random.default_rng(0))
     return [
@@ -115,8 +113,8 @@ def _agreement(beliefs: Beliefs) -> list[dict[str, Any]]:
     ]
 
 
-def _doubt(beliefs: Beliefs) -> dict[str, Any]:
-    """What the doubt is made of, on average over items with two answers or more, and the items most disputed."""
+def _uncertainty(beliefs: Beliefs) -> dict[str, Any]:
+    """Mean uncertainty over items with two or more answers, and the items with the most disagreement."""
     doubt = beliefs.doubt()
     several = np.flatnonzero(doubt.n_answers > 1)
     if not len(several):
@@ -147,23 +145,15 @@ def _doubt(beliefs: Beliefs) -> dict[str, Any]:
     }
 
 
-def _repeats(beliefs: Beliefs) -> dict[str, dict[str, Any]]:
-    """Of everybody who answered about an item again: how often the class stayed, and how far the belief moved."""
-    return {
-        each.annotator: {"n": each.n_repeats, "same": each.n_same_class, "moved": round(each.total_variation, 3)}
-        for each in retest_by_person(beliefs).people
-    }
-
-
-def _checked(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, Region]) -> dict[str, dict[str, int]]:
-    """Checks passed and failed of everybody who met any that the study still has."""
+def _check_counts(rows: Rows, study: Study, checks: Mapping[int, Region]) -> dict[str, dict[str, int]]:
+    """Passed and failed checks by pseudonym, for checks that are still in the study."""
     counts: dict[str, dict[str, int]] = {}
     for question, kind in enumerate(kinds_of(study)):
-        asked = [row for row in rows if row.question == question and row.item in checks]
-        if not asked:
+        answers = [row for row in rows if row.question == question and row.item in checks]
+        if not answers:
             continue
-        beliefs = beliefs_of_payloads(kind, [msgspec.json.decode(row.payload) for row in asked], study.class_names)
-        for row, belief in zip(asked, beliefs.tolist(), strict=True):
+        beliefs = beliefs_of_payloads(kind, [msgspec.json.decode(row.payload) for row in answers], study.class_names)
+        for row, belief in zip(answers, beliefs.tolist(), strict=True):
             passed = checks[row.item].has(dict(zip(study.class_names, belief, strict=True)))
             mine = counts.setdefault(row.pseudonym, {"passed": 0, "failed": 0})
             mine["passed" if passed else "failed"] += 1
@@ -171,13 +161,13 @@ def _checked(rows: Sequence[sa.Row[Any]], study: Study, checks: Mapping[int, Reg
 
 
 def _flags(table: Annotations, study: Study, *, is_sample: bool) -> dict[str, list[str]]:
-    """What the study's screening rules find, by pseudonym. Checks are judged by their regions, and not here."""
+    """Results of the study's screening rules by pseudonym, without the rule about checks."""
     flags: dict[str, list[str]] = {}
     for rule in rules_of(study.quality.rules) if len(table) else ():
-        # Of a sample of items nobody's answers stand in a row.
+        # In a sample of items consecutive answers are not known.
         if isinstance(rule, FailedChecks) or (is_sample and rule.name == "longest_run"):
             continue
-        # A rule may not fit these answers: no gold labels, or another kind of question.
+        # A rule may not apply to these answers: no gold labels, or another question type.
         with contextlib.suppress(SfumatoError):
             for name in screen(table, [rule]).names_set_aside():
                 flags.setdefault(name, []).append(rule.name)

@@ -1,13 +1,7 @@
-"""The books of the researcher's page: every figure there is, made from a snapshot of the store, never by its writer.
+"""Figures of the dashboard, computed from snapshots of the store and cached; the writer is never involved.
 
-Counts follow the answers as they come. What takes longer is done aside and less often, so that keeping the books never
-takes more than a share of a core, however many answers there are.
-
-The books kept aside: by a process of its own, so that nobody who answers waits for a figure.
-
-Threads of one Python process take turns: a look at a hundred thousand answers would hold up every reply for as long.
-The process begins when a researcher first looks, and ends by itself when nobody looks any more, or with the server,
-however that ends.
+Counts are updated from new answers only. Slow figures run in a thread and less often, so that all of this takes at most
+a tenth of a core. `CacheProcess` runs it in a separate process, so that no reply to a participant waits for it.
 """
 
 from __future__ import annotations
@@ -40,23 +34,22 @@ from sfumato.tables.errors import SfumatoError, StoreDown
 if TYPE_CHECKING:
     from sfumato.server.dashboard_agreement import AgreementSummary
 
-
-EVERY_SECONDS = 1.0
-PEOPLE_EVERY_SECONDS = 3.0
-OPINIONS_EVERY_SECONDS = 10.0
-SHARE_OF_A_CORE = 0.1
+UPDATE_SECONDS = 1.0
+PEOPLE_SECONDS = 3.0
+AGREEMENT_SECONDS = 10.0
+CORE_SHARE = 0.1
 MOST_ANSWERS = 200_000
-"""Answers that opinions are made of; of more, those about an even sample of the items."""
+"""Answers used for agreement; if there are more, those about an even sample of the items."""
 MOST_PEOPLE = 1_000
-N_HAPPENINGS = 25
+N_EVENTS = 25
 LOW_BYTES, LOW_SHARE = 500 * 2**20, 0.05
 
 Sections = dict[str, bytes]
-"""The parts of the page, each as JSON."""
+"""The sections of the page, each as JSON."""
 
 
 class DashboardCache:
-    """Of one study in a store. `made` is every figure, not older than a second."""
+    """Cache for one study: `figures` are all sections, at most one second old."""
 
     def __init__(
         self,
@@ -66,94 +59,91 @@ class DashboardCache:
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._place, self._study, self._number, self._now = place, study, number, now
-        self._aside = ThreadPoolExecutor(1, "opinions")
+        self._thread = ThreadPoolExecutor(1, "agreement")
         self._lock = threading.Lock()
-        self._tally = AnswerCounts(number)
+        self._counts = AnswerCounts(number)
         self._sections: Sections = {}
         self._due_at: dict[str, float] = {}
-        self._opinions: AgreementSummary | None = None
-        self._asking: Future[None] | None = None
+        self._agreement: AgreementSummary | None = None
+        self._agreement_task: Future[None] | None = None
 
-    def made(self) -> Sections:
-        """Every part of the page that is known."""
+    def figures(self) -> Sections:
+        """Every section that is known."""
         with self._lock:
-            if self._is_due("all", EVERY_SECONDS):
+            if self._is_due("all", UPDATE_SECONDS):
                 try:
-                    self._sections = self._sections | self._counted() | {"trouble": b"null"}
+                    self._sections = self._sections | self._count() | {"trouble": b"null"}
                 except (sa.exc.SQLAlchemyError, SfumatoError):
                     self._sections["trouble"] = ENCODE({"found": "the store cannot be read at the moment"})
             return dict(self._sections)
 
-    def made_anew(self) -> Sections:
-        """Every part as it is now, whatever that costs."""
+    def recompute(self) -> Sections:
+        """Every section, computed now regardless of the cost."""
         self._wait()
         self._due_at.clear()
-        self.made()
+        self.figures()
         self._wait()
         for name in ("all", "people"):
             self._due_at.pop(name, None)
-        return self.made()
+        return self.figures()
 
     def close(self) -> None:
-        """End, once what is being made is done."""
-        self._aside.shutdown(wait=True, cancel_futures=True)
+        """Stop when the current computation is done."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
         if "_reader" in vars(self):
             self._reader.dispose()
 
     def _wait(self) -> None:
-        if (asking := self._asking) is not None:
-            asking.result()
+        if (task := self._agreement_task) is not None:
+            task.result()
 
     @cached_property
     def _reader(self) -> sa.Engine:
         return reading_engine(self._place)
 
-    def _counted(self) -> Sections:
-        study, now, tally = self._study, self._now(), self._tally
-        begun = time.thread_time()
+    def _count(self) -> Sections:
+        study, number, now, counts = self._study, self._number, self._now(), self._counts
+        started = time.thread_time()
         n_arms = max(len(study.arms), 1)
         with self._reader.connect() as connection:
-            tally.read(connection)
-            quotas = {
-                item: n_arms * quota for item, quota in researcher_queries.quotas(connection, self._number).items()
-            }
-            people = researcher_queries.people(connection, self._number)
-            paused_at = researcher_queries.paused_at(connection, self._number)
-            happenings = researcher_queries.last_events(connection, self._number, N_HAPPENINGS)
-        far = dashboard_counts.progress(tally, quotas, people, now=now, paused_at=paused_at, n_arms=n_arms)
+            counts.read(connection)
+            quotas = {item: n_arms * quota for item, quota in researcher_queries.quotas(connection, number).items()}
+            people = researcher_queries.people(connection, number)
+            paused_at = researcher_queries.paused_at(connection, number)
+            events = researcher_queries.last_events(connection, number, N_EVENTS)
+        progress = dashboard_counts.progress(counts, quotas, people, now=now, paused_at=paused_at, n_arms=n_arms)
         parts: dict[str, Any] = {
-            "progress": far | {"disk": self._disk()},
-            "items": dashboard_counts.answers_of_items(tally, quotas),
-            "times": dashboard_counts.times(tally),
-            "cost": dashboard_counts.cost(study, tally, quotas, people, now=now),
-            "happenings": happenings,
+            "progress": progress | {"disk": self._disk()},
+            "items": dashboard_counts.answers_of_items(counts, quotas),
+            "times": dashboard_counts.times(counts),
+            "cost": dashboard_counts.cost(study, counts, quotas, people, now=now),
+            "happenings": events,
         }
-        if self._is_due("people", PEOPLE_EVERY_SECONDS):
-            parts["people"] = self._people(dashboard_counts.people_rows(tally, people, now=now))
+        if self._is_due("people", PEOPLE_SECONDS):
+            parts["people"] = self._people(dashboard_counts.people_rows(counts, people, now=now))
             if study.arms:
-                parts["arms"] = dashboard_counts.arms(study, tally, people)
-        if self._asking is None and self._is_due("opinions", OPINIONS_EVERY_SECONDS):
-            self._asking = self._aside.submit(self._ask, sum(each.n_answers for each in tally.given.values()))
-        self._rest("all", time.thread_time() - begun)
+                parts["arms"] = dashboard_counts.arms(study, counts, people)
+        if self._agreement_task is None and self._is_due("opinions", AGREEMENT_SECONDS):
+            n_answers = sum(each.n_answers for each in counts.annotators.values())
+            self._agreement_task = self._thread.submit(self._update_agreement, n_answers)
+        self._delay("all", time.thread_time() - started)
         return {name: ENCODE(part) for name, part in parts.items()}
 
     def _people(self, rows: list[dict[str, Any]]) -> dict[str, Any]:
-        """Everybody, with what is known of their answers; of very many, who was seen last."""
-        known = {} if self._opinions is None else self._opinions.people
+        """The table of annotators with checks, repeats and flags; if there are very many, the most recently active."""
+        known = {} if self._agreement is None else self._agreement.people
         latest = sorted(rows, key=lambda row: row["seen_at"] or 0, reverse=True)[:MOST_PEOPLE]
-        failed = self._study.quality.most_failed
-        told = [{"checks": None, "repeats": None, "flags": []} | row | known.get(row["name"], {}) for row in latest]
-        for row in told:
-            if row["checks"] and row["checks"]["failed"] >= failed:
+        shown = [{"checks": None, "repeats": None, "flags": []} | row | known.get(row["name"], {}) for row in latest]
+        for row in shown:
+            if row["checks"] and row["checks"]["failed"] >= self._study.quality.most_failed:
                 row["flags"] = ["checks", *row["flags"]]
-        return {"rows": told, "n": len(rows)}
+        return {"rows": shown, "n": len(rows)}
 
-    def _ask(self, n_answers: int) -> None:
-        """Make the opinions, aside; they are shown with the next figures."""
-        begun = time.thread_time()
+    def _update_agreement(self, n_answers: int) -> None:
+        started = time.thread_time()
         part: dict[str, Any] = {"state": "none"}
         try:
-            part = self._said(-(-max(n_answers, 1) // MOST_ANSWERS))
+            part = self._agreement_section(every=-(-max(n_answers, 1) // MOST_ANSWERS))
         except ImportError as error:
             part = {"state": "missing", "package": error.name}
         except (sa.exc.SQLAlchemyError, SfumatoError) as error:
@@ -162,23 +152,23 @@ class DashboardCache:
             with self._lock:
                 self._sections["opinions"] = ENCODE(part)
                 self._due_at.pop("people", None)
-                self._rest("opinions", time.thread_time() - begun)
-                self._asking = None
+                self._delay("opinions", time.thread_time() - started)
+                self._agreement_task = None
 
-    def _said(self, every: int) -> dict[str, Any]:
-        """What people say, about each `every`-th item."""
-        from sfumato.server.dashboard_agreement import opinions_of
+    def _agreement_section(self, every: int) -> dict[str, Any]:
+        """Agreement and uncertainty, from the answers about every `every`-th item."""
+        from sfumato.server.dashboard_agreement import summarize_agreement
 
         checks = self._study.checks
         with self._reader.connect() as connection:
             rows = researcher_queries.sampled_answers(connection, self._number, every=every)
             numbers = researcher_queries.numbers_of(connection, self._number, [each.item for each in checks])
         regions = {numbers[each.item]: each.region for each in checks if each.item in numbers}
-        self._opinions = opinions_of(rows, self._study, regions, every=every)
-        return self._opinions.all
+        self._agreement = summarize_agreement(rows, self._study, regions, every=every)
+        return self._agreement.all
 
     def _disk(self) -> dict[str, Any] | None:
-        """Room on the disk of the store, where it is a file of ours; hundreds of megabytes are exact enough."""
+        """Free space on the disk of a store that is a file."""
         file = self._place.file
         if file is None:
             return None
@@ -193,42 +183,40 @@ class DashboardCache:
         self._due_at[name] = now + every
         return True
 
-    def _rest(self, name: str, worked: float) -> None:
-        """Let as much time pass as the work is worth."""
-        self._due_at[name] = max(self._due_at.get(name, 0.0), time.monotonic() + worked / SHARE_OF_A_CORE)
+    def _delay(self, name: str, cpu_seconds: float) -> None:
+        """Delay the next computation so that it uses at most `CORE_SHARE` of a core."""
+        self._due_at[name] = max(self._due_at.get(name, 0.0), time.monotonic() + cpu_seconds / CORE_SHARE)
 
 
 IDLE_SECONDS = 300.0
-PATIENCE_SECONDS = 60.0
+REPLY_SECONDS = 60.0
 NICENESS = 5
 
 
 class CacheProcess:
-    """`DashboardCache` elsewhere: `made` asks for the figures, and waits for them without holding up other threads."""
+    """`DashboardCache` in a process that starts at the first call and exits when idle or when the server ends."""
 
     def __init__(self, place: StoreLocation, study: Study, number: int) -> None:
-        self._of = (place, study, number)
+        self._arguments = (place, study, number)
         self._lock = threading.Lock()
         self._process: BaseProcess | None = None
         self._pipe: Connection | None = None
 
-    def made(self) -> Sections:
-        """Every part of the page that is known; raises `StoreDown` where the process has just ended. The next call
-        begins another."""
+    def figures(self) -> Sections:
+        """Every section that is known; raises `StoreDown` if the process ended. The next call starts another."""
         with self._lock:
             try:
-                pipe = self._pipe or self._begun()
-                pipe.send("made")
-                if pipe.poll(PATIENCE_SECONDS):
+                pipe = self._pipe or self._start()
+                pipe.send("figures")
+                if pipe.poll(REPLY_SECONDS):
                     sections: Sections = pipe.recv()
                     return sections
             except (EOFError, OSError):
                 pass
             self._end()
-        raise StoreDown("found nobody who keeps the books", expected="figures", fix="try again", code="no-figures")
+        raise StoreDown("no process that computes the figures", "figures", "try again", "no-figures")
 
     def close(self) -> None:
-        """End the process."""
         with self._lock:
             self._end()
 
@@ -236,17 +224,17 @@ class CacheProcess:
     def pid(self) -> int | None:
         return self._process.pid if self._process else None
 
-    def _begun(self) -> Connection:
-        spawning = multiprocessing.get_context("spawn")
-        self._pipe, theirs = spawning.Pipe()
-        self._process = spawning.Process(target=_keep, args=(theirs, *self._of), name="books", daemon=True)
+    def _start(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, child_pipe = context.Pipe()
+        self._process = context.Process(target=_serve, args=(child_pipe, *self._arguments), name="figures", daemon=True)
         # Ctrl-C in a terminal goes to every process there; this one ends when its server does.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self._process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            child_pipe.close()
         return self._pipe
 
     def _end(self) -> None:
@@ -259,13 +247,13 @@ class CacheProcess:
         self._pipe = self._process = None
 
 
-def _keep(pipe: Connection, place: StoreLocation, study: Study, number: int) -> None:
-    """Keep the books until nobody asks any more."""
+def _serve(pipe: Connection, place: StoreLocation, study: Study, number: int) -> None:
+    """Answer requests for figures until there are none for `IDLE_SECONDS`."""
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
-    books = DashboardCache(place, study, number)
+    cache = DashboardCache(place, study, number)
     with contextlib.suppress(EOFError, OSError):
         while pipe.poll(IDLE_SECONDS):
             pipe.recv()
-            pipe.send(books.made())
-    books.close()
+            pipe.send(cache.figures())
+    cache.close()

@@ -1,10 +1,6 @@
-"""Tally: what the researcher's page counts, kept up by reading only the answers that are new.
+"""Counts of the dashboard: progress, histograms, annotators, arms and cost, as plain values ready for JSON.
 
-Answers are append-only and numbered in the order of their commits, so what was counted once is never read again.
-
-Figures of the researcher's page that need no more than counting: how far, how fast, who, and what it costs.
-
-Plain values, ready to be sent; NumPy is not needed for them, so a machine that only serves has them, too.
+Only new answers are read: answers are append-only and numbered in commit order. Does not need NumPy.
 """
 
 from __future__ import annotations
@@ -24,26 +20,29 @@ import sqlalchemy as sa
 from sfumato.store import researcher_queries
 from sfumato.study.study import Study
 
-PACE_MINUTES = 15
+RATE_MINUTES = 15
 TIMES_KEPT = 200_000
-"""Times of answers kept for the histogram; of more, an even sample of so many."""
+"""Times of answers kept for the histogram; if there are more, an even sample of this size."""
+MOST_BARS = 24
+STATES = ("working", "away", "finished", "withdrawn", "excluded")
+AWAY_MS = 10 * 60_000
+"""A participant without a request for this long counts as away."""
+
+People = Sequence[sa.Row[Any]]
+Quotas = Mapping[int, int]
 
 
 @dataclass(slots=True)
 class AnnotatorCounts:
-    """What one annotator has given so far, practice left out."""
+    """Answers of one annotator without practice."""
 
     n_answers: int = 0
     n_labels: int = 0
     seconds: array[float] = field(default_factory=lambda: array("d"))
 
-    @property
-    def median_seconds(self) -> float | None:
-        return statistics.median(self.seconds) if self.seconds else None
-
 
 class AnswerCounts:
-    """Counts over the answers of one study; `read` brings it up to date. Times are in milliseconds."""
+    """Counts over the answers of one study; `read` brings them up to date. Times are in milliseconds."""
 
     def __init__(self, study: int) -> None:
         self._study = study
@@ -53,43 +52,46 @@ class AnswerCounts:
         self._arrived: deque[int] = deque()
         self.n_labels = 0
         self.labels_of_item: Counter[int] = Counter()
-        self.given: dict[int, AnnotatorCounts] = {}
+        self.annotators: dict[int, AnnotatorCounts] = {}
         self.seconds: list[float] = []
-        """Times of answers for a label, in order of length."""
+        """Times of answers that count as labels, sorted."""
         self.first_at: int | None = None
-        """When the first answer for a label arrived."""
+        """When the first label arrived."""
 
     @property
     def is_sample(self) -> bool:
-        """Whether `seconds` are of a sample of the answers."""
+        """Whether `seconds` is a sample of the answers."""
         return self._n_times > TIMES_KEPT
 
     def read(self, connection: sa.Connection) -> None:
-        """Count what has come since."""
+        """Count the answers that have arrived since the last call."""
         for row in researcher_queries.answers_since(connection, self._study, self._last):
             self._last = row.id
             if row.purpose == "practice":
                 continue
-            person = self.given.setdefault(row.annotator, AnnotatorCounts())
-            person.n_answers += 1
-            person.seconds.append(row.seconds)
+            annotator = self.annotators.setdefault(row.annotator, AnnotatorCounts())
+            annotator.n_answers += 1
+            annotator.seconds.append(row.seconds)
             if row.purpose == "label":
-                person.n_labels += 1
-                self._count(row.item, row.seconds, row.received_at)
-        # Nearly in order already, so this is quick however many there are.
+                annotator.n_labels += 1
+                self._count_label(row.item, row.seconds, row.received_at)
+        # Nearly sorted already, so this is fast.
         self.seconds.sort()
 
-    def pace(self, now: int) -> float:
-        """Answers for a label an hour, over the last quarter of an hour, or since the first if that is less ago."""
+    def labels_per_hour(self, now: int) -> float:
+        """Labels per hour over the last 15 minutes, or since the first label."""
         if self.first_at is None:
             return 0.0
-        begins = now - PACE_MINUTES * 60_000
-        while self._arrived and self._arrived[0] <= begins:
+        start = now - RATE_MINUTES * 60_000
+        while self._arrived and self._arrived[0] <= start:
             self._arrived.popleft()
-        minutes = min(PACE_MINUTES, max((now - self.first_at) / 60_000, 1.0))
+        minutes = min(RATE_MINUTES, max((now - self.first_at) / 60_000, 1.0))
         return 60 * len(self._arrived) / minutes
 
-    def _count(self, item: int, seconds: float, received_at: int) -> None:
+    def n_labels_of(self, annotator: int) -> int:
+        return found.n_labels if (found := self.annotators.get(annotator)) else 0
+
+    def _count_label(self, item: int, seconds: float, received_at: int) -> None:
         self.n_labels += 1
         self.labels_of_item[item] += 1
         self._arrived.append(received_at)
@@ -98,52 +100,37 @@ class AnswerCounts:
         if self._n_times <= TIMES_KEPT:
             self.seconds.append(seconds)
         elif (place := self._rng.randrange(self._n_times)) < TIMES_KEPT:
-            # A reservoir (Vitter 1985): every answer so far is in it with the same chance.
+            # Reservoir sampling (Vitter 1985): every answer has the same probability to be kept.
             self.seconds[place] = seconds
 
 
-MOST_BARS = 24
-STATES = ("working", "away", "finished", "withdrawn", "excluded")
-AWAY_MS = 10 * 60_000
-"""Who has not been seen for so long is not at work now."""
-
-
 def progress(
-    tally: AnswerCounts,
-    quotas: Mapping[int, int],
-    people: Sequence[sa.Row[Any]],
-    *,
-    now: int,
-    paused_at: int | None,
-    n_arms: int = 1,
+    counts: AnswerCounts, quotas: Quotas, people: People, *, now: int, paused_at: int | None, n_arms: int = 1
 ) -> dict[str, Any]:
-    """How far the study is, how fast it goes, and when it will be done if it goes on like this.
-
-    `quotas` are over all arms together.
-    """
-    asked = {item: quota for item, quota in quotas.items() if quota > 0}
-    n_of = tally.labels_of_item
-    wanted = sum(asked.values())
-    counted = sum(min(n_of[item], quota) for item, quota in asked.items())
-    pace = tally.pace(now)
+    """Answers, items, people, answers per hour and time left at this speed. `quotas` are over all arms together."""
+    wanted = {item: quota for item, quota in quotas.items() if quota > 0}
+    n_labels = counts.labels_of_item
+    n_wanted = sum(wanted.values())
+    counted = sum(min(n_labels[item], quota) for item, quota in wanted.items())
+    rate = counts.labels_per_hour(now)
     states = [state_of(person, now) for person in people]
     return {
-        "answers": tally.n_labels,
+        "answers": counts.n_labels,
         "counted": counted,
-        "wanted": wanted,
-        "items": len(asked),
-        "items_done": sum(n_of[item] >= quota for item, quota in asked.items()),
-        "answers_per_item": max(asked.values(), default=0) // n_arms,
+        "wanted": n_wanted,
+        "items": len(wanted),
+        "items_done": sum(n_labels[item] >= quota for item, quota in wanted.items()),
+        "answers_per_item": max(wanted.values(), default=0) // n_arms,
         "people": {"all": len(people)} | {state: states.count(state) for state in STATES},
-        "pace": round(pace, 1),
-        "left_seconds": round(3600 * (wanted - counted) / pace, -1) if pace and paused_at is None else None,
+        "pace": round(rate, 1),
+        "left_seconds": round(3600 * (n_wanted - counted) / rate, -1) if rate and paused_at is None else None,
         "paused_at": paused_at,
     }
 
 
-def answers_of_items(tally: AnswerCounts, quotas: Mapping[int, int]) -> list[dict[str, int]]:
-    """How many of the items asked about have so many answers: bars `first..last`, `n` items each."""
-    numbers = [tally.labels_of_item[item] for item, quota in quotas.items() if quota > 0]
+def answers_of_items(counts: AnswerCounts, quotas: Quotas) -> list[dict[str, int]]:
+    """Histogram of answers per item: bars `first..last` with `n` items each."""
+    numbers = [counts.labels_of_item[item] for item, quota in quotas.items() if quota > 0]
     most = max([*numbers, *(quota for quota in quotas.values() if quota <= MOST_BARS)], default=0)
     width = math.ceil((most + 1) / MOST_BARS)
     bars = [{"first": first, "last": first + width - 1, "n": 0} for first in range(0, most + 1, width)]
@@ -152,9 +139,9 @@ def answers_of_items(tally: AnswerCounts, quotas: Mapping[int, int]) -> list[dic
     return bars if numbers else []
 
 
-def times(tally: AnswerCounts) -> dict[str, Any]:
-    """How long answers take: the median, and bars of one round width up to where nearly all lie."""
-    seconds = tally.seconds
+def times(counts: AnswerCounts) -> dict[str, Any]:
+    """Time per answer: the median, and a histogram up to the 97.5% quantile."""
+    seconds = counts.seconds
     if not seconds:
         return {"n": 0, "median": None, "bars": [], "is_sample": False}
     width = _round_width(seconds[min(len(seconds) - 1, math.ceil(0.975 * len(seconds)) - 1)] / (MOST_BARS - 4))
@@ -171,42 +158,39 @@ def times(tally: AnswerCounts) -> dict[str, Any]:
             }
             for number in range(n_bars)
         ],
-        "is_sample": tally.is_sample,
+        "is_sample": counts.is_sample,
     }
 
 
-def people_rows(tally: AnswerCounts, people: Sequence[sa.Row[Any]], *, now: int) -> list[dict[str, Any]]:
-    """One row an annotator, by pseudonym alone."""
-    rows = []
-    for person in people:
-        given = tally.given.get(person.id)
-        median = given.median_seconds if given else None
-        rows.append(
-            {
-                "name": person.pseudonym,
-                "answers": given.n_answers if given else 0,
-                "seconds": None if median is None else round(median, 2),
-                "arm": person.arm,
-                "seen_at": person.seen_at,
-                "state": state_of(person, now),
-            }
-        )
-    return rows
+def people_rows(counts: AnswerCounts, people: People, *, now: int) -> list[dict[str, Any]]:
+    """One row per annotator, identified by pseudonym only."""
+    none = AnnotatorCounts()
+    return [
+        {
+            "name": person.pseudonym,
+            "answers": counts.annotators.get(person.id, none).n_answers,
+            "seconds": _median(counts.annotators.get(person.id, none).seconds),
+            "arm": person.arm,
+            "seen_at": person.seen_at,
+            "state": state_of(person, now),
+        }
+        for person in people
+    ]
 
 
-def arms(study: Study, tally: AnswerCounts, people: Sequence[sa.Row[Any]]) -> list[dict[str, Any]]:
-    """The arms of a study that compares forms, in order: who was asked with each, what they gave, and how fast."""
+def arms(study: Study, counts: AnswerCounts, people: People) -> list[dict[str, Any]]:
+    """People, answers and median time per arm."""
     rows = []
     for number, arm in enumerate(study.arms):
-        mine = [tally.given[each.id] for each in people if each.arm == number and each.id in tally.given]
-        seconds = [second for given in mine for second in given.seconds]
+        members = [each.id for each in people if each.arm == number]
+        found = [counts.annotators[each] for each in members if each in counts.annotators]
         rows.append(
             {
                 "name": arm.name,
                 "kind": arm.question.kind,
-                "people": sum(each.arm == number for each in people),
-                "answers": sum(given.n_labels for given in mine),
-                "median_seconds": round(statistics.median(seconds), 2) if seconds else None,
+                "people": len(members),
+                "answers": sum(each.n_labels for each in found),
+                "median_seconds": _median([second for each in found for second in each.seconds]),
             }
         )
     return rows
@@ -223,52 +207,54 @@ def state_of(person: sa.Row[Any], now: int) -> str:
     return "working" if now - (person.seen_at or person.created_at) < AWAY_MS else "away"
 
 
-def cost(
-    study: Study, tally: AnswerCounts, quotas: Mapping[int, int], people: Sequence[sa.Row[Any]], *, now: int
-) -> dict[str, Any] | None:
-    """What the study costs so far and will cost, in batches paid; None where the study file names no pay.
+def cost(study: Study, counts: AnswerCounts, quotas: Quotas, people: People, *, now: int) -> dict[str, Any] | None:
+    """Cost so far and in total, in paid batches; None if the study file has no [pay].
 
-    Who has finished has earned each batch they began; who is at it will have earned those they have begun. Who left, or
-    has been away for long, has earned the part that they answered, if you pay it. To the end: every answer that nobody
-    gave who finished or left is still to be paid for, in whole batches.
+    People who finished have earned each batch they began; active people are counted as if they finish theirs. People
+    who left or are away count in proportion to their answers. The total adds the answers that are not yet given by
+    people who finished or left, in whole batches.
     """
     if study.pay is None:
         return None
-    asked = [quota for quota in quotas.values() if quota > 0]
-    size = max(min(study.people.batch_size, len(asked)), 1)
-    finished = under_way = n_there = 0
+    wanted = [quota for quota in quotas.values() if quota > 0]
+    size = max(min(study.people.batch_size, len(wanted)), 1)
+    finished = pending = n_given = 0
     left = 0.0
     for person in people:
-        n_labels = given.n_labels if (given := tally.given.get(person.id)) else 0
+        n_labels = counts.n_labels_of(person.id)
         if person.finished_at is None and state_of(person, now) == "working":
-            under_way += math.ceil(n_labels / size)
+            pending += math.ceil(n_labels / size)
             continue
-        n_there += n_labels
+        n_given += n_labels
         if person.finished_at is not None:
             finished += math.ceil(n_labels / size)
         else:
             left += n_labels / size
-    still = math.ceil(max(sum(asked) - n_there, 0) / size)
+    remaining = math.ceil(max(sum(wanted) - n_given, 0) / size)
     fee = _fee(study)
-    whole = study.pay.amount * (1 + fee)
+    price = study.pay.amount * (1 + fee)
     return {
         "currency": study.pay.currency,
         "fee": fee,
-        "so_far": round(whole * finished, 2),
-        "under_way": round(whole * under_way, 2),
-        "left": round(whole * left, 2),
-        "to_the_end": round(whole * (finished + left + max(still, under_way)), 2),
+        "so_far": round(price * finished, 2),
+        "under_way": round(price * pending, 2),
+        "left": round(price * left, 2),
+        "to_the_end": round(price * (finished + left + max(remaining, pending)), 2),
     }
 
 
 def _fee(study: Study) -> float:
-    """The platform's share on top of what people get, where the study file names it; 0 where it does not."""
-    named = study.recruiting.settings.get("fee", 0.0) if study.recruiting else 0.0
-    return float(named) if isinstance(named, (int, float)) and not isinstance(named, bool) else 0.0
+    """The platform's fee as a share of the pay; 0 if the study file does not state it."""
+    fee = study.recruiting.settings.get("fee", 0.0) if study.recruiting else 0.0
+    return float(fee) if isinstance(fee, (int, float)) and not isinstance(fee, bool) else 0.0
+
+
+def _median(seconds: Sequence[float]) -> float | None:
+    return round(statistics.median(seconds), 2) if seconds else None
 
 
 def _round_width(least: float) -> float:
-    """The next of 1, 2, 5 times a power of ten, from `least` up."""
+    """The smallest of 1, 2, 5 times a power of ten that is at least `least`."""
     if least <= 0.01:
         return 0.01
     power = 10.0 ** math.floor(math.log10(least))

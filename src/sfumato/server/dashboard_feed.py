@@ -1,7 +1,4 @@
-"""What an adaptive study saves by stopping early, as the researcher's page says it.
-
-The feed of the researcher's page: its figures, sent to all who look as they change, and made only while they do.
-"""
+"""Live feed of the dashboard: its sections as JSON, computed only while somebody has the page open."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import sqlalchemy as sa
 
-from sfumato.server.dashboard_cache import EVERY_SECONDS, CacheProcess, DashboardCache, Sections
+from sfumato.server.dashboard_cache import UPDATE_SECONDS, CacheProcess, DashboardCache, Sections
 from sfumato.server.responses import ENCODE
 from sfumato.store import queries
 from sfumato.tables.errors import SfumatoError
@@ -23,127 +20,125 @@ from sfumato.tables.errors import SfumatoError
 if TYPE_CHECKING:
     from sfumato.server.site import Site
 
-
-def saved(site: Site) -> dict[str, Any]:
-    """Plain values, ready to be sent. The guide is the writer's, so the writer is asked; it takes a moment at most."""
-    guide = site.guide
-    assert guide is not None
-    savings = site.writer.run(lambda _work: guide.savings())
-    with site.reader.connect() as connection:
-        seconds = queries.mean_seconds(connection, site.number)
-    return {
-        "items": savings.n_items,
-        "finished": savings.n_finished,
-        "answers": savings.n_answers,
-        "most": savings.n_most,
-        "saved": savings.n_saved,
-        "saved_share": savings.n_saved / savings.n_most if savings.n_most else 0.0,
-        "saved_hours": savings.n_saved * seconds / 3600,
-        "on_average": savings.n_on_average,
-        "error": savings.error,
-        "index": site.study.adaptive.index,
-        "target": site.study.adaptive.target,
-    }
-
-
-PROMPT_SECONDS = 2.0
-QUIET_SECONDS = 15.0
-SAVED_EVERY_SECONDS = 3.0
+FIRST_PAGE_SECONDS = 2.0
+KEEPALIVE_SECONDS = 15.0
+SAVINGS_SECONDS = 3.0
 
 
 class Feed:
-    """For one site. `fresh` are the figures now; `follow` sends what changes until `is_open` says no."""
+    """Feed of one site: `sections` are the current figures; `stream` sends changes until `is_open` returns false."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._thread = ThreadPoolExecutor(1, "studio")
+        self._thread = ThreadPoolExecutor(1, "dashboard")
         self._lock = threading.Lock()
-        self.books: DashboardCache | CacheProcess = DashboardCache(site.place, site.study, site.number)
-        self._told: tuple[bytes, bytes] = (b"", b"")
-        """What people say as the books have it, and with the items it is about."""
+        self.cache: DashboardCache | CacheProcess = DashboardCache(site.place, site.study, site.number)
+        self._with_texts: tuple[bytes, bytes] = (b"", b"")
+        """The section "opinions" of the cache, and the same with the texts of the disputed items."""
         self._sections: Sections = {}
-        self._savings, self._saved_until = b"null", 0.0
+        self._savings, self._savings_until = b"null", 0.0
         self._n_stops = 0
         self.n_listeners = 0
 
-    def keep_aside(self) -> None:
-        """From now on the figures are made by another process, for a server with people who must not wait."""
-        self.books.close()
-        self.books = CacheProcess(self._site.place, self._site.study, self._site.number)
+    def use_process(self) -> None:
+        """Compute the figures in another process from now on, so that participants do not wait for them."""
+        self.cache.close()
+        self.cache = CacheProcess(self._site.place, self._site.study, self._site.number)
 
-    async def fresh(self) -> Sections:
-        """Every part of the page, not older than a second."""
-        return await asyncio.wrap_future(self._thread.submit(self.made))
+    async def sections(self) -> Sections:
+        """Every section, at most one second old."""
+        return await asyncio.wrap_future(self._thread.submit(self.current_sections))
 
-    async def at_once(self) -> Sections:
-        """The same, or nothing where that takes longer than a moment: whoever opens the page then sees it fill."""
-        made = asyncio.ensure_future(self.fresh())
-        done, _ = await asyncio.wait({made}, timeout=PROMPT_SECONDS)
-        return made.result() if done else {}
+    async def sections_if_ready(self) -> Sections:
+        """Every section, or none if that takes longer than two seconds; the stream then sends them later."""
+        task = asyncio.ensure_future(self.sections())
+        done, _ = await asyncio.wait({task}, timeout=FIRST_PAGE_SECONDS)
+        return task.result() if done else {}
 
-    async def follow(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Server-sent events: a part of the page whenever it has changed, and a word now and then if none has."""
+    async def stream(self, is_open: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Server-sent events: each section when it has changed, and a comment every 15 seconds."""
         sent: Sections = {}
         n_stops = self._n_stops
 
-        def goes_on() -> bool:
+        def continues() -> bool:
             return is_open() and self._n_stops == n_stops
 
         self.n_listeners += 1
         try:
             yield b"retry: 2000\n\n"
-            spoke_at = time.monotonic()
-            while goes_on():
-                sections = await self.fresh()
+            sent_at = time.monotonic()
+            while continues():
+                sections = await self.sections()
                 news = [_event(name, text) for name, text in sections.items() if sent.get(name) != text]
                 sent = sections
-                if news or time.monotonic() - spoke_at > QUIET_SECONDS:
+                if news or time.monotonic() - sent_at > KEEPALIVE_SECONDS:
                     yield b"".join(news) or b": nothing new\n\n"
-                    spoke_at = time.monotonic()
-                waited_until = time.monotonic() + EVERY_SECONDS
-                while time.monotonic() < waited_until and goes_on():
+                    sent_at = time.monotonic()
+                next_at = time.monotonic() + UPDATE_SECONDS
+                while time.monotonic() < next_at and continues():
                     await asyncio.sleep(0.1)
             yield _event("ended", b"{}")
         finally:
             self.n_listeners -= 1
 
-    def made(self) -> Sections:
-        """The same as `fresh`, in this thread."""
+    def current_sections(self) -> Sections:
+        """Every section, computed in the calling thread."""
         with self._lock:
             try:
-                sections = self._sections = {"trouble": b"null"} | self.books.made()
+                sections = self._sections = {"trouble": b"null"} | self.cache.figures()
                 if "opinions" in sections:
-                    sections["opinions"] = self._with_items(sections["opinions"])
-                if self._site.guide is not None:
-                    sections["adaptive"] = self._saved()
+                    sections["opinions"] = self._add_texts(sections["opinions"])
+                if self._site.selector is not None:
+                    sections["adaptive"] = self._current_savings()
             except (sa.exc.SQLAlchemyError, SfumatoError):
                 self._sections["trouble"] = ENCODE({"found": "the store cannot be read at the moment"})
             return dict(self._sections)
 
     def stop(self) -> None:
-        """End every stream that there is."""
+        """End every open stream."""
         self._n_stops += 1
 
     def close(self) -> None:
-        """End, once what is being made is done."""
         self.stop()
         self._thread.shutdown(wait=True, cancel_futures=True)
-        self.books.close()
+        self.cache.close()
 
-    def _with_items(self, opinions: bytes) -> bytes:
-        """What people say, with the text of each disputed item or that it has a picture."""
-        if self._told[0] != opinions:
-            said = msgspec.json.decode(opinions)
-            disputed = [each | self._site.desk.told_of(each["number"]) for each in said.get("disputed", [])]
-            self._told = (opinions, ENCODE(said | {"disputed": disputed}))
-        return self._told[1]
+    def _add_texts(self, opinions: bytes) -> bytes:
+        if self._with_texts[0] != opinions:
+            summary = msgspec.json.decode(opinions)
+            disputed = [
+                each | self._site.dashboard.item_summary(each["number"]) for each in summary.get("disputed", [])
+            ]
+            self._with_texts = (opinions, ENCODE(summary | {"disputed": disputed}))
+        return self._with_texts[1]
 
-    def _saved(self) -> bytes:
-        """What an adaptive study saves; its writer is asked now and then, and not at every look."""
+    def _current_savings(self) -> bytes:
         now = time.monotonic()
-        if now >= self._saved_until:
-            self._savings, self._saved_until = ENCODE(saved(self._site)), now + SAVED_EVERY_SECONDS
+        if now >= self._savings_until:
+            self._savings, self._savings_until = ENCODE(savings(self._site)), now + SAVINGS_SECONDS
         return self._savings
+
+
+def savings(site: Site) -> dict[str, Any]:
+    """The section "adaptive": answers that an adaptive study does not need. The selector runs in the writer thread."""
+    selector = site.selector
+    assert selector is not None
+    saved = site.writer.run(lambda _work: selector.savings())
+    with site.reader.connect() as connection:
+        seconds = queries.mean_seconds(connection, site.number)
+    return {
+        "items": saved.n_items,
+        "finished": saved.n_finished,
+        "answers": saved.n_answers,
+        "most": saved.n_most,
+        "saved": saved.n_saved,
+        "saved_share": saved.n_saved / saved.n_most if saved.n_most else 0.0,
+        "saved_hours": saved.n_saved * seconds / 3600,
+        "on_average": saved.n_on_average,
+        "error": saved.error,
+        "index": site.study.adaptive.index,
+        "target": site.study.adaptive.target,
+    }
 
 
 def _event(name: str, text: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Coming in as the researcher, and going: the link that works once, the password, the way out."""
+"""Login and logout of the researcher: by a link that works once, or by password."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Annotated
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
-from sfumato.server.answer_api import NOTHING, body_of, decoded
+from sfumato.server.answer_api import NOTHING, decode, json_body
 from sfumato.server.passwords import LONGEST, is_password
 from sfumato.server.rate_limit import TooMany
-from sfumato.server.researcher_sessions import WHOLE_SECONDS, NotLoggedIn
-from sfumato.server.responses import Json, refusal
+from sfumato.server.researcher_sessions import LONGEST_SECONDS, NotLoggedIn
+from sfumato.server.responses import NO_STORE, Json, client_address, error_response, html
 from sfumato.server.site import Site
 from sfumato.store import researcher_queries
-from sfumato.tables.errors import NotThere, SfumatoError
+from sfumato.tables.errors import NotThere
 
 ACCOUNT = "researcher"
-"""The one there is."""
+"""The only account."""
 
 
 class Login(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,103 +32,79 @@ LOGIN = msgspec.json.Decoder(Login)
 
 
 async def enter(request: Request) -> Response:
-    """Come in by the link that was printed. Whoever comes by way of another site is asked to press once more: browsers
-    would keep the cookie back, and programs that look at links beforehand would use it up."""
+    """Log in by the printed link. If it was opened from another site, ask for a click: browsers would not send the
+    cookie, and programs that preview links would use it up."""
     site: Site = request.app.state.site
-    desk, key = site.desk, request.path_params["key"]
-    came_by = request.headers.get("sec-fetch-site", "none")
-    if request.method == "HEAD" or came_by not in ("none", "same-origin") or "sec-purpose" in request.headers:
-        return _html(site.page("dashboard_enter.html", "en", path=f"/studio/enter/{key}"))
+    dashboard, key = site.dashboard, request.path_params["key"]
+    origin = request.headers.get("sec-fetch-site", "none")
+    if request.method == "HEAD" or origin not in ("none", "same-origin") or "sec-purpose" in request.headers:
+        return html(site.page("dashboard_enter.html", "en", path=f"/studio/enter/{key}"))
     try:
-        desk.tries_of_address.count(_address(request))
+        dashboard.address_attempts.count(client_address(request))
     except TooMany as error:
-        reply = _told(site, error, 429)
-        reply.headers["Retry-After"] = str(error.seconds)
-        return reply
-    if not desk.sessions.redeem(key):
-        await desk.note("somebody", "link refused", {"address": _address(request)})
-        return _told(site, _used_up(), 404)
-    reply = RedirectResponse("/studio", 303, {"Cache-Control": "no-store"})
-    await _come_in(request, reply, "link")
-    desk.say_link(desk.new_link())
+        return html(site.error_page(error, 429), 429, error.seconds)
+    if not dashboard.sessions.redeem(key):
+        await dashboard.log_event("somebody", "link refused", {"address": client_address(request)})
+        invalid = NotThere(
+            "a link that is not valid or has been used",
+            "the link that the server printed last",
+            "look at the terminal of the server: after each use it prints a new link",
+            "unknown-link",
+        )
+        return html(site.error_page(invalid, 404), 404)
+    reply = RedirectResponse("/studio", 303, NO_STORE)
+    await _open_session(request, reply, "link")
+    dashboard.on_new_link(dashboard.new_link())
     return reply
 
 
 async def login(request: Request) -> Response:
-    """Come in by the password. Whatever is wrong, the reply is the same, and takes as long."""
+    """Log in by password. Every failure gives the same reply and takes the same time."""
     site: Site = request.app.state.site
-    desk = site.desk
-    given = decoded(LOGIN, await body_of(request))
-    desk.tries_of_address.count(_address(request))
-    desk.tries.count(ACCOUNT)
-
-    def is_right() -> bool:
-        with site.reader.connect() as connection:
-            kept = researcher_queries.password_of(connection, site.number)
-        return is_password(given.password, kept)
-
-    if not await run_in_threadpool(is_right):
-        await desk.note("somebody", "login refused", {"address": _address(request)})
-        return refusal(NotLoggedIn("found no match", expected="the password", fix="try again"))
+    dashboard = site.dashboard
+    sent = decode(LOGIN, await json_body(request))
+    dashboard.address_attempts.count(client_address(request))
+    dashboard.password_attempts.count(ACCOUNT)
+    if not await run_in_threadpool(lambda: is_password(sent.password, _stored_password(site))):
+        await dashboard.log_event("somebody", "login refused", {"address": client_address(request)})
+        return error_response(NotLoggedIn("no match", expected="the password", fix="try again"))
     reply = Json({})
-    await _come_in(request, reply, "password")
+    await _open_session(request, reply, "password")
     return reply
 
 
 async def logout(request: Request) -> Response:
-    """Go: the session ends, whatever the browser keeps."""
+    """End the session on the server and delete the cookie."""
     site: Site = request.app.state.site
-    desk = site.desk
-    decoded(NOTHING, await body_of(request))
-    session = desk.researcher(request)
-    desk.sessions.close(request.cookies.get(desk.cookie))
-    await desk.note(session.who, "logged out")
+    dashboard = site.dashboard
+    decode(NOTHING, await json_body(request))
+    session = dashboard.session_of(request)
+    dashboard.sessions.close(request.cookies.get(dashboard.cookie))
+    await dashboard.log_event(session.who, "logged out")
     reply = Json({})
     _set_cookie(site, reply, "", 0)
     return reply
 
 
-async def door(site: Site) -> Response:
-    """What there is to see for who has not come in."""
-
-    def has_password() -> bool:
-        with site.reader.connect() as connection:
-            return researcher_queries.password_of(connection, site.number) is not None
-
-    return _html(site.page("dashboard_login.html", "en", has_password=await run_in_threadpool(has_password)), 401)
+async def login_page(site: Site) -> Response:
+    """The page for visitors without a session."""
+    has_password = await run_in_threadpool(lambda: _stored_password(site) is not None)
+    return html(site.page("dashboard_login.html", "en", has_password=has_password), 401)
 
 
-async def _come_in(request: Request, reply: Response, by: str) -> None:
+def _stored_password(site: Site) -> str | None:
+    with site.reader.connect() as connection:
+        return researcher_queries.password_of(connection, site.number)
+
+
+async def _open_session(request: Request, reply: Response, by: str) -> None:
     site: Site = request.app.state.site
-    token = site.desk.sessions.open(by, instead_of=request.cookies.get(site.desk.cookie))
-    _set_cookie(site, reply, token, WHOLE_SECONDS)
-    await site.desk.note(f"researcher, by {by}", "logged in", {"address": _address(request)})
+    token = site.dashboard.sessions.open(by, replaces=request.cookies.get(site.dashboard.cookie))
+    _set_cookie(site, reply, token, LONGEST_SECONDS)
+    await site.dashboard.log_event(f"researcher, by {by}", "logged in", {"address": client_address(request)})
 
 
 def _set_cookie(site: Site, reply: Response, value: str, seconds: int) -> None:
     reply.set_cookie(
-        site.desk.cookie, value, max_age=seconds, path="/", secure=site.public, httponly=True, samesite="strict"
+        site.dashboard.cookie, value, max_age=seconds, path="/", secure=site.public, httponly=True, samesite="strict"
     )
-
-
-def _address(request: Request) -> str:
-    return request.client.host if request.client else "unknown"
-
-
-def _used_up() -> NotThere:
-    return NotThere(
-        "found a link that does not work, or works no more",
-        expected="the link that the server printed last",
-        fix="look at the terminal where the server runs: after each use it prints a new link",
-        code="unknown-link",
-    )
-
-
-def _told(site: Site, error: SfumatoError, status: int) -> Response:
-    """An error as a page, in the words it has: what annotators read in their language is of no use here."""
-    message, fix = (f"{text[0].upper()}{text[1:]}." for text in (error.found.removeprefix("found "), error.fix))
-    return _html(site.page("error.html", "en", status=status, message=message, fix=fix), status)
-
-
-def _html(text: str, status: int = 200) -> Response:
-    return HTMLResponse(text, status, {"Cache-Control": "no-store"})

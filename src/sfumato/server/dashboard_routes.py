@@ -1,4 +1,4 @@
-"""The researcher's page: how the study goes, live, and what can be done to it. Behind a session of its own."""
+"""Routes of the dashboard: the page, its live figures, and the researcher's actions. All need a researcher session."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import msgspec
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 
 from sfumato.elicitation import researcher_actions
 from sfumato.elicitation.item_images import Picture
 from sfumato.server import dashboard_login
-from sfumato.server.answer_api import NOTHING, body_of, decoded
-from sfumato.server.pages import picture_shown
+from sfumato.server.answer_api import NOTHING, decode, json_body
+from sfumato.server.pages import picture_of_stimulus
 from sfumato.server.researcher_sessions import NotLoggedIn
-from sfumato.server.responses import Json, refusal
+from sfumato.server.responses import NO_STORE, Json, error_response, html
 from sfumato.server.site import Site
 from sfumato.store import researcher_queries
 from sfumato.study.study import Assignment
@@ -29,13 +29,13 @@ MOST_ANSWERS = 1_000_000
 
 
 class Extension(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many answers an item is to get from now on."""
+    """The new number of answers per item."""
 
     answers_per_item: Annotated[int, msgspec.Meta(ge=1, le=MOST_ANSWERS)]
 
 
 class Wanted(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file to be made."""
+    """The file to make."""
 
     what: Literal["annotations", "records"]
     format: Literal["parquet", "csv"] = "parquet"
@@ -46,66 +46,65 @@ WANTED = msgspec.json.Decoder(Wanted)
 
 
 async def page(request: Request) -> Response:
-    """The page, with the figures as they are now; for others the door."""
+    """The dashboard with the current figures; without a session, the login page."""
     site: Site = request.app.state.site
     try:
-        site.desk.researcher(request)
+        site.dashboard.session_of(request)
     except NotLoggedIn:
-        return await dashboard_login.door(site)
-    sections = {name: msgspec.Raw(text) for name, text in (await site.desk.feed.at_once()).items()}
+        return await dashboard_login.login_page(site)
+    sections = {name: msgspec.Raw(text) for name, text in (await site.dashboard.feed.sections_if_ready()).items()}
     config = msgspec.json.encode({"study": _study(site), "sections": sections}).decode()
-    # Within a script nothing else could end it, or begin another.
+    # Inside a script element only these characters could end it or start another.
     safe = config.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
-    return HTMLResponse(site.page("dashboard.html", "en", config=safe), headers={"Cache-Control": "no-store"})
+    return html(site.page("dashboard.html", "en", config=safe))
 
 
 async def state(request: Request) -> Response:
-    """The figures as they are now, for a page that could not keep its stream."""
+    """The current figures, for a page whose stream is interrupted."""
     site: Site = request.app.state.site
-    site.desk.researcher(request, is_person=False)
-    sections = await site.desk.feed.fresh()
+    site.dashboard.session_of(request, is_activity=False)
+    sections = await site.dashboard.feed.sections()
     return Json({name: msgspec.Raw(text) for name, text in sections.items()})
 
 
 async def events(request: Request) -> Response:
-    """The figures, each time they change, until the session ends."""
+    """The stream of changed figures, until the session ends."""
     site: Site = request.app.state.site
-    desk, token = site.desk, request.cookies.get(site.desk.cookie)
-    desk.researcher(request, is_person=False)
-    if desk.feed.n_listeners >= MOST_STREAMS:
-        return refusal(
-            StoreDown("", expected=f"at most {MOST_STREAMS} pages", fix="close some of them", code="too-many-streams")
-        )
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    dashboard, token = site.dashboard, request.cookies.get(site.dashboard.cookie)
+    dashboard.session_of(request, is_activity=False)
+    if dashboard.feed.n_listeners >= MOST_STREAMS:
+        error = StoreDown("", f"at most {MOST_STREAMS} open pages", "close some of them", "too-many-streams")
+        return error_response(error)
+    headers = NO_STORE | {"X-Accel-Buffering": "no"}
     if request.method == "HEAD":
         return Response(media_type="text/event-stream", headers=headers)
-    stream = desk.feed.follow(lambda: desk.sessions.find(token, is_person=False) is not None)
+    stream = dashboard.feed.stream(lambda: dashboard.sessions.find(token, is_activity=False) is not None)
     return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
 async def picture(request: Request) -> Response:
     """The picture of an item, by its number."""
     site: Site = request.app.state.site
-    site.desk.researcher(request, is_person=False)
+    site.dashboard.session_of(request, is_activity=False)
     text = request.path_params["number"]
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 19 else -1
 
-    def found() -> Picture:
+    def read() -> Picture:
         with site.reader.connect() as connection:
             stimulus = researcher_queries.item_numbered(connection, site.number, number)
-        return picture_shown(site, stimulus, 0)
+        return picture_of_stimulus(site, stimulus, 0)
 
-    shown = await run_in_threadpool(found)
-    return Response(shown.data, media_type=shown.media_type, headers={"Cache-Control": "no-store"})
+    found = await run_in_threadpool(read)
+    return Response(found.data, media_type=found.media_type, headers=NO_STORE)
 
 
-def pausing(pause: bool) -> Callable[[Request], Awaitable[Response]]:
-    """The handler that pauses the study, or lets it go on."""
+def pause_handler(pause: bool) -> Callable[[Request], Awaitable[Response]]:
+    """The handler that pauses or resumes the study."""
 
     async def handler(request: Request) -> Response:
         site: Site = request.app.state.site
-        who = site.desk.researcher(request).who
-        decoded(NOTHING, await body_of(request))
+        who = site.dashboard.session_of(request).who
+        decode(NOTHING, await json_body(request))
         await site.writer.ask(lambda running: researcher_actions.set_paused(running, pause, who))
         return Json({})
 
@@ -113,45 +112,39 @@ def pausing(pause: bool) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def extend(request: Request) -> Response:
-    """Ask for more answers an item."""
+    """Increase the number of answers per item."""
     site: Site = request.app.state.site
-    who = site.desk.researcher(request).who
-    wanted = decoded(EXTENSION, await body_of(request))
+    who = site.dashboard.session_of(request).who
+    wanted = decode(EXTENSION, await json_body(request))
     await site.writer.ask(lambda running: researcher_actions.extend(running, wanted.answers_per_item, who))
     return Json({})
 
 
 async def make_download(request: Request) -> Response:
-    """Make a file of the answers as they are now; the reply says where to fetch it."""
+    """Make a file of the current answers; the reply holds its path."""
     site: Site = request.app.state.site
-    desk = site.desk
-    who = desk.researcher(request).who
-    wanted = decoded(WANTED, await body_of(request))
-    desk.downloads.rate.count("researcher")
-    handle = await asyncio.to_thread(desk.downloads.make, wanted.what, wanted.format)
-    about = {"what": wanted.what, "format": wanted.format, "answers": desk.downloads.ready(handle).n_answers}
-    await desk.note(who, "exported", about)
+    dashboard = site.dashboard
+    who = dashboard.session_of(request).who
+    wanted = decode(WANTED, await json_body(request))
+    dashboard.downloads.rate.count("researcher")
+    handle = await asyncio.to_thread(dashboard.downloads.make, wanted.what, wanted.format)
+    about = {"what": wanted.what, "format": wanted.format, "answers": dashboard.downloads.ready(handle).n_answers}
+    await dashboard.log_event(who, "exported", about)
     return Json({"path": f"/studio/downloads/{handle}"}, 201)
 
 
 async def download(request: Request) -> Response:
-    """A file that was made; it is gone once it was fetched."""
+    """A file that was made; it is deleted after the reply."""
     site: Site = request.app.state.site
-    downloads = site.desk.downloads
-    site.desk.researcher(request)
+    downloads = site.dashboard.downloads
+    site.dashboard.session_of(request)
     made = downloads.ready(request.path_params["handle"])
-    gone = None if request.method == "HEAD" else BackgroundTask(downloads.remove, request.path_params["handle"])
-    return FileResponse(
-        made.path,
-        media_type="application/octet-stream",
-        filename=made.name,
-        headers={"Cache-Control": "no-store"},
-        background=gone,
-    )
+    delete = None if request.method == "HEAD" else BackgroundTask(downloads.remove, request.path_params["handle"])
+    media_type = "application/octet-stream"
+    return FileResponse(made.path, media_type=media_type, filename=made.name, headers=NO_STORE, background=delete)
 
 
 def _study(site: Site) -> dict[str, object]:
-    """What the page needs to know of the study itself."""
     study = site.study
     return {
         "title": study.title,

@@ -1,7 +1,7 @@
-"""Connection: one keep-alive HTTP/1.1 connection of a client, with at most one request under way.
+"""One keep-alive HTTP/1.1 client connection with at most one request in progress, for `browser_client`.
 
-Knows just what our own server says: a status line, headers, and a body of stated length. Anything else, and any end
-before the reply is whole, is a `BrokenReply`, after which nothing more is read from that connection.
+It reads only replies of this project's server: a status line, headers, and a body with Content-Length. Any other data
+or an early end is a `BrokenReply`, after which the connection is closed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ NO_BODY = frozenset((204, 304))
 
 
 class BrokenReply(ConnectionError):
-    """A connection that ended, or went wrong, before the reply was whole."""
+    """A connection that failed before the reply was complete."""
 
 
 @dataclass(slots=True)
 class Reply:
-    """What came back: the status, the body as bytes, and how many attempts it took."""
+    """A reply: status, body, some headers, and the number of attempts."""
 
     status: int
     content: bytes
@@ -33,7 +33,7 @@ class Reply:
 
     @property
     def body(self) -> Any:
-        """The body read as JSON; None where it is none."""
+        """The body decoded from JSON; None if it is not JSON."""
         try:
             return msgspec.json.decode(self.content)
         except msgspec.DecodeError:
@@ -41,7 +41,7 @@ class Reply:
 
 
 class Connection(asyncio.Protocol):
-    """`ask` writes a request and gives the reply to come; `closed` says that no other request may be written."""
+    """`send` writes a request and returns its reply; a `closed` connection accepts no more requests."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.closed = False
@@ -49,48 +49,48 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._reply: asyncio.Future[Reply] | None = None
         self._due_at = 0.0
-        self._watch: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._received = b""
         self._head: bytes | None = None
-        self._whole_at = 0
+        self._length = 0
 
-    def ask(self, request: bytes, seconds: float) -> asyncio.Future[Reply]:
-        """The reply to `request`; `TimeoutError` after `seconds`, `BrokenReply` where the connection ends before."""
+    def send(self, request: bytes, seconds: float) -> asyncio.Future[Reply]:
+        """The reply to `request`; `TimeoutError` after `seconds`, `BrokenReply` if the connection ends earlier."""
         assert self._reply is None, "one request at a time"
         reply = self._loop.create_future()
         if self.closed or self._transport is None:
             reply.set_exception(BrokenReply("the connection is closed"))
             return reply
         self._reply = reply
-        # One timer a connection, moved on when it fires: a timer for each request would cost more than the request.
+        # One timer per connection, extended when it fires: one per request would cost more than the request.
         self._due_at = self._loop.time() + seconds
-        if self._watch is None or self._watch.when() > self._due_at:
-            self._watch_until(self._due_at)
+        if self._timer is None or self._timer.when() > self._due_at:
+            self._set_timer(self._due_at)
         self._transport.write(request)
         return reply
 
     def close(self) -> None:
-        """End the connection at once; a reply still awaited is broken."""
+        """Close the connection at once; a pending reply fails."""
         self._end(BrokenReply("the connection is closed"))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end(BrokenReply(str(exc or "the connection ended before the reply was whole")))
+        self._end(BrokenReply(str(exc or "the connection ended before the reply was complete")))
 
     def data_received(self, data: bytes) -> None:
         if self._reply is None:
-            self._end(BrokenReply("something came that nobody asked for"))
+            self._end(BrokenReply("data without a request"))
             return
         self._received = self._received + data if self._received else data
         try:
             self._read()
         except ValueError:
-            self._end(BrokenReply("a reply that is no HTTP/1.1 with a length"))
+            self._end(BrokenReply("a reply that is not HTTP/1.1 with a length"))
 
     def _read(self) -> None:
-        """Settle the reply if it is whole; `ValueError` where it is no reply as ours are."""
+        """Complete the reply if all of it has arrived; raises `ValueError` if it is not a valid reply."""
         head = self._head
         if head is None:
             end = self._received.find(b"\r\n\r\n")
@@ -104,10 +104,10 @@ class Connection(asyncio.Protocol):
             length = 0 if int(head[9:12]) in NO_BODY else int(_header(head, b"content-length"))
             if not 0 <= length <= LARGEST_REPLY:
                 raise ValueError
-            self._whole_at = end + 4 + length
-        if len(self._received) < self._whole_at:
+            self._length = end + 4 + length
+        if len(self._received) < self._length:
             return
-        if len(self._received) > self._whole_at:
+        if len(self._received) > self._length:
             raise ValueError
         reply, content = self._reply, self._received[len(head) + 2 :]
         self._reply, self._head, self._received = None, None, b""
@@ -118,35 +118,34 @@ class Connection(asyncio.Protocol):
             reply.set_result(Reply(int(head[9:12]), content, _seconds(_header(head, b"retry-after")), location))
 
     def _end(self, error: OSError) -> None:
-        """Close, and break the reply that is awaited."""
+        """Close the connection; a pending reply fails with `error`."""
         self.closed = True
-        if self._watch is not None:
-            self._watch.cancel()
-            self._watch = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._transport is not None:
             self._transport.abort()
         reply, self._reply = self._reply, None
         if reply is not None and not reply.done():
             reply.set_exception(error)
 
-    def _watch_until(self, at: float) -> None:
-        if self._watch is not None:
-            self._watch.cancel()
-        self._watch = self._loop.call_at(at, self._look)
+    def _set_timer(self, at: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(at, self._check_timeout)
 
-    def _look(self) -> None:
-        """End a connection whose reply is overdue; otherwise look again when one would be."""
-        self._watch = None
+    def _check_timeout(self) -> None:
+        self._timer = None
         if self._reply is None:
             return
         if self._loop.time() >= self._due_at:
             self._end(TimeoutError("no reply in time"))
         else:
-            self._watch_until(self._due_at)
+            self._set_timer(self._due_at)
 
 
 def _header(head: bytes, name: bytes) -> bytes:
-    """The value of a header, empty where it is not there; `head` ends with its last line break."""
+    """The value of a header, empty if it is missing; `head` ends with its last line break."""
     start = head.lower().find(b"\r\n" + name + b":")
     if start < 0:
         return b""
@@ -155,5 +154,5 @@ def _header(head: bytes, name: bytes) -> bytes:
 
 
 def _seconds(text: bytes) -> float | None:
-    """A Retry-After in seconds; None where it is a date, or nothing."""
+    """Retry-After in seconds; None if it is a date or missing."""
     return float(text) if text.isdigit() and len(text) < 9 else None

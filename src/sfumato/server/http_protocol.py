@@ -1,7 +1,7 @@
-"""Wire: HTTP/1.1 as it comes in, held to what our own pages send.
+"""A strict HTTP/1.1 protocol for uvicorn (llhttp), which already refuses most ambiguous requests.
 
-uvicorn's protocol on llhttp, which refuses most of what can be read in two ways. Beyond that: a head has a largest size
-and a largest number of fields, the target is a path, and whoever does not finish a request is hung up on.
+In addition it limits the size and the number of header fields, requires a path as the target, and closes connections
+that do not complete a request in time.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sfumato.server.request_guard import HEADERS
 
 MAX_HEAD = 16 * 1024
 MAX_FIELDS = 100
-PATIENCE_SECONDS = 30.0
-"""For a request to come in whole, from its first byte; and for a first byte."""
-LOOKS_EVERY_SECONDS = 5.0
+TIMEOUT_SECONDS = 30.0
+"""For the first byte, and from the first byte to the complete request."""
+CHECK_SECONDS = 5.0
 
 
 class StrictHttpProtocol(HttpToolsProtocol):
@@ -29,16 +29,16 @@ class StrictHttpProtocol(HttpToolsProtocol):
         self._n_head = 0
         self._status = 400
         self._since: float | None = None
-        self._look_again: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._since = self.loop.time()
-        self._look_again = self.loop.call_later(LOOKS_EVERY_SECONDS, self._look)
+        self._timer = self.loop.call_later(CHECK_SECONDS, self._check_timeout)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._look_again is not None:
-            self._look_again.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -48,7 +48,7 @@ class StrictHttpProtocol(HttpToolsProtocol):
             self._n_head += len(data)
             if self._n_head > MAX_HEAD:
                 self._status = 431
-                self.send_400_response("Too much in the head of a request.")
+                self.send_400_response("The request headers are too large.")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -61,9 +61,9 @@ class StrictHttpProtocol(HttpToolsProtocol):
         n_bytes = len(self.url) + sum([len(name) + len(value) for name, value in headers])
         if n_bytes > MAX_HEAD or len(headers) > MAX_FIELDS:
             self._status = 431
-            raise ValueError("too much in the head of a request")
-        if not self.url.startswith(b"/") or self._has_doubtful_length():
-            raise ValueError("a request that can be read in two ways")
+            raise ValueError("the request headers are too large")
+        if not self.url.startswith(b"/") or self._has_ambiguous_length():
+            raise ValueError("an ambiguous request")
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -71,7 +71,7 @@ class StrictHttpProtocol(HttpToolsProtocol):
         self._since = None
 
     def send_400_response(self, msg: str) -> None:
-        """A refusal of what is no request, with the headers that every reply of ours has."""
+        """Refuse an invalid request, with the security headers of every reply."""
         content = [STATUS_LINE[self._status]]
         for name, value in (*HEADERS, (b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store")):
             content += [name, b": ", value, b"\r\n"]
@@ -79,19 +79,13 @@ class StrictHttpProtocol(HttpToolsProtocol):
         self.transport.write(b"".join(content))
         self.transport.close()
 
-    def _has_doubtful_length(self) -> bool:
-        """Whether a length is announced in a way that some reader would take for another.
+    def _has_ambiguous_length(self) -> bool:
+        """Whether the body length could be read in two ways. llhttp detects some of these only after this callback."""
+        encodings = [value for name, value in self.headers if name == b"transfer-encoding"]
+        return bool(encodings) and (encodings != [b"chunked"] or self.parser.get_http_version() != "1.1")
 
-        llhttp finds most of these too, but some of them only after it has handed the head on.
-        """
-        announced = [value for name, value in self.headers if name == b"transfer-encoding"]
-        if not announced:
-            return False
-        return announced != [b"chunked"] or self.parser.get_http_version() != "1.1"
-
-    def _look(self) -> None:
-        """Hang up on who has not finished in time."""
-        if self._since is not None and self.loop.time() - self._since > PATIENCE_SECONDS:
+    def _check_timeout(self) -> None:
+        if self._since is not None and self.loop.time() - self._since > TIMEOUT_SECONDS:
             self.transport.close()
             return
-        self._look_again = self.loop.call_later(LOOKS_EVERY_SECONDS, self._look)
+        self._timer = self.loop.call_later(CHECK_SECONDS, self._check_timeout)

@@ -1,7 +1,6 @@
-"""The API in the words of OpenAPI 3.1: every route of `app.py` with what it takes and which replies it may give.
+"""The HTTP API as OpenAPI 3.1 (`document()`): every route with its request body and possible replies.
 
-For programs that speak to a study, and for the tests that send it whatever the document allows and forbids:
-`document()`.
+For client programs, and for tests that generate requests from it.
 """
 
 from __future__ import annotations
@@ -47,21 +46,21 @@ TAKEN = {
 }
 WHY = {
     200: "done",
-    201: "stored, and safe on disk",
-    303: "on to another address",
-    304: "as you have it",
-    400: "a host that is not ours",
-    401: "not the researcher",
-    403: "from another site, or by links only",
-    404: "no such link, trial, picture or file, or somebody else's",
-    405: "not by this method",
-    409: "set aside: too late, or answered already; or a step that cannot be taken now",
-    410: "a link whose time is over",
-    413: "too much",
+    201: "stored on disk",
+    303: "redirect to another address",
+    304: "not modified",
+    400: "wrong host name",
+    401: "not logged in as the researcher",
+    403: "request from another site, or a study with personal links only",
+    404: "no such link, trial, picture or file, or that of another participant",
+    405: "method not allowed",
+    409: "not counted: too late or already answered; or a step that is not possible now",
+    410: "an expired link",
+    413: "body too large",
     416: "no such range of the file",
-    422: "no body of this kind; nothing was changed",
-    429: "too fast: wait as Retry-After says",
-    503: "the store cannot be reached: try again, nothing is lost",
+    422: "invalid body; nothing was changed",
+    429: "too many requests: wait as Retry-After says",
+    503: "the store is not available: try again, nothing is lost",
 }
 ALWAYS = (400, 503)
 WITH_BODY = (403, 413, 422, 429)
@@ -69,7 +68,7 @@ WITH_BODY = (403, 413, 422, 429)
 
 @dataclass(frozen=True)
 class Operation:
-    """What one route takes and gives; `replies` beside those that every route may give."""
+    """One route; `replies` are the statuses in addition to those of every route."""
 
     summary: str
     replies: Sequence[int]
@@ -86,24 +85,26 @@ def _step(summary: str, body: type[msgspec.Struct] = Nothing) -> Operation:
 PERSON = "/s/{token}"
 OPERATIONS: dict[tuple[str, str], Operation] = {
     ("POST", f"{PERSON}/api/answers"): Operation(
-        "Hand in an answer, under a key of its own", (200, 201, 404, 409), Submission, schema=TAKEN
+        "Submit an answer under a unique key", (200, 201, 404, 409), Submission, schema=TAKEN
     ),
-    **{("POST", f"{PERSON}/api/{name}"): _step(f"Where the person stands, after: {name}") for name in STEPS},
+    **{("POST", f"{PERSON}/api/{name}"): _step(f"The participant's state after: {name}") for name in STEPS},
     ("POST", f"{PERSON}/api/comprehension"): _step("Answer the questions about the instructions", Choices),
     ("GET", f"{PERSON}/pictures/{{trial}}/{{n}}"): Operation("A picture of a trial", (200, 404), gives="image/*"),
     ("GET", f"{PERSON}/examples/{{index}}"): Operation("The example of a class", (200, 404, 410), gives="image/*"),
     ("GET", PERSON): Operation("The page on which the study is taken", (200, 404, 410), gives=HTML),
-    ("GET", "/studio"): Operation("The researcher's page, or its door", (200, 401), gives=HTML, session=True),
-    ("GET", "/studio/enter/{key}"): Operation("Come in by the link that works once", (200, 303, 404, 429), gives=HTML),
-    ("POST", "/studio/login"): Operation("Come in by the password", (200, 401), Login, schema={"type": "object"}),
-    ("POST", "/studio/logout"): Operation("Go", (200, 401), Nothing, schema={"type": "object"}, session=True),
-    ("GET", "/studio/state"): Operation("The figures now", (200, 401), schema={"type": "object"}, session=True),
-    ("GET", "/studio/events"): Operation("The figures as they change", (200, 401), gives=FILE, session=True),
-    ("GET", "/studio/pictures/{number}"): Operation("An item", (200, 401, 404), gives="image/*", session=True),
+    ("GET", "/studio"): Operation("The dashboard, or its login page", (200, 401), gives=HTML, session=True),
+    ("GET", "/studio/enter/{key}"): Operation("Log in by the link that works once", (200, 303, 404, 429), gives=HTML),
+    ("POST", "/studio/login"): Operation("Log in by password", (200, 401), Login, schema={"type": "object"}),
+    ("POST", "/studio/logout"): Operation("Log out", (200, 401), Nothing, schema={"type": "object"}, session=True),
+    ("GET", "/studio/state"): Operation("The current figures", (200, 401), schema={"type": "object"}, session=True),
+    ("GET", "/studio/events"): Operation("The stream of changed figures", (200, 401), gives=FILE, session=True),
+    ("GET", "/studio/pictures/{number}"): Operation(
+        "The picture of an item", (200, 401, 404), gives="image/*", session=True
+    ),
     ("POST", "/studio/pause"): Operation("Pause", (200, 401), Nothing, schema={"type": "object"}, session=True),
-    ("POST", "/studio/resume"): Operation("Go on", (200, 401), Nothing, schema={"type": "object"}, session=True),
+    ("POST", "/studio/resume"): Operation("Resume", (200, 401), Nothing, schema={"type": "object"}, session=True),
     ("POST", "/studio/extend"): Operation(
-        "More answers an item", (200, 401, 409), Extension, schema={"type": "object"}, session=True
+        "More answers per item", (200, 401, 409), Extension, schema={"type": "object"}, session=True
     ),
     ("POST", "/studio/downloads"): Operation(
         "Make a file of the answers", (201, 401, 409), Wanted, schema={"type": "object"}, session=True
@@ -111,19 +112,18 @@ OPERATIONS: dict[tuple[str, str], Operation] = {
     ("GET", "/studio/downloads/{handle}"): Operation(
         "A file that was made", (200, 206, 401, 404, 416), gives=FILE, session=True
     ),
-    ("GET", "/"): Operation("The door of the study", (200,), gives=HTML),
+    ("GET", "/"): Operation("The landing page", (200,), gives=HTML),
     ("POST", "/join"): Operation("Take part", (303, 403, 413, 429), gives=HTML),
-    ("GET", "/from/{platform}/{key}"): Operation("The door for a platform", (200, 303, 404, 429), gives=HTML),
+    ("GET", "/from/{platform}/{key}"): Operation("Entry from a platform", (200, 303, 404, 429), gives=HTML),
     ("GET", "/health"): Operation("Whether the store can be read", (200,), schema={"type": "object"}),
     ("GET", "/static/kinds/{kind}/{file}"): Operation("A form's file", (200, 206, 304, 404, 416), gives="*/*"),
-    ("GET", "/static/{path}"): Operation("A file of ours", (200, 206, 304, 404, 416), gives="*/*"),
+    ("GET", "/static/{path}"): Operation("A script or style sheet", (200, 206, 304, 404, 416), gives="*/*"),
 }
-"""Every route there is; a test holds it against `routes()`."""
+"""Every route; a test compares it with `routes()`."""
 
 
 def document(known: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
-    """The document. `known` lists values a parameter of a path may take, where whoever asks knows them: tokens,
-    handles."""
+    """The document. `known` lists values of path parameters (tokens, handles), if the caller knows them."""
     bodies = [each.body for each in OPERATIONS.values() if each.body is not None]
     schemas, components = msgspec.json.schema_components(list(dict.fromkeys(bodies)), ref_template=REFS)
     refs = dict(zip(dict.fromkeys(bodies), schemas, strict=True))
@@ -156,7 +156,7 @@ def listed_routes() -> set[tuple[str, str]]:
 
 def _operation(path: str, operation: Operation, body: Any, known: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     statuses = sorted({*operation.replies, *ALWAYS, *(WITH_BODY if body is not None else ())})
-    said: dict[str, Any] = {
+    described: dict[str, Any] = {
         "summary": operation.summary,
         "parameters": [
             {"name": name, "in": "path", "required": True, "schema": _parameter(known.get(name))}
@@ -165,10 +165,10 @@ def _operation(path: str, operation: Operation, body: Any, known: Mapping[str, S
         "responses": {str(status): _reply(status, operation) for status in statuses},
     }
     if body is not None:
-        said["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
+        described["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
     if operation.session:
-        said["security"] = [{"session": []}]
-    return said
+        described["security"] = [{"session": []}]
+    return described
 
 
 def _parameter(values: Sequence[str] | None) -> dict[str, Any]:
@@ -184,6 +184,6 @@ def _reply(status: int, operation: Operation) -> dict[str, Any]:
     elif is_good:
         content = {operation.gives: {}}
     else:
-        # A page where a browser asks, and JSON where a program does.
+        # A page for browsers, JSON for programs.
         content = {JSON: {"schema": {"$ref": REFS.format(name="Error")}}, HTML: {}}
     return {"description": WHY.get(status, "a part of it"), "content": content}

@@ -1,4 +1,4 @@
-"""Pages: the door of a study, the one page on which it is taken, and its pictures, each for its person only."""
+"""Pages and pictures of a participant: the landing page, the study page, and pictures that only they may load."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from sfumato.elicitation.image_decoder import DECODER
 from sfumato.elicitation.item_images import Picture, blended, rendered
@@ -16,9 +16,9 @@ from sfumato.elicitation.kinds import KINDS
 from sfumato.elicitation.participant_link import LinkEnded, oldest_valid
 from sfumato.elicitation.session import hash_of
 from sfumato.server.rate_limit import TooMany
-from sfumato.server.responses import Json, refusal
+from sfumato.server.responses import NO_STORE, Json, error_response, html
 from sfumato.server.site import Site
-from sfumato.server.translations import chosen, texts_in
+from sfumato.server.translations import preferred_language, translations_for
 from sfumato.store import queries
 from sfumato.study.stimulus import Stimulus
 from sfumato.study.study import Entry
@@ -26,19 +26,20 @@ from sfumato.tables.errors import NotNow, NotThere, SfumatoError
 
 KIND_FILES = {"form.js": "text/javascript", "form.css": "text/css"}
 PICTURES_KEPT = 256
-"""Pictures kept ready to send."""
+"""Encoded pictures in each cache."""
 
 
 async def landing(request: Request) -> Response:
     site: Site = request.app.state.site
     language = language_of(request)
-    is_open, texts = site.study.people.entry is Entry.OPEN, texts_in(language)
+    texts = translations_for(language)
     pay, bonus = texts.pay(site.study), texts.bonus(site.study)
-    return _html(site.page("landing.html", language, open=is_open, about=None, pay=pay, bonus=bonus))
+    is_open = site.study.people.entry is Entry.OPEN
+    return html(site.page("landing.html", language, open=is_open, about=None, pay=pay, bonus=bonus))
 
 
 async def join(request: Request) -> Response:
-    """Let somebody new in, and send them to the address that is theirs alone."""
+    """Register a new participant and redirect to their personal link."""
     site: Site = request.app.state.site
     try:
         request.app.state.limits.count_arrival(request)
@@ -46,8 +47,8 @@ async def join(request: Request) -> Response:
     except TooMany as error:
         return too_many(request, error)
     except NotNow as error:
-        return _html(site.error_page(error, 403, language_of(request)), 403)
-    return RedirectResponse(f"/s/{link.token}", 303, {"Cache-Control": "no-store"})
+        return html(site.error_page(error, 403, language_of(request)), 403)
+    return RedirectResponse(f"/s/{link.token}", 303, NO_STORE)
 
 
 async def study(request: Request) -> Response:
@@ -55,22 +56,21 @@ async def study(request: Request) -> Response:
     token = request.path_params["token"]
     language = language_of(request)
     try:
-        welcome = await site.writer.ask(lambda running: running.sessions.open_link(token, language))
+        start = await site.writer.ask(lambda running: running.sessions.open_link(token, language))
     except LinkEnded as error:
-        return _html(site.error_page(error, 410, language, "link_ended.html"), 410)
+        return html(site.error_page(error, 410, language, "link_ended.html"), 410)
     except NotThere as error:
-        return _html(site.error_page(error, 404, language), 404)
-    return _html(site.study_page(token, welcome))
+        return html(site.error_page(error, 404, language), 404)
+    return html(site.study_page(token, start))
 
 
 async def picture(request: Request) -> Response:
-    """The n-th picture of a trial, for the person whose trial it is."""
+    """The n-th picture of a trial, for the participant who has that trial."""
     site: Site = request.app.state.site
     token, handle = request.path_params["token"], request.path_params["trial"]
-    found = await run_in_threadpool(_picture_of, site, hash_of(token), handle, _whole(request.path_params["n"]))
-    return Response(
-        found.data, media_type=found.media_type, headers={"Cache-Control": "private, max-age=86400, immutable"}
-    )
+    found = await run_in_threadpool(_trial_picture, site, hash_of(token), handle, _number(request.path_params["n"]))
+    headers = {"Cache-Control": "private, max-age=86400, immutable"}
+    return Response(found.data, media_type=found.media_type, headers=headers)
 
 
 async def example(request: Request) -> Response:
@@ -78,71 +78,68 @@ async def example(request: Request) -> Response:
     site: Site = request.app.state.site
     token_hash = hash_of(request.path_params["token"])
     await site.writer.ask(lambda running: running.sessions.seed(token_hash))
-    index = _whole(request.path_params["index"])
+    index = _number(request.path_params["index"])
     path = site.study.classes[index].example if index < len(site.study.classes) else None
     if path is None:
-        raise _no_picture()
+        raise _not_found()
     found = await run_in_threadpool(_example, path, site)
     return Response(found.data, media_type=found.media_type, headers={"Cache-Control": "private, max-age=86400"})
 
 
 async def kind_file(request: Request) -> Response:
-    """A form's script or style sheet."""
+    """The script or style sheet of a form."""
     name, file = request.path_params["kind"], request.path_params["file"]
     kind = next((each for each in KINDS if each.name == name), None)
     if kind is None or file not in KIND_FILES or not (folder_of(kind) / file).exists():
-        raise _no_picture("file")
-    path = folder_of(kind) / file
-    return FileResponse(path, media_type=KIND_FILES[file], headers={"Cache-Control": "no-cache"})
+        raise _not_found("file")
+    return FileResponse(folder_of(kind) / file, media_type=KIND_FILES[file], headers={"Cache-Control": "no-cache"})
 
 
 async def health(request: Request) -> Response:
     """Whether the store can be read."""
     site: Site = request.app.state.site
 
-    def look() -> None:
+    def read() -> None:
         with site.reader.connect() as connection:
             queries.study_names(connection)
 
-    await run_in_threadpool(look)
+    await run_in_threadpool(read)
     return Json({"status": "ok"})
 
 
 def language_of(request: Request) -> str:
-    """The language of the study that the browser likes best."""
+    """The language of the study that the browser prefers."""
     site: Site = request.app.state.site
-    return chosen(request.headers.get("accept-language", ""), site.study.languages)
+    return preferred_language(request.headers.get("accept-language", ""), site.study.languages)
 
 
 def too_many(request: Request, error: TooMany) -> Response:
-    """The page for somebody from whose address too many came at once."""
-    reply = _html(request.app.state.site.error_page(error, 429, language_of(request)), 429)
-    reply.headers["Retry-After"] = str(error.seconds)
-    return reply
+    """The page for an address from which too many people joined at once."""
+    return html(request.app.state.site.error_page(error, 429, language_of(request)), 429, error.seconds)
 
 
-def told(request: Request, error: SfumatoError) -> Response:
-    """An error as a page in the language of whoever opened an address of ours, and as JSON for all that scripts ask."""
-    reply = refusal(error)
+def error_page_or_json(request: Request, error: SfumatoError) -> Response:
+    """An error as a page in the browser's language; as JSON for scripts and for the dashboard."""
+    reply = error_response(error)
     if "text/html" not in request.headers.get("accept", "") or request.scope["path"].startswith("/studio"):
         return reply
-    page = _html(request.app.state.site.error_page(error, reply.status_code, language_of(request)), reply.status_code)
+    page = html(request.app.state.site.error_page(error, reply.status_code, language_of(request)), reply.status_code)
     if "Retry-After" in reply.headers:
         page.headers["Retry-After"] = reply.headers["Retry-After"]
     return page
 
 
-def _picture_of(site: Site, token_hash: str, handle: str, n: int) -> Picture:
+def _trial_picture(site: Site, token_hash: str, handle: str, n: int) -> Picture:
     since = oldest_valid(site.study.limits.link_days, site.clock.steady())
     with site.reader.connect() as connection:
         stimulus = queries.trial_of_annotator(connection, site.number, token_hash, handle, since)
-    return picture_shown(site, stimulus, n)
+    return picture_of_stimulus(site, stimulus, n)
 
 
-def picture_shown(site: Site, stimulus: Stimulus | None, n: int) -> Picture:
-    """The n-th picture of what is shown, mixed where the kind mixes; raises `NotThere` where there is none."""
+def picture_of_stimulus(site: Site, stimulus: Stimulus | None, n: int) -> Picture:
+    """The n-th picture of a stimulus, mixed for the question type mixture; raises `NotThere` if there is none."""
     if stimulus is None or n >= len(stimulus.shown):
-        raise _no_picture()
+        raise _not_found()
     mixed = stimulus.context.get("of")
     return _mixed(site, *mixed, stimulus.context["mix"]) if mixed else _rendered(site, stimulus.shown[n])
 
@@ -151,7 +148,7 @@ def picture_shown(site: Site, stimulus: Stimulus | None, n: int) -> Picture:
 def _rendered(site: Site, item: str) -> Picture:
     found = site.items.get(item)
     if found is None or found.text is not None:
-        raise _no_picture()
+        raise _not_found()
     if found.picture is None:
         return rendered(found, site.study.items)
     return DECODER.rendered_file(found.picture, site.study.items.upscale, site.study.items.size)
@@ -167,18 +164,12 @@ def _example(path: Path, site: Site) -> Picture:
     return DECODER.rendered_file(path, site.study.items.upscale, site.study.items.size)
 
 
-def _whole(text: str) -> int:
-    """A small whole number of a path."""
+def _number(text: str) -> int:
+    """A number of at most four digits in a path."""
     if not (text.isascii() and text.isdigit() and len(text) <= 4):
-        raise _no_picture()
+        raise _not_found()
     return int(text)
 
 
-def _html(text: str, status: int = 200) -> Response:
-    return HTMLResponse(text, status, {"Cache-Control": "no-store"})
-
-
-def _no_picture(what: str = "picture") -> NotThere:
-    return NotThere(
-        f"found no such {what}", expected=f"a {what} of yours", fix="reload the page", code=f"unknown-{what}"
-    )
+def _not_found(what: str = "picture") -> NotThere:
+    return NotThere(f"no such {what}", f"a {what} of yours", "reload the page", f"unknown-{what}")

@@ -1,10 +1,7 @@
-"""Passwords that are tried first: rows of keys, names, words of work and play. Digits and signs around them do not help
-(`passwords.check_password` looks at what is left without), so each stands here once.
-
-The researcher's password: which ones are taken, how they are kept, and how one is checked.
+"""The researcher's password: which passwords are accepted, hashing and verification.
 
 Argon2id (Biryukov, Dinu and Khovratovich 2016; RFC 9106, second recommended option). Lengths and the list of common
-ones follow NIST SP 800-63B: at least 8 characters, better 15, nothing cut off, no rules about which characters.
+passwords follow NIST SP 800-63B: at least 8 characters, better 15, no truncation, no rules about characters.
 """
 
 from __future__ import annotations
@@ -13,12 +10,12 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from sfumato.study.study import Study
-from sfumato.tables.errors import BadSetting, MissingExtra
+from sfumato.tables.errors import BadSetting, missing_extra
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-
+# Common passwords without digits and signs around them, which `check_password` ignores.
 KEYS = """
 12345678 123456789 1234567890 87654321 987654321 0987654321 11223344 112233445566 12341234 123123123 12344321 13579246
 24681357 01234567 14725836 147258369 159357258 741852963 789456123 963852741 31415926 27182818 abcdefgh abcdefghi
@@ -49,44 +46,42 @@ guinness london paris berlin newyork boston texas california chicago toronto syd
 correct correcthorsebatterystaple lorem loremipsum
 """
 COMMON = frozenset((KEYS + WORDS).split())
-
-
 SHORTEST, ADVISED, LONGEST = 8, 15, 1000
-NOBODYS = "$argon2id$v=19$m=65536,t=3,p=4$tD9tSuCvpkDmcX8BHP7Qfw$ZBupuwV7XpAEC0iRTu2tNKknKQu5Y3jYGhl65nfSnds"
-"""Checked against where no password is set, so that this takes as long; whatever comes out, the answer is no."""
+DUMMY_HASH = "$argon2id$v=19$m=65536,t=3,p=4$tD9tSuCvpkDmcX8BHP7Qfw$ZBupuwV7XpAEC0iRTu2tNKknKQu5Y3jYGhl65nfSnds"
+"""Verified when no password is set, so that a login attempt takes the same time."""
 
 
 def check_password(password: str, study: Study) -> None:
-    """Raise unless the password may be set: long enough, and not among those that everybody tries first."""
-    plain = _normal(password)
+    """Raise if the password is too short, too long or easy to guess."""
+    plain = _normalized(password)
     if len(plain) < SHORTEST or len(plain) > LONGEST:
         raise _refused(f"a password of {len(plain)} characters", f"{SHORTEST} characters or more, better {ADVISED}")
     folded = plain.casefold()
     stem = "".join(character for character in folded if character.isalpha())
-    told = {text.casefold() for text in (study.name, study.title, *study.title.split(), "sfumato")}
-    if folded in COMMON or folded in told or (stem in told | COMMON and len(stem) > 3) or len(set(folded)) < 4:
-        raise _refused("a password that is among the first to be tried", "one that nobody can guess")
+    known = COMMON | {text.casefold() for text in (study.name, study.title, *study.title.split(), "sfumato")}
+    if folded in known or (stem in known and len(stem) > 3) or len(set(folded)) < 4:
+        raise _refused("a password that is easy to guess", "a password that nobody can guess")
 
 
-def hashed(password: str) -> str:
-    """The password as it is kept."""
-    return _hasher().hash(_normal(password))
+def hash_password(password: str) -> str:
+    """The hash to store."""
+    return _hasher().hash(_normalized(password))
 
 
-def is_password(given: str, kept: str | None) -> bool:
-    """Whether this is the password that was kept. Takes as long where none was."""
+def is_password(password: str, stored: str | None) -> bool:
+    """Whether the password matches the stored hash. Takes the same time if none is stored."""
     hasher = _hasher()
     from argon2.exceptions import Argon2Error, InvalidHashError
 
     try:
-        matches = hasher.verify(kept or NOBODYS, _normal(given))
+        matches = hasher.verify(stored or DUMMY_HASH, _normalized(password))
     except (Argon2Error, InvalidHashError):
         return False
-    return matches and kept is not None
+    return matches and stored is not None
 
 
-def _normal(password: str) -> str:
-    """The same characters however a keyboard composes them."""
+def _normalized(password: str) -> str:
+    """The same characters for every keyboard."""
     return unicodedata.normalize("NFKC", password)
 
 
@@ -94,16 +89,9 @@ def _hasher() -> PasswordHasher:
     try:
         from argon2 import PasswordHasher
     except ImportError as error:
-        raise MissingExtra(
-            "found no argon2",
-            expected="argon2-cffi, which keeps passwords",
-            fix='pip install "sfumato[serve]"',
-            code="missing-extra",
-        ) from error
+        raise missing_extra("argon2", "for password hashes", "serve") from error
     return PasswordHasher()
 
 
 def _refused(found: str, expected: str) -> BadSetting:
-    return BadSetting(
-        f"found {found}", expected=expected, fix="choose another, for example four words", code="weak-password"
-    )
+    return BadSetting(found, expected, "choose another, for example four words", "weak-password")

@@ -1,9 +1,6 @@
-"""The door for people a platform sends: lets them in under the link that is theirs, and asks the platform about them.
+"""Entry for participants from a platform: redirects them to their own link and checks them with the platform.
 
-Their id is in the address they come by and in the store, and nowhere else: not in the address they are sent on to, not
-in any page or log.
-
-The address that people from a platform come by, to be given to the platform alone.
+Their platform id is in the URL they come from and in the store, and in no other URL, page or log.
 """
 
 from __future__ import annotations
@@ -14,7 +11,7 @@ from collections.abc import Mapping
 from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 
 from sfumato.elicitation.participant_state import SessionStart
 from sfumato.elicitation.session import no_such_link
@@ -23,16 +20,16 @@ from sfumato.recruitment.platform import Platform
 from sfumato.recruitment.platform_api import PlatformClient
 from sfumato.server.pages import language_of, too_many
 from sfumato.server.rate_limit import TooMany
+from sfumato.server.responses import NO_STORE, html
 from sfumato.server.site import Site
 from sfumato.tables.errors import NotThere, SfumatoError
 
 MOST_QUERY = 2000
-"""Characters of a query that are read."""
-NO_STORE = {"Cache-Control": "no-store"}
+"""Longest query string that is read."""
 
 
 async def arrive(request: Request) -> Response:
-    """Send somebody from a platform on to their own address; a preview shows what it is about, and takes nothing."""
+    """Redirect a participant from a platform to their own link; a preview shows the instructions and stores nothing."""
     site: Site = request.app.state.site
     language = language_of(request)
     try:
@@ -48,10 +45,10 @@ async def arrive(request: Request) -> Response:
     except TooMany as error:
         return too_many(request, error)
     except NotThere as error:
-        return HTMLResponse(site.error_page(error, 404, language), 404, NO_STORE)
-    caller = platform.caller(os.environ) if platform.checks_at_entry else None
-    ask = BackgroundTask(_ask, site, platform, caller, token) if caller else None
-    return RedirectResponse(f"/s/{token}", 303, NO_STORE, background=ask)
+        return html(site.error_page(error, 404, language), 404)
+    client = platform.caller(os.environ) if platform.checks_at_entry else None
+    check = BackgroundTask(_check, site, platform, client, token) if client else None
+    return RedirectResponse(f"/s/{token}", 303, NO_STORE, background=check)
 
 
 def _platform(site: Site, name: str) -> Platform:
@@ -61,7 +58,7 @@ def _platform(site: Site, name: str) -> Platform:
 
 
 def _query(request: Request) -> Mapping[str, str]:
-    """The query; a name that is there twice was put there by nobody we know."""
+    """The query without repeated names, which no platform sends."""
     pairs = request.query_params.multi_items() if len(request.scope["query_string"]) <= MOST_QUERY else []
     names = [name for name, _ in pairs]
     return {name: value for name, value in pairs if names.count(name) == 1}
@@ -69,16 +66,15 @@ def _query(request: Request) -> Mapping[str, str]:
 
 def _preview(site: Site, language: str) -> Response:
     study = site.config("", SessionStart(0, language))["study"]
-    told = {name: study[name] for name in ("pay", "bonus")}
-    page = site.page("preview.html", language, instructions=study["instructions_html"], **told)
-    return HTMLResponse(page, headers=NO_STORE)
+    shown = {"instructions": study["instructions_html"], "pay": study["pay"], "bonus": study["bonus"]}
+    return html(site.page("preview.html", language, **shown))
 
 
-async def _ask(site: Site, platform: Platform, caller: PlatformClient, token: str) -> None:
-    """Ask the platform about somebody who is new; where it cannot be reached, reconciling asks again."""
-    for asked in await site.writer.ask(lambda running: unchecked_arrivals(running, platform, token)):
+async def _check(site: Site, platform: Platform, client: PlatformClient, token: str) -> None:
+    """Check a new participant with the platform; if it cannot be reached, reconciliation checks again."""
+    for visit in await site.writer.ask(lambda running: unchecked_arrivals(running, platform, token)):
         try:
-            said = await run_in_threadpool(check_arrival, caller, asked)
+            result = await run_in_threadpool(check_arrival, client, visit)
         except SfumatoError:
             continue
-        await site.writer.ask(lambda running, asked=asked, said=said: store_check(running, asked, said))  # type: ignore[misc]
+        await site.writer.ask(lambda running, visit=visit, result=result: store_check(running, visit, result))  # type: ignore[misc]

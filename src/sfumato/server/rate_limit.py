@@ -1,10 +1,4 @@
-"""Rates: how often something may be done, and how long to wait where it was done too often.
-
-Pace: how fast one person may send, with room for a burst; and how many new people may come from one address.
-
-A person whose page has waited for the network sends what it kept in one go: that is the burst. Whoever is told to wait
-loses nothing, for the page keeps an answer until it is stored.
-"""
+"""Rate limits: how often something may happen, and how long to wait otherwise."""
 
 from __future__ import annotations
 
@@ -20,35 +14,37 @@ from starlette.requests import Request
 from sfumato.tables.errors import NotNow
 
 KEYS_KEPT = 10_000
+PER_SECOND, BURST = 5.0, 20
+"""Requests of one participant: per second, and in a burst. A page that was offline sends its stored answers at once."""
+ARRIVALS_PER_MINUTE = 60
+"""New participants from one address: a whole school class may share one."""
+
+Clock = Callable[[], float]
 
 
 class TooMany(NotNow):
-    """A request that came too soon after others; `seconds` says when the next one will be heard."""
+    """A request that exceeds a rate limit; `seconds` is the time to wait."""
 
     def __init__(self, what: str, most: int, seconds: float, within: str = "a minute") -> None:
         self.seconds = max(1, math.ceil(seconds))
         super().__init__(
-            f"found more than {most} {what} within {within}",
-            expected=f"at most {most}",
-            fix=f"try again in {self.seconds} seconds",
-            code="too-many",
+            f"more than {most} {what} within {within}",
+            f"at most {most}",
+            f"try again in {self.seconds} seconds",
+            "too-many",
         )
 
 
 class SlidingWindow:
-    """At most `most` times in any `seconds`, for each key (an address, an account) by itself.
+    """At most `most` events in any `seconds`, separately for each key (address, account). Refused events do not
+    count."""
 
-    What was refused does not count, so waiting as long as told is enough.
-    """
-
-    def __init__(
-        self, what: str, most: int, seconds: float = 60.0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, what: str, most: int, seconds: float = 60.0, clock: Clock = time.monotonic) -> None:
         self._what, self._most, self._seconds, self._clock = what, most, seconds, clock
         self._times: dict[str, deque[float]] = {}
 
     def count(self, key: str) -> None:
-        """Count one time more; raises `TooMany` instead where that would be too many."""
+        """Count one event; raises `TooMany` if the limit is reached."""
         now = self._clock()
         if len(self._times) > KEYS_KEPT:
             self._times = {each: times for each, times in self._times.items() if times[-1] > now - self._seconds}
@@ -60,67 +56,58 @@ class SlidingWindow:
         times.append(now)
 
 
-A_SECOND, BURST = 5.0, 20
-"""Answers a person may hand in: so many a second, beyond so many at once."""
-ARRIVALS_A_MINUTE = 60
-"""New people from one address: a class of students sits behind one."""
-
-
 class TokenBucket:
-    """`a_second` requests for each person, beyond a burst of `burst`: a bucket of that size which fills at that rate.
+    """`per_second` requests for each key after a burst of `burst`.
 
-    Cheap in time (one look-up a request) and in room: a bucket that has had time to fill is as good as none, so buckets
-    live in two generations, of which the older is thrown away whole.
+    A full bucket needs no entry, so buckets are kept in two generations and the older one is dropped as a whole.
     """
 
-    def __init__(
-        self, a_second: float = A_SECOND, burst: int = BURST, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._a_second, self._burst, self._clock = a_second, burst, clock
-        self._fills_in = burst / a_second
+    def __init__(self, per_second: float = PER_SECOND, burst: int = BURST, clock: Clock = time.monotonic) -> None:
+        self._per_second, self._burst, self._clock = per_second, burst, clock
+        self._fill_seconds = burst / per_second
         self._young: dict[str, tuple[float, float]] = {}
         self._old: dict[str, tuple[float, float]] = {}
-        self._turned_at = clock()
+        self._young_since = clock()
 
     def take(self, key: str) -> float:
-        """Seconds until `key` may send; 0 if they may now, and have."""
+        """Seconds until `key` may send; 0 if it may now, which is then counted."""
         now = self._clock()
-        if now - self._turned_at > self._fills_in:
-            # What neither generation holds was last used longer ago than it takes to fill.
-            self._old = self._young if now - self._turned_at < 2 * self._fills_in else {}
-            self._young, self._turned_at = {}, now
+        if now - self._young_since > self._fill_seconds:
+            # A key in neither generation was last used longer ago than a bucket takes to fill.
+            self._old = self._young if now - self._young_since < 2 * self._fill_seconds else {}
+            self._young, self._young_since = {}, now
         level, at = self._young.get(key) or self._old.get(key) or (self._burst, now)
-        level = min(self._burst, level + (now - at) * self._a_second)
+        level = min(self._burst, level + (now - at) * self._per_second)
         if level < 1:
             self._young[key] = (level, now)
-            return (1 - level) / self._a_second
+            return (1 - level) / self._per_second
         self._young[key] = (level - 1, now)
         return 0.0
 
-    def refusal(self, seconds: float) -> TooMany:
-        """The error for somebody who must wait."""
+    def error(self, seconds: float) -> TooMany:
+        """The error for a participant who must wait."""
         return TooMany("requests", self._burst, seconds, "a few seconds")
 
 
 @dataclass(frozen=True)
 class ServerLimits:
-    """How much is taken from whom; None is no limit, as for simulated people."""
+    """Rate limits per participant and per address; None means no limit, as for simulated annotators."""
 
-    pace: TokenBucket | None = None
+    requests: TokenBucket | None = None
     arrivals: SlidingWindow | None = None
 
     @classmethod
-    def usual(cls, a_second: float = A_SECOND) -> ServerLimits:
-        """The limits of a study that is open to people; with 0 a second there are none."""
-        if a_second <= 0:
+    def per_participant(cls, per_second: float = PER_SECOND) -> ServerLimits:
+        """The limits of a study for people; with 0 per second there are none."""
+        if per_second <= 0:
             return cls()
-        burst = max(1, math.ceil(a_second * BURST / A_SECOND))
-        return cls(TokenBucket(a_second, burst), SlidingWindow("arrivals", ARRIVALS_A_MINUTE))
+        burst = max(1, math.ceil(per_second * BURST / PER_SECOND))
+        return cls(TokenBucket(per_second, burst), SlidingWindow("arrivals", ARRIVALS_PER_MINUTE))
 
     def count_arrival(self, request: Request) -> None:
-        """Count somebody new; raises `TooMany` where too many came from their address within a minute.
+        """Count a new participant; raises `TooMany` if too many joined from their address within a minute.
 
-        The loopback is nobody's address: either somebody tries the study out, or a proxy has not told us who asks.
+        The loopback address is not limited: it is a trial run, or a proxy that does not forward addresses.
         """
         address = request.client.host if request.client else ""
         if self.arrivals is not None and not _is_loopback(address):

@@ -1,4 +1,4 @@
-"""The guard before every request: whom we answer, how much we read, and what browsers may do with what we say."""
+"""ASGI middleware for every request: host names, cross-site requests, body size, rate limits and security headers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.server.rate_limit import ServerLimits
-from sfumato.server.responses import BodyTooLarge, Json, refusal
-from sfumato.tables.errors import NotNow, SfumatoError
+from sfumato.server.responses import BodyTooLarge, Json, error_response
+from sfumato.tables.errors import NotNow
 
 MAX_BODY = 64 * 1024
 MAX_RANGES = 5
-Denied = Callable[[Scope, str], Awaitable[None]]
-"""Told of a request that was refused for who sent it, and why."""
 HEADERS = [
     (name.lower().encode(), value.encode())
     for name, value in {
@@ -28,17 +26,20 @@ HEADERS = [
         "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     }.items()
 ]
-
-
 HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
 FRAMED = ("/s/", "/from/")
-"""What a platform may show in a frame, where it shows studies so."""
+"""Paths that a platform may show in a frame."""
+WRONG_HOST = ("a host name that is not ours", "the address of this study", "use the address that the server printed")
+CROSS_SITE = ("a request from another site", "requests from the study's own page", "open the study itself")
+MANY_RANGES = (f"more than {MAX_RANGES} ranges of a file", "the file, or one part of it", "request the whole file")
+
+OnDenial = Callable[[Scope, str], Awaitable[None]]
+"""Called with a request that was denied because of its origin, and the reason."""
 
 
 class RequestGuard:
-    """ASGI middleware. `hosts` are the names we answer to; an empty collection means any. `framed_by` are the origins
-    that may show a study in a frame, and take its form when it is done. Where people come by https, browsers are told
-    to come in no other way."""
+    """Middleware around `app`. `hosts` are the names of this server (empty: any). The origins `framed_by` may show a
+    study in a frame and receive its form at the end. With `https`, browsers are told to use https only."""
 
     def __init__(
         self,
@@ -48,14 +49,14 @@ class RequestGuard:
         *,
         limits: ServerLimits | None = None,
         https: bool = False,
-        denied: Denied | None = None,
+        on_denial: OnDenial | None = None,
     ) -> None:
         self._app = app
         self._hosts = frozenset(hosts)
         self._headers = [*HEADERS, HTTPS_ONLY] if https else HEADERS
         self._framed = _framed(self._headers, framed_by) if framed_by else self._headers
-        self._pace = limits.pace if limits else None
-        self._denied = denied
+        self._limit = limits.requests if limits else None
+        self._on_denial = on_denial
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -70,53 +71,29 @@ class RequestGuard:
 
         headers: dict[bytes, bytes] = dict(scope["headers"])
         if reply := self._refusal(scope, headers):
-            if self._denied is not None and reply.status_code == 403:
-                await self._denied(scope, "cross-site")
+            if self._on_denial is not None and reply.status_code == 403:
+                await self._on_denial(scope, "cross-site")
             await reply(scope, receive, send_guarded)
             return
         await self._app(scope, _limited(receive), send_guarded)
 
     def _refusal(self, scope: Scope, headers: dict[bytes, bytes]) -> Json | None:
         if sum(name == b"host" for name, _ in scope["headers"]) != 1 or not self._is_ours(headers[b"host"]):
-            return _told(
-                400,
-                NotNow(
-                    "found a host name that is not ours",
-                    expected="a request to the address this study is served at",
-                    fix="use the address that the server printed",
-                    code="wrong-host",
-                ),
-            )
-        if scope["method"] == "POST" and _is_from_elsewhere(scope["path"], headers):
-            return _told(
-                403,
-                NotNow(
-                    "found a request from another site",
-                    expected="requests from the study's own page",
-                    fix="open the study itself",
-                    code="cross-site",
-                ),
-            )
+            return error_response(NotNow(*WRONG_HOST, "wrong-host"), 400)
+        is_post, path = scope["method"] == "POST", scope["path"]
+        if is_post and _is_cross_site(path, headers):
+            return error_response(NotNow(*CROSS_SITE, "cross-site"), 403)
         if headers.get(b"range", b"").count(b",") >= MAX_RANGES:
-            return _told(
-                416,
-                NotNow(
-                    f"found more than {MAX_RANGES} ranges of a file",
-                    expected="the file, or a part of it",
-                    fix="ask for it whole",
-                    code="too-many-ranges",
-                ),
-            )
-        if self._pace is not None and scope["method"] == "POST" and (seconds := self._wait(scope["path"])):
-            return refusal(self._pace.refusal(seconds))
+            return error_response(NotNow(*MANY_RANGES, "too-many-ranges"), 416)
+        if (limit := self._limit) is not None and is_post and path.startswith("/s/"):
+            # The token between "/s/" and the next slash identifies the participant.
+            seconds = limit.take(path[3 : path.find("/", 3)])
+            if seconds:
+                return error_response(limit.error(seconds))
         length = headers.get(b"content-length", b"0")
-        return refusal(_too_large()) if length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY) else None
-
-    def _wait(self, path: str) -> float:
-        """Seconds that the person whose path it is must wait."""
-        if self._pace is None or not path.startswith("/s/"):
-            return 0.0
-        return self._pace.take(path[3 : path.find("/", 3)])
+        return (
+            error_response(_too_large()) if length.isdigit() and (len(length) > 9 or int(length) > MAX_BODY) else None
+        )
 
     def _is_ours(self, host: bytes) -> bool:
         name, colon, port = host.decode("latin-1").rpartition(":")
@@ -124,10 +101,10 @@ class RequestGuard:
         return not self._hosts or name.strip("[]").lower() in self._hosts
 
 
-def _is_from_elsewhere(path: str, headers: dict[bytes, bytes]) -> bool:
-    """Whether another site sent the request, as browsers tell. Those that do not say so by name still name the page it
-    came from: that counts where a cookie says who asks. (A proxy may change the host; elsewhere the token in the path
-    is enough.)"""
+def _is_cross_site(path: str, headers: dict[bytes, bytes]) -> bool:
+    """Whether another site sent the request, by Sec-Fetch-Site. Browsers without it send Origin, which is checked only
+    for the dashboard: there a cookie identifies the user, elsewhere the token in the path, and a proxy may change the
+    host."""
     if (site := headers.get(b"sec-fetch-site")) is not None:
         return site not in (b"same-origin", b"none")
     origin = headers.get(b"origin")
@@ -135,7 +112,7 @@ def _is_from_elsewhere(path: str, headers: dict[bytes, bytes]) -> bool:
 
 
 def _framed(headers: list[tuple[bytes, bytes]], origins: Sequence[str]) -> list[tuple[bytes, bytes]]:
-    """The headers of pages that these origins may show in a frame, and take a form from."""
+    """The headers of pages that these origins may frame and whose form they receive."""
     allowed = " ".join(origins).encode()
     return [
         (
@@ -150,7 +127,7 @@ def _framed(headers: list[tuple[bytes, bytes]], origins: Sequence[str]) -> list[
 
 
 def _limited(receive: Receive) -> Receive:
-    """The body, up to `MAX_BODY`, whatever length was announced."""
+    """Receives the body up to `MAX_BODY`, whatever Content-Length says."""
     n_bytes = 0
 
     async def limited() -> Message:
@@ -165,15 +142,5 @@ def _limited(receive: Receive) -> Receive:
 
 
 def _too_large() -> BodyTooLarge:
-    return BodyTooLarge(
-        f"found a body of more than {MAX_BODY:,} bytes",
-        expected="an answer as the page sends it",
-        fix="reload the page and answer again",
-        code="body-too-large",
-    )
-
-
-def _told(status: int, error: SfumatoError) -> Json:
-    reply = refusal(error)
-    reply.status_code = status
-    return reply
+    found = f"a body of more than {MAX_BODY:,} bytes"
+    return BodyTooLarge(found, "an answer as the page sends it", "reload the page and answer again", "body-too-large")

@@ -1,4 +1,4 @@
-"""Replies: JSON out, and errors of ours as the status and body that a page or a program can act on."""
+"""HTTP responses: JSON bodies, HTML pages, and errors with their status, for all routes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import secrets
 from typing import Any
 
 import msgspec
-from starlette.responses import Response
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
 
 from sfumato.elicitation.participant_link import LinkEnded
 from sfumato.server.rate_limit import TooMany
@@ -16,7 +17,7 @@ from sfumato.tables.errors import Busy, InvalidAnswer, NotNow, NotThere, Sfumato
 
 
 class BodyTooLarge(InvalidAnswer):
-    """More came than we read, whatever length was announced."""
+    """A body longer than the limit, whatever Content-Length says."""
 
 
 STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
@@ -31,10 +32,11 @@ STATUS: tuple[tuple[type[SfumatoError], int], ...] = (
 )
 ENCODE = msgspec.json.Encoder().encode
 LOG = logging.getLogger("sfumato.server")
+NO_STORE = {"Cache-Control": "no-store"}
 
 
 class Json(Response):
-    """A JSON body that is never kept by a cache."""
+    """A JSON body that caches must not store."""
 
     media_type = "application/json"
 
@@ -42,33 +44,36 @@ class Json(Response):
         return ENCODE(content)
 
     def __init__(self, content: Any, status_code: int = 200, headers: dict[str, str] | None = None) -> None:
-        super().__init__(content, status_code, {"Cache-Control": "no-store"} | (headers or {}))
+        super().__init__(content, status_code, NO_STORE | (headers or {}))
 
 
-def status_of(error: SfumatoError) -> int:
-    """The HTTP status of an error of ours; what we did not foresee is the server's fault."""
-    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+class InternalError(SfumatoError):
+    """An unexpected error, with an id that is also in the log together with the error's type."""
+
+    def __init__(self, error: Exception) -> None:
+        self.id = secrets.token_hex(4)
+        LOG.error("internal error %s: %s", self.id, type(error).__name__)
+        super().__init__("", "no internal error", "try again", "server-error")
 
 
-def refusal(error: SfumatoError) -> Json:
-    """An error as a reply: what was found, what must hold, what to do; no traces of the machine."""
-    status = status_of(error)
+def html(text: str, status: int = 200, retry_after: int | None = None) -> HTMLResponse:
+    """A page that caches must not store."""
+    return HTMLResponse(text, status, NO_STORE if retry_after is None else NO_STORE | {"Retry-After": str(retry_after)})
+
+
+def error_response(error: SfumatoError, status: int | None = None) -> Json:
+    """An error as JSON with the status of its class (500 for unexpected ones); internal details stay in the log."""
+    status = status or next((status for kind, status in STATUS if isinstance(error, kind)), 500)
     body = {"code": error.code, "found": error.found, "expected": error.expected, "fix": error.fix}
     if error.where.column:
         body["field"] = error.where.column
     if isinstance(error, InternalError):
         body["id"] = error.id
     if status >= 500:
-        # What went wrong inside is for the log alone.
         body["found"] = "found that the server could not do this now"
     wait = error.seconds if isinstance(error, (TooMany, Busy)) else 1 if status == 503 else None
     return Json(body, status, {"Retry-After": str(wait)} if wait else None)
 
 
-class InternalError(SfumatoError):
-    """A fault of ours, under an id that stands in the log as well, beside what kind of fault it was."""
-
-    def __init__(self, error: Exception) -> None:
-        self.id = secrets.token_hex(4)
-        LOG.error("fault %s: %s", self.id, type(error).__name__)
-        super().__init__("", expected="no fault of ours", fix="try again", code="server-error")
+def client_address(request: Request) -> str:
+    return request.client.host if request.client else "unknown"

@@ -1,4 +1,4 @@
-"""Serving a study: open the store, start the writer, listen."""
+"""Starts and runs the study server: opens the store, starts the writer, listens."""
 
 from __future__ import annotations
 
@@ -35,71 +35,65 @@ if TYPE_CHECKING:
     from sfumato.labeling.checks import RegionCheckJudge
     from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
-GARBAGE_AFTER = 20_000
-"""New objects after which Python looks for garbage."""
+GARBAGE_THRESHOLD = 20_000
+"""New objects after which Python collects garbage."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @contextlib.contextmanager
-def opened(
+def open_site(
     study: Study,
     store: str | Path | None = None,
     items: Sequence[Item] = (),
     *,
     public: bool = False,
     rng: random.Random | None = None,
-    chance: SecureRandom | None = None,
+    secure_random: SecureRandom | None = None,
 ) -> Iterator[Site]:
-    """The study ready to be served: store open, items known, writer at work. Everything is closed in the end.
+    """The study ready to be served, with its store open and its writer running; everything is closed at the end.
 
-    `items` are the study's, where they have been read already. `public` says that others may reach it, by https. `rng`
-    and `chance` are for studies that only simulated people take: what items are dealt out by, and what names are drawn
-    by.
+    `items` are those of the study, if they were read already. `public` means that other machines reach it, over https.
+    `rng` (assignment) and `secure_random` (tokens and pseudonyms) are for studies with simulated annotators only.
     """
     place = StoreLocation.of(store or default_location(study))
     kinds = kinds_of(study)
     items = items or read_items(study.items, study.class_names)
-    guide = _guide(study)
-    stimuli = kinds[0].stimuli(items, study)
-    running_study = RunningStudy(
+    selector = _selector(study)
+    running = RunningStudy(
         study,
         kinds,
-        stimuli,
-        guide,
+        kinds[0].stimuli(items, study),
+        selector,
         check_judge=_judge(study),
         rng=rng or SecureRandom(),
-        secure_random=chance or SecureRandom(),
+        secure_random=secure_random or SecureRandom(),
         redirect_for=redirect_for if study.recruiting else None,
     )
     with contextlib.ExitStack() as stack:
         if place.file is not None and not is_store(place):
             make_private(place.file)
         stack.enter_context(only_server(place))
-        writer = Writer(writing_engine(place), running_study)
+        writer = Writer(writing_engine(place), running)
         stack.callback(writer.stop)
         writer.start()
         reader = reading_engine(place)
         stack.callback(reader.dispose)
         known = {item.id: item for item in items}
-        site = Site(
-            study, kinds, known, writer, reader, place, running_study.number, guide, public, running_study.clock
-        )
-        stack.callback(site.desk.close)
+        site = Site(study, kinds, known, writer, reader, place, running.number, selector, public, running.clock)
+        stack.callback(site.dashboard.close)
         yield site
 
 
-def _guide(study: Study) -> AdaptiveSelector | None:
-    """Who says what to ask next, where that is not the item with the fewest answers."""
+def _selector(study: Study) -> AdaptiveSelector | None:
     if study.people.assignment is not Assignment.ADAPTIVE:
         return None
-    # NumPy and the planning are loaded for such studies alone.
+    # NumPy and planning are imported for adaptive studies only.
     from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
     return AdaptiveSelector(study)
 
 
 def _judge(study: Study) -> RegionCheckJudge | None:
-    """Who says whether a check or a practice item was passed, where there is any to say it of."""
     if not study.checks and all(each.region is None for each in study.practice):
         return None
     from sfumato.labeling.checks import RegionCheckJudge
@@ -107,10 +101,10 @@ def _judge(study: Study) -> RegionCheckJudge | None:
     return RegionCheckJudge(study)
 
 
-def listening(host: str, port: int) -> socket.socket:
-    """A socket that people can reach us at; port 0 takes any free one."""
+def bind_socket(host: str, port: int) -> socket.socket:
+    """A listening socket; port 0 takes any free port."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # With its protocol named, so that asyncio sends replies at once instead of gathering small ones (TCP_NODELAY).
+    # With IPPROTO_TCP, asyncio sets TCP_NODELAY and small replies are sent at once.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -119,18 +113,18 @@ def listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         listener.close()
         raise BadSetting(
-            f"found that {host}:{port} cannot be used ({getattr(error, 'strerror', None) or error})",
-            expected="a free port of this machine",
-            fix="choose another with --port, or --port 0 for any free one",
-            code="port-in-use",
+            f"that {host}:{port} cannot be used ({getattr(error, 'strerror', None) or error})",
+            "a free port of this machine",
+            "choose another with --port, or --port 0 for any free port",
+            "port-in-use",
         ) from error
     return listener
 
 
-def server_of(
+def create_server(
     site: Site, hosts: Collection[str], limits: ServerLimits | None = None, proxies: Sequence[str] = ()
 ) -> uvicorn.Server:
-    """The server, not yet running. What `proxies` say of where a request came from is believed, and nobody else."""
+    """The server, not yet running. Forwarded client addresses are accepted from `proxies` only."""
     config = uvicorn.Config(
         application(site, hosts, limits),
         http=StrictHttpProtocol,
@@ -148,14 +142,14 @@ def server_of(
 
 
 class _Server(uvicorn.Server):
-    """Ends the streams of the researcher's page when it stops, instead of waiting for people to close it."""
+    """Ends the dashboard's streams at shutdown instead of waiting for browsers to close them."""
 
     def __init__(self, config: uvicorn.Config, site: Site) -> None:
         super().__init__(config)
         self._site = site
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._site.desk.feed.stop()
+        self._site.dashboard.feed.stop()
         await super().shutdown(sockets)
 
 
@@ -166,27 +160,27 @@ def serve(
     limits: ServerLimits | None = None,
     proxies: Sequence[str] = (),
 ) -> None:
-    """Answer requests until the process is told to stop; what was acknowledged is safe whenever that is."""
-    site.desk.feed.keep_aside()
-    # What is here now stays to the end: looking through it again and again for garbage would only make people wait.
+    """Answer requests until the process is stopped; every acknowledged answer is stored at any time."""
+    site.dashboard.feed.use_process()
+    # Objects that exist now stay until the end: exclude them from garbage collection, which would delay replies.
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GARBAGE_AFTER)
-    server_of(site, hosts, limits, proxies).run([listener])
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    create_server(site, hosts, limits, proxies).run([listener])
 
 
 @contextlib.contextmanager
-def running(study: Study, store: str | Path | None = None, items: Sequence[Item] = ()) -> Iterator[str]:
-    """The study opened, and answering on a free port of the loopback; yields its address."""
-    with opened(study, store, items) as site, answering(site) as address:
+def serve_study(study: Study, store: str | Path | None = None, items: Sequence[Item] = ()) -> Iterator[str]:
+    """Open the study and serve it on a free port of the loopback interface; yields its address."""
+    with open_site(study, store, items) as site, serve_site(site) as address:
         yield address
 
 
 @contextlib.contextmanager
-def answering(site: Site) -> Iterator[str]:
-    """The site served on a free port of the loopback, from a thread of this process; yields its address."""
-    with contextlib.closing(listening("127.0.0.1", 0)) as listener:
-        server = server_of(site, LOOPBACK)
+def serve_site(site: Site) -> Iterator[str]:
+    """Serve the site from a thread of this process, on a free port of the loopback interface; yields its address."""
+    with contextlib.closing(bind_socket("127.0.0.1", 0)) as listener:
+        server = create_server(site, LOOPBACK)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="server", daemon=True)
         thread.start()
         while not server.started and thread.is_alive():

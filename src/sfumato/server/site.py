@@ -1,7 +1,4 @@
-"""Which key stands for which class: the study's own, else digits and letters by the place a class is shown at.
-
-Site: one study being served, and what its pages and its API say of it.
-"""
+"""One served study: its pages, its page configuration, and a participant's state as the API sends it."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from sfumato.elicitation.participant_state import ParticipantState, Redirect, Se
 from sfumato.elicitation.running_study import RunningStudy
 from sfumato.recruitment import platform_of
 from sfumato.server.dashboard import Dashboard
-from sfumato.server.translations import Translations, texts_in
+from sfumato.server.translations import Translations, translations_for
 from sfumato.store.location import StoreLocation
 from sfumato.store.writer import Writer
 from sfumato.study.stimulus import Item
@@ -33,28 +30,18 @@ from sfumato.tables.errors import SfumatoError
 if TYPE_CHECKING:
     from sfumato.planning.adaptive_assignment import AdaptiveSelector
 
-
-FREE = "1234567890qwertyasdghjkzxcvbpilm"
-"""Keys handed out in this order; those that forms use themselves (`o` others, `n` none, `f` full, `u`) are left out."""
-
-
-def keys_for(classes: Sequence[StudyClass]) -> list[str]:
-    """A key for each class in the order shown; an empty text where there are more classes than keys."""
-    given = {each.key.lower() for each in classes if each.key}
-    free = iter([key for key in FREE if key not in given])
-    return [each.key.lower() if each.key else next(free, "") for each in classes]
-
-
+KEYS = "1234567890qwertyasdghjkzxcvbpilm"
+"""Keys of classes, in this order, without those that forms use themselves (`o` others, `n` none, `f` full, `u`)."""
 TEMPLATES = Path(__file__).parent / "templates"
-# Raw HTML stays text: whatever a study file says, a page of ours shows it and runs none of it.
+# Raw HTML in a study file is shown as text.
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 CUT = Markup("\0")
-"""Where a page is filled in later."""
+"""Marks the parts of a page that are filled in per participant."""
 
 
 @dataclass(eq=False)
 class Site:
-    """A study with the writer that takes its answers and the engine that reads its store."""
+    """A study with the writer that stores its answers and the engine that reads its store."""
 
     study: Study
     kinds: Sequence[Kind]
@@ -65,13 +52,13 @@ class Site:
     place: StoreLocation
     number: int
     """The study's id in the store."""
-    guide: AdaptiveSelector | None = None
-    """Who says what to ask next, in an adaptive study."""
+    selector: AdaptiveSelector | None = None
+    """Chooses the next item in an adaptive study."""
     public: bool = False
-    """Whether others than this machine may reach it, which they do by https."""
+    """Whether other machines reach it, over https."""
     clock: Clock = field(default_factory=Clock)
-    """The clock that people's links are judged by."""
-    desk: Dashboard = field(init=False)
+    """The clock for the expiry of links."""
+    dashboard: Dashboard = field(init=False)
     _templates: Environment = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,27 +67,27 @@ class Site:
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
         self._feedback = {each.item: _html(each.feedback) for each in self.study.practice}
         self._judged = frozenset(each.item for each in self.study.practice if each.region is not None)
-        self._fixed = {name: self._study_config(texts_in(name)) for name in self.study.languages}
+        self._shared_config = {name: self._study_config(translations_for(name)) for name in self.study.languages}
         self.platform = platform_of(self.study)
-        self._around = {name: self._around_person(texts_in(name)) for name in self.study.languages}
-        self.desk = Dashboard(self, public=self.public)
+        self._shared_parts = {name: self._page_parts(translations_for(name)) for name in self.study.languages}
+        self.dashboard = Dashboard(self, public=self.public)
 
     def page(self, template: str, language: str | None = None, **values: Any) -> str:
-        """A template filled in, in a language of the study; without one, in the researcher's English."""
-        texts = texts_in(language or LANGUAGES[0])
-        said = {"title": self.study.title, "language": texts.language, "say": texts.say}
-        return self._templates.get_template(template).render(**said, **values)
+        """A template filled in, in a language of the study, or in English."""
+        texts = translations_for(language or LANGUAGES[0])
+        common = {"title": self.study.title, "language": texts.language, "say": texts.say}
+        return self._templates.get_template(template).render(**common, **values)
 
     def error_page(
         self, error: SfumatoError, status: int, language: str | None = None, template: str = "error.html"
     ) -> str:
-        """What somebody sees who came the wrong way; without a language, in the error's own words."""
-        message, fix = texts_in(language).error(error) if language else _own_words(error)
+        """The page of an error; without a language it shows the error's own message, for the researcher."""
+        message, fix = translations_for(language).error(error) if language else _own_words(error)
         return self.page(template, language, status=status, message=message, fix=fix)
 
-    def study_page(self, token: str, welcome: SessionStart) -> str:
-        """The page on which a person takes the study, in their language, classes in their own order."""
-        config, texts = self.config(token, welcome), texts_in(welcome.language)
+    def study_page(self, token: str, start: SessionStart) -> str:
+        """The study page of a participant, in their language and with their order of classes."""
+        config, texts = self.config(token, start), translations_for(start.language)
         own = [str(htmlsafe_json_dumps(config))]
         own += [
             self._templates.get_template(f"{kind.name}/form.html").render(
@@ -113,11 +100,11 @@ class Site:
             )
             for kind, question in zip(self.kinds, config["questions"], strict=True)
         ]
-        before, *after = self._around[welcome.language]
+        before, *after = self._shared_parts[start.language]
         return before + "".join(mine + rest for mine, rest in zip(own, after, strict=True))
 
-    def _around_person(self, texts: Translations) -> list[str]:
-        """The study page but for what is a person's own: the parts before, between and after it, made once."""
+    def _page_parts(self, texts: Translations) -> list[str]:
+        """The study page without a participant's own parts, split at those parts; made once per language."""
         kinds = [kind.name for kind in self.kinds]
         page = self.page(
             "study.html",
@@ -130,12 +117,12 @@ class Site:
         )
         return page.split(CUT)
 
-    def config(self, token: str, welcome: SessionStart) -> dict[str, Any]:
-        """What the page needs to know before it asks for anything."""
+    def config(self, token: str, start: SessionStart) -> dict[str, Any]:
+        """The configuration in the study page: classes in this participant's order, keys, questions and texts."""
         base = f"/s/{token}"
         order = list(enumerate(self.study.classes))
-        random.Random(welcome.seed).shuffle(order)
-        keys = keys_for([each for _, each in order])
+        random.Random(start.seed).shuffle(order)
+        keys = class_keys([each for _, each in order])
         classes = [
             {
                 "name": each.name,
@@ -146,36 +133,37 @@ class Site:
             for (index, each), key in zip(order, keys, strict=True)
         ]
         by = "class" if all(each.key for each in self.study.classes) else "position"
-        declined = {"declined": self._back(welcome.declined)} if welcome.declined else {}
-        return {"base": base, "classes": classes, "keys_by": by, **self._fixed[welcome.language], **declined}
+        declined = {"declined": self._redirect(start.declined)} if start.declined else {}
+        return {"base": base, "classes": classes, "keys_by": by, **self._shared_config[start.language], **declined}
 
-    def state(self, token: str, standing: ParticipantState) -> dict[str, Any]:
-        """Where a person stands, as the API says it: nothing in it but what is theirs."""
+    def state(self, token: str, current: ParticipantState) -> dict[str, Any]:
+        """A participant's state as JSON; it contains nothing about other participants."""
         state: dict[str, Any] = {
-            "stage": standing.stage,
-            "answered": standing.answered,
-            "wanted": standing.wanted,
+            "stage": current.stage,
+            "answered": current.answered,
+            "wanted": current.wanted,
             "batch_size": self.study.people.batch_size + self.study.people.repeats,
         }
-        if standing.stage == "trials":
-            state["trials"] = [self._trial(token, each) for each in standing.trials]
-        if standing.stage == "comprehension":
-            state |= {"wrong": standing.wrong, "attempts_left": standing.attempts_left}
-        if standing.code:
-            state["code"] = standing.code
-        if standing.back:
-            state["back"] = self._back(standing.back)
+        if current.stage == "trials":
+            state["trials"] = [self._trial(token, each) for each in current.trials]
+        if current.stage == "comprehension":
+            state |= {"wrong": current.wrong, "attempts_left": current.attempts_left}
+        if current.code:
+            state["code"] = current.code
+        if current.back:
+            state["back"] = self._redirect(current.back)
         return state
 
-    def _back(self, back: Redirect) -> dict[str, Any]:
-        assert self.platform is not None, "there is a way back to a platform only"
+    def _redirect(self, back: Redirect) -> dict[str, Any]:
+        assert self.platform is not None, "only platforms have redirects"
         return {"platform": self.platform.title, "code": back.code, "url": back.url, "fields": dict(back.fields)}
 
     def _trial(self, token: str, shown: ShownTrial) -> dict[str, Any]:
         stimulus = shown.stimulus
-        # A mixed picture is one picture, made of those named in `of`, and no item of its own.
+        # A mixed picture is not an item: it is made from the items in `of`.
         first = self.items.get(stimulus.item)
         is_text = first is not None and first.text is not None
+        pictures = [f"/s/{token}/pictures/{shown.handle}/{n}" for n in range(len(stimulus.shown))]
         return {
             "trial": shown.handle,
             "number": shown.number,
@@ -184,9 +172,7 @@ class Site:
             "deeper": shown.deeper,
             "feedback": self._feedback[stimulus.item] if shown.practice else "",
             "judged": shown.practice and stimulus.item in self._judged,
-            "pictures": []
-            if is_text
-            else [f"/s/{token}/pictures/{shown.handle}/{n}" for n in range(len(stimulus.shown))],
+            "pictures": [] if is_text else pictures,
             "texts": [self.items[id].text for id in stimulus.shown] if is_text else [],
             "told": {name: stimulus.context[name] for name in ("class", "classes") if name in stimulus.context},
         }
@@ -218,11 +204,18 @@ class Site:
         }
 
 
+def class_keys(classes: Sequence[StudyClass]) -> list[str]:
+    """A key for each class in the order shown: the study's own, or the next free one; empty if there are not enough."""
+    used = {each.key.lower() for each in classes if each.key}
+    free = iter([key for key in KEYS if key not in used])
+    return [each.key.lower() if each.key else next(free, "") for each in classes]
+
+
 def _html(markdown: str) -> str:
     return MARKDOWN.render(markdown) if markdown else ""
 
 
 def _own_words(error: SfumatoError) -> tuple[str, str]:
-    """What was found and what to do, as sentences."""
+    """What was found and how to fix it, as sentences."""
     found = error.found.removeprefix("found ")
     return f"{found[:1].upper()}{found[1:]}.", f"{error.fix[:1].upper()}{error.fix[1:]}."

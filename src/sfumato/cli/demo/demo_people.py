@@ -115,11 +115,11 @@ def answer_study(folder: Path, n_people: int) -> Summary:
 @contextlib.contextmanager
 def _serving(study: Study, store: Path) -> Iterator[str]:
     """The study served on a free port of the loopback, all of its chance from a seed; yields its address."""
-    from sfumato.server.server import answering, opened
+    from sfumato.server.server import open_site, serve_site
 
     store.parent.mkdir(parents=True)
     rng, chance = SeededChance(SEED), SeededChance(SEED + 1)
-    with opened(study, store, rng=rng, chance=chance) as site, answering(site) as address:
+    with open_site(study, store, rng=rng, secure_random=chance) as site, serve_site(site) as address:
         yield address
 
 
