@@ -144,13 +144,7 @@ def section_6(rerun: Rerun) -> Part:
         "Section 6",
         "Annotator accuracy, and repeated trials (footnote 4)",
         (
-            counted(
-                "CIFAR-10 label is most probable",
-                "84",
-                100 * top_1,
-                unit="%",
-                places=2,
-            ),
+            counted("CIFAR-10 label is most probable", "84", 100 * top_1, unit="%", places=2),
             counted(
                 "CIFAR-10 label is among the top two",
                 "92",

@@ -14,13 +14,7 @@ def differences(found: Figures, one: str, other: str, block: str, metric: str) -
 
 
 def better(
-    found: Figures,
-    says: str,
-    one: str,
-    other: str,
-    *,
-    blocks: tuple[str, ...] = BLOCKS,
-    skip: tuple[str, ...] = (),
+    found: Figures, says: str, one: str, other: str, *, blocks: tuple[str, ...] = BLOCKS, skip: tuple[str, ...] = ()
 ) -> list[Statement]:
     """Whether `one` is lower than `other` by intervals that leave out 0, in more than half of metrics, a block each."""
     statements = []

@@ -58,12 +58,7 @@ def figure_1(rerun: Rerun) -> Part:
         )
     )
     return Part(
-        "Figure 1",
-        "Same first guess, other doubts",
-        tuple(findings),
-        ABOUT.strip(),
-        NOT_THE_PAPERS,
-        (_chart(rerun),),
+        "Figure 1", "Same first guess, other doubts", tuple(findings), ABOUT.strip(), NOT_THE_PAPERS, (_chart(rerun),)
     )
 
 

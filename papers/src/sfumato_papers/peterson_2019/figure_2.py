@@ -35,12 +35,7 @@ from sfumato_papers.rerun import Rerun
 
 
 def pairs_of_bars(
-    name: str,
-    *,
-    title: str,
-    caption: str,
-    shown: Sequence[tuple[str, str, Mapping[int, float]]],
-    value: Field,
+    name: str, *, title: str, caption: str, shown: Sequence[tuple[str, str, Mapping[int, float]]], value: Field
 ) -> Chart:
     """A bar for each of `shown`: its group, the labels that were learned, and the figure of every seed.
 

@@ -18,14 +18,7 @@ from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.peterson_2019.figure_2 import LABELS, pairs_of_bars
-from sfumato_papers.peterson_2019.protocol import (
-    CONTROL,
-    FROM_SCRATCH,
-    HUMAN,
-    TRAINING,
-    from_scratch,
-    smaller,
-)
+from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
 from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, is_below, scored, set_beside, signed
 from sfumato_papers.rerun import Rerun
 

@@ -8,11 +8,7 @@ from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.rerun import Rerun
 
 FILE = ("cifar10-model-predictions", "probs.npz")
-RELEASED = {
-    "ResNet": "resnet_110",
-    "ResNet preact": "preresnet_110",
-    "DenseNet": "densenet_bc_L190_k40",
-}
+RELEASED = {"ResNet": "resnet_110", "ResNet preact": "preresnet_110", "DenseNet": "densenet_bc_L190_k40"}
 """By the paper's name of the architecture (Kerrigan, Smyth and Steyvers 2021). ResNet-110 is the paper's own form; it
 has the other two as a bottleneck ResNet of 164 layers and a DenseNet of depth 100 and growth 12."""
 ENSEMBLE = "Ensemble"

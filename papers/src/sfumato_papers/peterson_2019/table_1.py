@@ -11,15 +11,7 @@ from sfumato_papers.estimate import Estimate
 from sfumato_papers.finding import Finding, Reference, Statement
 from sfumato_papers.part import Part
 from sfumato_papers.peterson_2019.pictures import NEEDS
-from sfumato_papers.peterson_2019.protocol import (
-    BESIDE,
-    CONTROL,
-    HUMAN,
-    MIXUP,
-    NETWORKS,
-    TUNING,
-    smaller,
-)
+from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, MIXUP, NETWORKS, TUNING, smaller
 from sfumato_papers.peterson_2019.published_table_1 import (
     CATEGORY_ROW,
     CONTROL_ROW,

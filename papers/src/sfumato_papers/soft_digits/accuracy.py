@@ -68,12 +68,7 @@ def table_9(rerun: Rerun) -> Part:
     """Accuracy over all test items."""
     findings: list[Finding | Statement] = []
     findings += cells(rerun, TABLE_9, ACCURACY, factor=100, places=2)
-    return Part(
-        "Table 9",
-        "Accuracy over all test items",
-        tuple(findings),
-        scaled_down=smaller_than_published(rerun),
-    )
+    return Part("Table 9", "Accuracy over all test items", tuple(findings), scaled_down=smaller_than_published(rerun))
 
 
 def table_9_elsewhere(rerun: Rerun) -> Part:

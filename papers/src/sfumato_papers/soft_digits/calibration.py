@@ -11,15 +11,7 @@ from sfumato_papers.rerun import Rerun
 from sfumato_papers.soft_digits.accuracy import STRATA
 from sfumato_papers.soft_digits.published_comparison import cells, instead, smaller_than_published, stand_in_cells
 from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE, TABLE_3, TABLE_10
-from sfumato_papers.soft_digits.run_scores import (
-    BRIER,
-    KLD,
-    by_seed,
-    contrasts,
-    in_words,
-    is_below,
-    measured,
-)
+from sfumato_papers.soft_digits.run_scores import BRIER, KLD, by_seed, contrasts, in_words, is_below, measured
 from sfumato_papers.soft_digits.sets import HLV, NO_HLV, Audited, stand_ins
 from sfumato_papers.soft_digits.training import (
     CONTROLS,
