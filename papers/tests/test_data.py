@@ -14,7 +14,7 @@ from home import Home
 from made_up_sets import HOMES, made_up_sources, served
 
 from sfumato.tables.errors import BadFile, NoReply, UnknownName
-from sfumato_papers.digest import digest_of
+from sfumato_papers.dataset_source import digest_of
 from sfumato_papers.published_data import PublishedData, cache_folder
 
 COUNTS = "counts.npz"

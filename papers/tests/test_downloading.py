@@ -82,7 +82,7 @@ def test_the_terms_are_said_before_anything_is_asked_for(home: Home, tmp_path: P
 def test_the_terms_stand_beside_the_data(home: Home, tmp_path: Path) -> None:
     fetched(home, tmp_path, "cifar10h")
     text = (tmp_path / "cifar10h" / "PROVENANCE.md").read_text()
-    assert "- Licence: CC BY-NC-SA 4.0 (non-commercial, share alike)" in text
+    assert "- License: CC BY-NC-SA 4.0 (non-commercial, share alike)" in text
     assert "https://raw.githubusercontent.com/jcpeterson/cifar-10h/48da312" in text
 
 

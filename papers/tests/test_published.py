@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sfumato_papers.published import Published, published_cells
+from sfumato_papers.finding import Published, published_cells
 
 
 @pytest.mark.parametrize(

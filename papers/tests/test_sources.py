@@ -15,9 +15,8 @@ import sfumato_papers
 from sfumato.tables.errors import UnknownName
 from sfumato_papers import PAPERS
 from sfumato_papers.converters import CONVERTERS
-from sfumato_papers.dataset_source import Source, under
+from sfumato_papers.dataset_source import Source, digest_of, under
 from sfumato_papers.dataset_sources import NOT_PUBLIC, SOURCES, source_named
-from sfumato_papers.digest import digest_of
 
 PUBLIC = [source for source in SOURCES if source.upstream]
 

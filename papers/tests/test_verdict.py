@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Change, Finding, Reference, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement
+from sfumato_papers.paper import Part
 from sfumato_papers.verdict import Verdict, judge
 
 SEEDS = "another training: 95% t interval over 5 seeds"

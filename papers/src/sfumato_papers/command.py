@@ -15,7 +15,7 @@ from sfumato.cli.output import drawing, printable, say_written
 
 if TYPE_CHECKING:
     from sfumato_papers.outcome import Outcome
-    from sfumato_papers.part import Part
+    from sfumato_papers.paper import Part
     from sfumato_papers.reproduction import Reproduction
 
 ALL = "all"
@@ -74,7 +74,7 @@ def command(
             click.echo("\n".join(f"  {name_of(step)}" for step in paper.steps))
         return
     check_folder(output)
-    from sfumato_papers.part import Scale
+    from sfumato_papers.paper import Scale
     from sfumato_papers.published_data import PublishedData
     from sfumato_papers.reproduction import reproduce
 

@@ -1,15 +1,41 @@
-"""Source: where a data set comes from, on what terms, and what its folder holds as released."""
+"""Source: where a data set comes from, its terms, and the SHA-256 of the content of every file."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+import numpy as np
+
 from sfumato.tables.errors import BadFile
-from sfumato_papers.digest import digest_of
+from sfumato.tables.files import read_arrays
+
+PIECE_BYTES = 1 << 20
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of what `path` holds.
+
+    Of a NumPy file: names, types, shapes and values of its arrays, in the order of their names. Of a `.gz`: the bytes
+    that were packed. Of any other: its bytes. A ZIP or gzip file carries the time of its making and depends on the
+    version of the packer, so the same data packed twice differs in its bytes, and not in this.
+    """
+    digest = hashlib.sha256()
+    if path.suffix in (".npy", ".npz"):
+        for name, array in sorted(read_arrays(path).items()):
+            digest.update(f"{name}\0{array.dtype.str}{array.shape}\0".encode())
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+        while piece := file.read(PIECE_BYTES):
+            digest.update(piece)
+    return digest.hexdigest()
+
 
 DAMAGE = (BadFile, OSError, EOFError, zlib.error)
 """What reading a damaged file raises."""
@@ -42,7 +68,7 @@ class Source:
     home: str
     """The page to read before it is used; `not public` where there is none."""
     files: Mapping[str, str]
-    """The files of the folder, and the SHA-256 of what each holds (`sfumato_papers.digest`)."""
+    """The files of the folder, and the SHA-256 of what each holds (`sfumato_papers.dataset_source`)."""
     upstream: tuple[Upstream, ...] = ()
     """The files it is made of, as its authors give them out; none where it is not public."""
     after: tuple[str, ...] = ()

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from sfumato.tables.errors import BadFile, ErrorLocation, NoReply, Refused, SfumatoError
-from sfumato_papers.dataset_source import Source, Upstream
-from sfumato_papers.digest import PIECE_BYTES
+from sfumato_papers.dataset_source import PIECE_BYTES, Source, Upstream
 
 TIMEOUT_SECONDS = 30.0
 TRIES = 5

@@ -13,7 +13,7 @@ import pyarrow as pa
 from sfumato.tables.files import read_rows
 from sfumato.tables.table import Table, columns_of, rows_of
 from sfumato_papers.finding import Statement
-from sfumato_papers.part import Part
+from sfumato_papers.paper import Part
 from sfumato_papers.verdict import Verdict
 
 

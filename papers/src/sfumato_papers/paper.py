@@ -1,13 +1,127 @@
-"""Paper: what can be run again."""
+"""Papers, their parts, and the settings of a rerun. Every paper folder builds on these; `reproduction.py` runs them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from sfumato.reporting.chart import Chart
 from sfumato.tables.errors import unknown
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Finding, Statement
+from sfumato_papers.published_data import PublishedData
+from sfumato_papers.verdict import Judged, Verdict, judge
+
+if TYPE_CHECKING:
+    from sfumato.training.grid import Grid
+    from sfumato.training.item_join import JoinedItems
+    from sfumato.training.splits import Fold
+
+
+BEYOND = "Beyond the paper"
+"""The place of what is in no paper."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """What one table, figure or section of a paper says, next to what came out here.
+
+    `place` is where a reader of the paper looks for it (`Table 1`). `scaled_down` says in what the protocol is smaller
+    than the paper's (network, epochs, seeds, items), and is empty where it is the paper's own, or the figures are
+    counted from the released data.
+    """
+
+    place: str
+    title: str
+    findings: tuple[Finding | Statement, ...]
+    about: str = ""
+    """How it was done here, in Markdown: what a reader must know to believe it."""
+    scaled_down: str = ""
+    charts: tuple[Chart, ...] = ()
+    after: str = ""
+    """What came out, in Markdown; for what no verdict says."""
+
+    def __post_init__(self) -> None:
+        cells = Counter((each.row, getattr(each, "column", "")) for each in self.findings)
+        twice = [cell for cell, n in cells.items() if n > 1]
+        assert not twice, f"{self.place}: {twice[0]} stands twice"
+
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
+        """The verdict on every finding, in their order."""
+        return tuple(judge(each, scaled_down=bool(self.scaled_down)) for each in self.findings)
+
+    def tally(self) -> Counter[Verdict]:
+        return Counter(each.verdict for each in self.judged)
+
+
+Value = TypeVar("Value")
+
+
+class Scale(StrEnum):
+    """How large a rerun is. What a paper counts from its data is the same at every scale."""
+
+    SMALL = "small"
+    """Minutes on two cores: every path is walked, trainings are short."""
+    CPU = "cpu"
+    """Up to an hour on two cores."""
+    FULL = "full"
+    """The published protocol, which wants a graphics card."""
+
+    def of(self, values: Mapping[Scale, Value]) -> Value:
+        """The value for this scale."""
+        return values[self]
+
+
+Say = Callable[[float, str], None]
+
+
+def silent(share: float, line: str) -> None:
+    """Says nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rerun:
+    """All that a part of a paper is run with. Trainings are kept under `runs`, and done once."""
+
+    data: PublishedData
+    scale: Scale
+    runs: Path
+    device: str = "cpu"
+    processes: int = 0
+    """How many trainings at once; 0 is one a core."""
+    say: Say = silent
+    _known: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def folder(self) -> Path:
+        """Where what is made at this scale is kept."""
+        return self.runs / str(self.scale)
+
+    def once(self, name: str, found: Callable[[], Value]) -> Value:
+        """What `found` returns; kept under `name`, for parts that read the same."""
+        if name not in self._known:
+            self._known[name] = found()
+        value: Value = self._known[name]
+        return value
+
+    def train(
+        self, name: str, *, data: JoinedItems, folds: Sequence[Fold], grid: Grid, before: JoinedItems | None = None
+    ) -> Path:
+        """The folder with the runs of `grid`: those that are missing are trained now."""
+        from sfumato.training.experiment import Experiment
+        from sfumato.training.worker_pool import run_experiment
+
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        experiment = Experiment(grid, data, tuple(folds), folder, before)
+        run_experiment(experiment, processes=self.processes)
+        return folder
+
 
 Step = Callable[[Rerun], Part]
 """Produces a part of a paper: reads, trains or simulates what it needs."""

@@ -1,20 +1,54 @@
-"""The page of a paper: its tables and figures in its own order, ours next to what is printed, in Markdown."""
+"""Markdown pages: one per paper, with its tables and figures in its own order, and the index of all papers."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.tables.errors import one_line
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import BEYOND, Part
+from sfumato.tables.files.atomic_write import atomic_write
+from sfumato_papers import PAPERS
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.outcome import Outcomes
+from sfumato_papers.paper import BEYOND, Part
 from sfumato_papers.verdict import MARKS, Judged, Verdict
 
 if TYPE_CHECKING:
     from sfumato_papers.reproduction import Reproduction
+
+
+INDEX = "index.md"
+INDEX_HEAD = """# The published results, run again
+
+A published number that nobody can run again is hearsay. `sfumato reproduce PAPER` prints and writes a paper's own \
+tables next to ours, from the released data, with verdicts that are computed: of every cell, \
+every sentence with a figure in it.
+"""
+INDEX_FOOT = """
+What is counted from released data is exact, and comes out the same at every scale. What is trained is smaller here than
+in the papers unless a page says otherwise: `--scale small` takes minutes, `--scale cpu` up to an hour on two cores, and
+`--scale full` is the published protocol, for a graphics card. Every page names what was scaled down, gives the command
+that wrote it, and has every verdict with its reason in a CSV next to it."""
+"""The last sentences of the list."""
+INDEX_COLUMNS = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)
+
+
+def write_index(folder: Path) -> None:
+    """Write `index.md` about the papers whose outcomes are in `folder`."""
+    lines = ["| paper | " + " | ".join(f"{MARKS[each]} {each.value}" for each in INDEX_COLUMNS) + " |"]
+    lines.append("| --- " * (1 + len(INDEX_COLUMNS)) + "|")
+    for name, title in PAPERS.items():
+        path = folder / f"{name}.csv"
+        if not path.exists():
+            continue
+        tally: Counter[Verdict] = Outcomes.read(path).tally()
+        lines.append(f"| [{title}]({name}.md) | " + " | ".join(str(tally[each]) for each in INDEX_COLUMNS) + " |")
+    with atomic_write(folder / INDEX) as file:
+        file.write_text("\n".join([INDEX_HEAD, *lines, INDEX_FOOT]) + "\n", "utf-8")
+
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 SHOWN = (Verdict.REPRODUCED, Verdict.SAME_DIRECTION, Verdict.NOT_REPRODUCED, Verdict.NEEDS_DATA)

@@ -15,13 +15,10 @@ from sfumato.reporting.vega import check_report_installed
 from sfumato.tables.files import read_document
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato_papers import paper_named
-from sfumato_papers.index_page import write_index
 from sfumato_papers.outcome import Outcomes
-from sfumato_papers.paper import Paper
-from sfumato_papers.paper_page import page_of
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Paper, Part, Rerun, Say, Scale, silent
+from sfumato_papers.paper_page import page_of, write_index
 from sfumato_papers.published_data import Described, PublishedData
-from sfumato_papers.rerun import Rerun, Say, silent
 
 IMAGES = "images"
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Change, Finding, Statement
-from sfumato_papers.published import Published
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement
 
 WIDEST = 0.1
 """An interval that reaches further than this share of a published figure to either side says nothing about it."""

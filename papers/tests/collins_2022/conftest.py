@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 Row = dict[str, str]
 

@@ -16,9 +16,8 @@ from sfumato_papers.collins_2022.label_construction import difference, section_4
 from sfumato_papers.collins_2022.label_properties import figure_5, figures_3_and_9, figures_4_and_8, section_4_3
 from sfumato_papers.collins_2022.simulator import appendix_b_5
 from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.verdict import Verdict
 
 Row = dict[str, str]

@@ -12,8 +12,7 @@ from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import held_out
 from sfumato_papers.collins_2022.label_sets import LabelSets, votes_pool
 from sfumato_papers.collins_2022.protocol import grid, items_of, lesson_data, scaled_down, targets
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 
 
 @pytest.fixture(scope="module")

@@ -10,9 +10,8 @@ import pytest
 from sfumato_papers.collins_2022 import protocol
 from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, figures
 from sfumato_papers.collins_2022.label_comparison import better
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 KEPT = ("hard", "10h m=1", "10s")
 

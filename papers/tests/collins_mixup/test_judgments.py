@@ -21,9 +21,8 @@ from sfumato_papers.collins_mixup.logistic import curves_of_class_pairs
 from sfumato_papers.collins_mixup.midpoints import perceived_midpoints
 from sfumato_papers.collins_mixup.stimuli import section_4_2_1
 from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.verdict import Verdict
 
 Row = dict[str, str]

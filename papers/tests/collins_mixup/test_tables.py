@@ -30,9 +30,8 @@ from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, CORRUPTION,
 from sfumato_papers.collins_mixup.softening_tables import GRIDS, TABLE_5_1, TABLE_5_2, table_5_1, table_5_2
 from sfumato_papers.collins_mixup.tables import PublishedTable
 from sfumato_papers.collins_mixup.training import AUGMENTING, ENT_WC, MIX_MAX_ENT, MIXUP, REGULAR, TAU, TAU_ENT_WC
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.verdict import Verdict
 
 SEEDS = range(3)

@@ -31,9 +31,8 @@ from sfumato_papers.collins_mixup.training import (
     scaled_down,
     split,
 )
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 
 def test_the_published_protocol(published: Path, tmp_path: Path) -> None:

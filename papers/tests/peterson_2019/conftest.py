@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 Change = Callable[[np.ndarray], np.ndarray]
 

@@ -10,10 +10,9 @@ import pytest
 
 from sfumato.tables.errors import BadFile
 from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.peterson_2019.dataset import concentration, dataset
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.verdict import Verdict
 
 KNOWN = {

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from sfumato.tables.errors import BadFile
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.peterson_2019 import pictures, protocol
 from sfumato_papers.peterson_2019.fashion_runs import fashion_grid
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 
 def test_every_category_is_learnt_and_held_out(rerun: Rerun) -> None:

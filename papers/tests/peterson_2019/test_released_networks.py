@@ -9,10 +9,9 @@ import pytest
 
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019 import ensemble, figure_1
 from sfumato_papers.peterson_2019.released_predictions import ENSEMBLE, FILE, RELEASED, released
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.verdict import Verdict
 
 

@@ -13,12 +13,11 @@ from sfumato.evaluation.run_scores import RunMeasurements
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.networks import Small
 from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.peterson_2019 import attacks, fashion, fashion_runs, figure_2, pictures, protocol, table_1
 from sfumato_papers.peterson_2019.figure_3 import figure_3
 from sfumato_papers.peterson_2019.run_scores import ACROSS, ENSEMBLE, Scored
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.verdict import Verdict, judge
 
 WOBBLE = (-0.01, 0.0, 0.01)

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 N_TRAIN, N_VAL, N_TEST = 60, 20, 80
 CLASSES = 11

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sfumato_papers.published import Published
+from sfumato_papers.finding import Published
 from sfumato_papers.soft_digits.published_tables import (
     MNIST,
     MUKHOTI,

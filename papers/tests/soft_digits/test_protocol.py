@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sfumato.evaluation import RunPredictions, read_runs
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Scale
 from sfumato_papers.soft_digits.accuracy import table_2, table_9
 from sfumato_papers.soft_digits.alignment import table_4
 from sfumato_papers.soft_digits.calibration import table_3, table_10

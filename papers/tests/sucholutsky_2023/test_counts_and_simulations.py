@@ -14,9 +14,8 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import GridCell, SimulationGrid
 from sfumato.planning.informativeness.triplets import hard_triplets, soft_triplets
 from sfumato_papers.finding import Statement
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.sucholutsky_2023 import (
     costs,
     dimensions,

@@ -11,9 +11,8 @@ import pytest
 from sfumato.tables.doubt import entropy
 from sfumato.tables.errors import BadFile
 from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 from sfumato_papers.sucholutsky_2023 import (
     label_informativeness,
     label_properties,

@@ -17,8 +17,8 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import entropy
 from sfumato.tables.payloads import TopTwoPayload, decode, payload_kind
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato_papers.paper import Rerun
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 HIGH, LOW = 0.25, 0.1
 """Entropies, in nats, from which and up to which an image counts as high or low (Section 4.1)."""

@@ -9,10 +9,8 @@ from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, Figures
 from sfumato_papers.collins_2022.label_comparison import better, differences
 from sfumato_papers.collins_2022.protocol import BELIEFS, VOTES, scaled_down
 from sfumato_papers.collins_2022.published_tables import TABLE_2, TABLE_3
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part, Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun, Scale
 
 HARD_VOTES, SOFT_LABELS = "CIFAR-10H", "Ours (T2, Clamp)"
 ALL = {HARD_VOTES: 51, SOFT_LABELS: 6}

@@ -17,11 +17,8 @@ from sfumato.labeling.screening_rules import Contradictions
 from sfumato.tables.doubt import entropy
 from sfumato.tables.files import read_rows
 from sfumato_papers.collins_2022.answers import HIGH, LOW, Cifar10sAnswers, as_released, first_pass, with_repeats
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 
 FOUND = "in the data"
 IN_AUTHORS_CODE = 2

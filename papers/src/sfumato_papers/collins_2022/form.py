@@ -13,11 +13,8 @@ from sfumato.tables.annotations import Annotations
 from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, first_pass, with_repeats
 from sfumato_papers.collins_2022.elicitation import counted, repeated
 from sfumato_papers.collins_2022.keystroke_model import BOXES, planned_top_two
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published
+from sfumato_papers.paper import Part, Rerun
 
 SECONDS_A_PAGE = Published("32", " s")
 SECONDS_AN_INPUT = Published("6.4", " s")

@@ -22,7 +22,7 @@ from sfumato.training.trained_runs import TrainedRuns
 from sfumato_papers.collins_2022.answers import mean_labels, original_classes
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.collins_2022.protocol import N_HELD_OUT, items_of, pictures, trained
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun
 
 CE, CALIBRATION, FGSM = "CE", "Calibration", "FGSM Loss"
 METRICS = (CE, CALIBRATION, FGSM)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from sfumato_papers.collins_2022.held_out_scores import BLOCKS, METRICS, Figures
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Statement
+from sfumato_papers.finding import Estimate, Statement
 
 
 def differences(found: Figures, one: str, other: str, block: str, metric: str) -> Estimate:

@@ -15,8 +15,7 @@ from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, fi
 from sfumato_papers.collins_2022.elicitation import counted
 from sfumato_papers.collins_2022.label_sets import LABELERS
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun
 
 DIFFERS, MUCH = 1e-9, 0.1
 """Total variations from which two labels of an answer count as different, and as much so."""

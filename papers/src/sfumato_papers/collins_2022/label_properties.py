@@ -16,8 +16,7 @@ from sfumato.reporting.charts import Field, bars, curve, scatter
 from sfumato_papers.collins_2022.answers import Cifar10sAnswers, as_released, first_pass
 from sfumato_papers.collins_2022.elicitation import counted
 from sfumato_papers.finding import Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun
 
 OURS, VOTES = "Ours (T2, Clamp)", "CIFAR-10H"
 NEARLY_HARD = 0.95

@@ -33,8 +33,7 @@ from sfumato.training.targets import (
 )
 from sfumato_papers.collins_2022.label_sets import LabelSets
 from sfumato_papers.collins_2022.relabeled_target import Relabelled
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
 EPOCHS = {Scale.SMALL: 5, Scale.CPU: 30, Scale.FULL: 65}

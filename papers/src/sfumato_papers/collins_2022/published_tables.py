@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from math import hypot
 
-from sfumato_papers.published import Cells, published_cells
+from sfumato_papers.finding import Cells, published_cells
 
 
 @dataclass(frozen=True, eq=False)

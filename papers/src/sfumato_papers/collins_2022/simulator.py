@@ -17,10 +17,8 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.collins_2022.answers import Cifar10sAnswers, first_pass
 from sfumato_papers.collins_2022.elicitation import FOUND, counted
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 
 N_SIMULATED, N_PARTS = 200_000, 20
 """How many labels are drawn, and in how many parts, whose means say how sure the whole is."""

@@ -9,8 +9,7 @@ from sfumato_papers.collins_2022.label_comparison import alike, better, differen
 from sfumato_papers.collins_2022.protocol import SMOOTHING, scaled_down
 from sfumato_papers.collins_2022.published_tables import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, TABLE_6, Printed
 from sfumato_papers.finding import Finding, Reference
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun
 
 
 def table_1(rerun: Rerun) -> Part:

@@ -6,8 +6,7 @@ from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, FGSM, value
 from sfumato_papers.collins_mixup.tables import PublishedTable, Row, change, findings, is_lower, mean_of, said
 from sfumato_papers.collins_mixup.training import AUGMENTING, DEPTHS, HARD, REGULAR, network_of, scaled_down
 from sfumato_papers.finding import Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun
 
 COLUMNS = (CE, CALIBRATION, FGSM)
 REGULAR_ROW, UNIFORM, RANDOM, LINEAR = "Regular (No Aug)", "+ Uniform Labels", "+ Random Labels", "mixup Labels"

@@ -10,10 +10,8 @@ from sfumato.reporting.charts import Field, curve
 from sfumato.training.mixing import CurveFit, ShareCurve
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS, WHOLE
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
-from sfumato_papers.estimate import LEVEL, Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import LEVEL, Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 
 DRAWN = ((0, 4), (3, 5), (0, 8), (1, 9), (2, 4), (6, 8))
 """Pairs of classes by number; the first is the one the thesis draws, deer and airplane."""

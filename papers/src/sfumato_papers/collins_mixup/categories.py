@@ -14,11 +14,8 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import blends_of
 from sfumato_papers.collins_mixup.hmix import soft_labels
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 
 COEFFICIENTS = (0.25, 0.5, 0.75)
 

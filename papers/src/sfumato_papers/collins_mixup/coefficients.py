@@ -12,11 +12,8 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
 from sfumato.training.mixing import CurveFit
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 
 COEFFICIENTS = (0.1, 0.25, 0.5, 0.75, 0.9)
 NEAR = 0.1

@@ -10,10 +10,8 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
 from sfumato_papers.collins_mixup.coefficients import COEFFICIENTS
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 
 HIGH, LOW = 0.5, 0.1
 """Nats under CIFAR-10H: both images at least the one, or at most the other."""

@@ -11,7 +11,7 @@ from sfumato.importers import HMixImporter
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.training.mixing import HumanMixtures, Judgments, blends_of
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun
 
 PAGES = (59, 60)
 """How many images a participant of the thesis' collection judged; those asked later judged 62."""

@@ -10,11 +10,8 @@ from sfumato_papers.collins_mixup.hmix import all_collections, thesis_collection
 from sfumato_papers.collins_mixup.run_scores import CALIBRATION, CE, FGSM, values_of
 from sfumato_papers.collins_mixup.tables import PublishedTable, Row, change, findings, is_lower, mean_of, said
 from sfumato_papers.collins_mixup.training import DEPTHS, ENT_WC, HARD, MIXUP, TAU, TAU_ENT_WC, network_of, scaled_down
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 
 COLUMNS = (CE, FGSM, CALIBRATION)
 LINEAR, BENT, LINEAR_YES, BENT_YES = "mixup, no Ent-WC", "τ mixing, no Ent-WC", "mixup, Ent-WC", "τ mixing, Ent-WC"

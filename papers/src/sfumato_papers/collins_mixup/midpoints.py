@@ -15,10 +15,8 @@ from sfumato.tables.files import read_rows
 from sfumato.tables.text_columns import TextEncoder
 from sfumato.training.mixing import CurveFit
 from sfumato_papers.collins_mixup.hmix import all_collections
-from sfumato_papers.estimate import LEVEL, Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import LEVEL, Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from sfumato_papers.collins_mixup.training import (
     mixed,
     tested,
 )
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 
 CE, CALIBRATION, FGSM, CORRUPTION = "CE", "Calibration", "FGSM Loss", "Corruption CE"
 SEVERITY = 3

@@ -26,8 +26,7 @@ from sfumato_papers.collins_mixup.training import (
     scaled_down,
 )
 from sfumato_papers.finding import Statement
-from sfumato_papers.part import Part, Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun, Scale
 
 COLUMNS = (CE, FGSM, CALIBRATION, CORRUPTION)
 LINEAR, MAX_ENT, OURS, NO_MIXING = "mixup", "Mix-MaxEnt", "Ours (Ent-WC)", "no mixing"

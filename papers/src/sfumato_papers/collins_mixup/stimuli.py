@@ -9,11 +9,8 @@ import numpy as np
 from sfumato.training.mixing import blends_of
 from sfumato_papers.collins_mixup.hmix import Collection, all_collections, thesis_collection
 from sfumato_papers.collins_mixup.midpoints import TASKS, answers
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 
 
 def section_4_2_1(rerun: Rerun) -> Part:

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sfumato_papers.collins_mixup.run_scores import HOW, BySeed
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Reference
-from sfumato_papers.published import Published, published_cells
+from sfumato_papers.finding import Estimate, Finding, Published, Reference, published_cells
 
 SPREAD = re.compile(r"±([\d.]+)")
 

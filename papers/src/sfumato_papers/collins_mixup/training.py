@@ -24,8 +24,7 @@ from sfumato.training.training_set import TrainingSet
 from sfumato_papers.collins_mixup.hmix import mixtures, thesis_collection
 from sfumato_papers.collins_mixup.mixture_targets import ClassPairWeighted, labelings
 from sfumato_papers.collins_mixup.simulated_labels import soft_endpoints
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 5, Scale.FULL: 5}
 EPOCHS = {Scale.SMALL: 10, Scale.CPU: 40, Scale.FULL: 200}

@@ -9,14 +9,11 @@ from sfumato.training.attacks import Attack, attack_named
 from sfumato.training.dealing import run_jobs
 from sfumato.training.robustness_runs import AttackExperiment
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Reference, Statement
-from sfumato_papers.part import Part, Scale
+from sfumato_papers.finding import Cells, Estimate, Finding, Published, Reference, Statement, published_cells
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.peterson_2019.pictures import judged, original
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, NETWORKS, TUNING, fine_tuned, smaller
 from sfumato_papers.peterson_2019.run_scores import Scored, is_above, is_below, scored, set_beside, signed, under
-from sfumato_papers.published import Cells, Published, published_cells
-from sfumato_papers.rerun import Rerun
 
 EPS = 4 / 255
 STEPS = {Scale.SMALL: 5, Scale.CPU: 10, Scale.FULL: 20}

@@ -8,11 +8,8 @@ from sfumato.importers import Cifar10HImporter
 from sfumato.reporting.charts import Field, bars, curve, histogram
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import entropy
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 
 RAW = "cifar10h-raw.csv (single answers with times and attention checks), which is not among the data here"
 BULK = 0.30

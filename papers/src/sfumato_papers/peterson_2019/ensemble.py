@@ -12,14 +12,11 @@ from sfumato.evaluation.metric import mean_over_items
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.bootstrap import Bootstrap
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Change, Finding, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.pictures import judged, original
 from sfumato_papers.peterson_2019.published_table_1 import SOFT_ROW, TABLE_1, TRAINED
 from sfumato_papers.peterson_2019.released_predictions import ENSEMBLE, NOT_THE_PAPERS, RELEASED, released
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
 
 PUBLISHED_ENSEMBLE = Published("0.41")
 """Crossentropy to people of the mean of all eight networks."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from sfumato.reporting.charts import Field, dots
 from sfumato.training.trained_runs import CLEAN
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import BEYOND, Part, Scale
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import BEYOND, Part, Rerun, Scale
 from sfumato_papers.peterson_2019.fashion_runs import (
     EPOCHS,
     N_HELD_OUT,
@@ -18,7 +17,6 @@ from sfumato_papers.peterson_2019.fashion_runs import (
 )
 from sfumato_papers.peterson_2019.protocol import CONTROL, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.run_scores import Scored, difference, is_above, is_below, set_beside, signed
-from sfumato_papers.rerun import Rerun
 
 ROWS = {
     CONTROL: "Control (hard labels)",

@@ -37,11 +37,10 @@ from sfumato.training.targets import (
     Target,
 )
 from sfumato.training.trained_runs import CLEAN, TrainedRuns
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.peterson_2019.pictures import original
 from sfumato_papers.peterson_2019.protocol import ALPHA, CONTROL, HUMAN, MIXUP
 from sfumato_papers.peterson_2019.run_scores import Scored, scored, under
-from sfumato_papers.rerun import Rerun
 
 NETWORK = "lenet"
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000, Scale.FULL: 7000}

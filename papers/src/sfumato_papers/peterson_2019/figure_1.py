@@ -8,11 +8,9 @@ from jaxtyping import Float
 from sfumato.evaluation.matched_labels import MatchedLabels, match_labels
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.released_predictions import NOT_THE_PAPERS, RELEASED, released
-from sfumato_papers.rerun import Rerun
 
 SHOWN = 600
 """Images in the chart, drawn by chance."""

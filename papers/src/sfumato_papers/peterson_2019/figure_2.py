@@ -14,9 +14,8 @@ from sfumato.reporting.charts import Field, bars
 from sfumato.training.dealing import run_jobs
 from sfumato.training.robustness_runs import ShiftExperiment
 from sfumato.training.trained_runs import TrainedRuns
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Change, Finding, Reference, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.finding import Change, Estimate, Finding, Published, Reference, Statement, published_cells
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.pictures import NEEDS, elsewhere, judged, original
 from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
 from sfumato_papers.peterson_2019.run_scores import (
@@ -30,8 +29,6 @@ from sfumato_papers.peterson_2019.run_scores import (
     signed,
     under,
 )
-from sfumato_papers.published import Published, published_cells
-from sfumato_papers.rerun import Rerun
 
 
 def pairs_of_bars(

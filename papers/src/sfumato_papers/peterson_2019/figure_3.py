@@ -14,13 +14,11 @@ from sfumato.evaluation.metrics import (
 )
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.figure_2 import LABELS, pairs_of_bars
 from sfumato_papers.peterson_2019.protocol import CONTROL, FROM_SCRATCH, HUMAN, TRAINING, from_scratch, smaller
 from sfumato_papers.peterson_2019.run_scores import ACROSS, Scored, is_below, scored, set_beside, signed
-from sfumato_papers.rerun import Rerun
 
 RIGHT, WRONG = "confidence_when_right", "confidence_when_wrong"
 COLUMNS = {

@@ -11,9 +11,8 @@ from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.training.item_join import JoinedItems, join_items
 from sfumato.training.splits import Fold, KFold
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.peterson_2019.released_predictions import teachers
-from sfumato_papers.rerun import Rerun
 
 N_LEARNT = {Scale.SMALL: 2000, Scale.CPU: 7000}
 N_HELD_OUT = {Scale.SMALL: 1000, Scale.CPU: 3000}

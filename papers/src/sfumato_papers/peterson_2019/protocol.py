@@ -20,9 +20,8 @@ from sfumato.training.targets import (
     SoftTarget,
     Target,
 )
-from sfumato_papers.part import Scale
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.peterson_2019.pictures import cifar_10h, folds, pretraining_set
-from sfumato_papers.rerun import Rerun
 
 CONTROL, HUMAN, MIXUP = "control", "human", "mixup"
 

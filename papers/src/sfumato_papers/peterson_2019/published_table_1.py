@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sfumato_papers.published import Cells, published_cells
+from sfumato_papers.finding import Cells, published_cells
 
 TRAINED, CONTROL_ROW = "Trained CIFAR10", "FT CIFAR10"
 MIXUP_ROW = "FT CIFAR10 with mixup"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun
 
 FILE = ("cifar10-model-predictions", "probs.npz")
 RELEASED = {"ResNet": "resnet_110", "ResNet preact": "preresnet_110", "DenseNet": "densenet_bc_L190_k40"}

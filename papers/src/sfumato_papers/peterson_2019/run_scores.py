@@ -23,11 +23,10 @@ from sfumato.training.grid import PRETRAINED, RunKey
 from sfumato.training.robustness_runs import ShiftExperiment
 from sfumato.training.run_folder import PREDICTIONS
 from sfumato.training.trained_runs import TrainedRuns, in_a_path
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding
+from sfumato_papers.finding import Estimate, Finding
+from sfumato_papers.paper import Rerun
 from sfumato_papers.peterson_2019.pictures import elsewhere, judged, original
 from sfumato_papers.peterson_2019.protocol import NETWORKS, fine_tuned, seeds
-from sfumato_papers.rerun import Rerun
 
 ACROSS = "across networks"
 """Stands for all networks, as the paper averages them in its figures."""

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots
 from sfumato.training.grid import PRETRAINED
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Reference, Statement
-from sfumato_papers.part import Part
+from sfumato_papers.finding import Estimate, Finding, Published, Reference, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.peterson_2019.pictures import NEEDS
 from sfumato_papers.peterson_2019.protocol import BESIDE, CONTROL, HUMAN, MIXUP, NETWORKS, TUNING, smaller
 from sfumato_papers.peterson_2019.published_table_1 import (
@@ -22,8 +21,6 @@ from sfumato_papers.peterson_2019.published_table_1 import (
     TRAINED,
 )
 from sfumato_papers.peterson_2019.run_scores import ENSEMBLE, HARD, PEOPLE, Scored, is_below, set_beside, signed, tuned
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
 
 ELSEWHERE = {"v4": "CIFAR10.1v4", "v6": "CIFAR10.1v6", "CINIC10": "CINIC10"}
 """Columns, and the test sets they are about; the last is ours."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.published_comparison import (
     COLUMNS,
     cells,

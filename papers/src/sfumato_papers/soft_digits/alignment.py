@@ -7,10 +7,8 @@ import numpy as np
 from sfumato.evaluation.doubt_correlation import AXES, HumanDoubt, doubt_correlations
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.dynamics_runs import maps
 from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
 from sfumato_papers.soft_digits.sets import Audited

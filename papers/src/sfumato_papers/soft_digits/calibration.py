@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, bars
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.accuracy import STRATA
 from sfumato_papers.soft_digits.published_comparison import cells, instead, smaller_than_published, stand_in_cells
 from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE, TABLE_3, TABLE_10

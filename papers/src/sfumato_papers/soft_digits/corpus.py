@@ -14,11 +14,8 @@ from sfumato.reporting.charts import Field, curve
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part, Scale
-from sfumato_papers.published import Published, published_cells
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
+from sfumato_papers.paper import Part, Rerun, Scale
 
 DIGITS = tuple(map(str, range(10)))
 SIZES = {

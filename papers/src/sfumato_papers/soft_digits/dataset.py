@@ -11,11 +11,8 @@ import pyarrow.compute as pc
 from sfumato.evaluation.rank_correlation import spearman
 from sfumato.reporting.charts import Field, bars
 from sfumato.tables.doubt import entropy
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published, published_cells
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE
 from sfumato_papers.soft_digits.published_tables import MNIST, MUKHOTI
 from sfumato_papers.soft_digits.released_file import NEEDS, soft_digits

@@ -16,7 +16,7 @@ from sfumato.tables.files import read_rows
 from sfumato.tables.probabilities import classes_of, probs_of
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import CodedText
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun
 from sfumato_papers.soft_digits.sets import Audited
 from sfumato_papers.soft_digits.training import (
     MAJORITY,

@@ -9,11 +9,8 @@ from sfumato.evaluation.metrics import KLDivergence
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.dataset import TABLE_1
 from sfumato_papers.soft_digits.panels import ANNOTATIONS_PER_IMAGE
 from sfumato_papers.soft_digits.published_comparison import instead

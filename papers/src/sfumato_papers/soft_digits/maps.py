@@ -10,10 +10,8 @@ from jaxtyping import Bool
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, shaded_scatter
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.dynamics_runs import LAST, Watched, maps, watched
 from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
 from sfumato_papers.soft_digits.run_scores import differences, in_words, is_below

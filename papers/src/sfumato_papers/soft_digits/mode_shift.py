@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from sfumato.evaluation.mode_shift import PARTS, Shift, mode_shift
 from sfumato.reporting.charts import Field, dots
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.published_comparison import audited_sets, smaller
 from sfumato_papers.soft_digits.published_tables import ON_PEOPLE
 from sfumato_papers.soft_digits.run_scores import ACCURACY, BRIER, KLD, measured

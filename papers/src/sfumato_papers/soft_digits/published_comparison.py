@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sfumato.tables.scores import ALL
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Reference
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Reference
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.soft_digits.published_tables import Printed, PrintedTable
 from sfumato_papers.soft_digits.released_file import NEEDS, soft_digits
 from sfumato_papers.soft_digits.run_scores import by_seed, measured

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import ttest_ind_from_stats
 
-from sfumato_papers.published import Published, published_cells
+from sfumato_papers.finding import Published, published_cells
 
 N_SEEDS = 6
 SPREAD = re.compile(r"±[\d.]+")

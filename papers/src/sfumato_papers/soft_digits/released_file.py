@@ -12,7 +12,7 @@ from sfumato.tables.errors import BadTable, ErrorLocation
 from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun
 from sfumato_papers.soft_digits.published_tables import MNIST, MUKHOTI
 from sfumato_papers.soft_digits.sets import Audited
 

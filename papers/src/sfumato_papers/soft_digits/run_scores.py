@@ -10,8 +10,8 @@ import numpy as np
 from sfumato.evaluation import GivenStrata, RunMeasurements, measure_runs
 from sfumato.evaluation.metrics import Accuracy, Brier, CrossEntropy, KLDivergence
 from sfumato.tables.scores import ALL
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate
+from sfumato_papers.paper import Rerun
 from sfumato_papers.soft_digits.published_tables import ON_ORIGINAL, ON_PEOPLE
 from sfumato_papers.soft_digits.sets import Audited
 from sfumato_papers.soft_digits.training import NETWORKS, performance

@@ -7,11 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.soft_digits.published_tables import (
     MNIST,
     MUKHOTI,

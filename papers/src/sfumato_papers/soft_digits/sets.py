@@ -16,8 +16,7 @@ from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.doubt import Doubt
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.soft_digits.panels import panel_answers
 
 N_LEARNT = {Scale.SMALL: 700, Scale.CPU: 2131, Scale.FULL: 2131}

@@ -19,8 +19,7 @@ from sfumato.importers.fashion_mnist_h import FASHION_MNIST
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.soft_digits.sets import CIFAR_10H, Audited
 
 SEEDS = {Scale.SMALL: 3, Scale.CPU: 6, Scale.FULL: 6}

@@ -10,8 +10,7 @@ from sfumato.reporting.charts import Field, curve
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 from sfumato_papers.sucholutsky_2023 import training
 from sfumato_papers.sucholutsky_2023.set_comparison import Values, band, by_set, paired, u_shape

@@ -14,11 +14,8 @@ from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve, heat_map, scatter
 from sfumato.tables.bootstrap import Interval
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import simulated_worlds
 from sfumato_papers.sucholutsky_2023.simulated_worlds import DIMENSIONS, of_kind
 

@@ -20,10 +20,8 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, scatter
 from sfumato.tables.doubt import entropy
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 
 N_IMAGES = 200

@@ -8,11 +8,8 @@ import numpy as np
 
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.doubt import entropy
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import Published, published_cells
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Published, Statement, published_cells
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023.label_sets import DS, NOT_PUBLIC, S_DENSE, H, T, cifar_10s, label_sets
 
 TABLE_2 = published_cells(

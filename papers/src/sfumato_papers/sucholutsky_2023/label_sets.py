@@ -15,8 +15,8 @@ from sfumato.labeling import TopTwoClamp
 from sfumato.labeling.transforms import Infill, Smooth, Sparsify, Temper
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.soft_labels import SoftLabels
+from sfumato_papers.paper import Rerun
 from sfumato_papers.published_data import PublishedData
-from sfumato_papers.rerun import Rerun
 
 if TYPE_CHECKING:
     from sfumato.training.target_labels import FixedLabels

@@ -13,10 +13,8 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.planning.informativeness.triplets import ChannelCapacity, NoiseModel, TrueTriplets
 from sfumato.reporting.charts import Field, curve
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part, Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun, Scale
 
 SIZE = (20, 8, 5)
 """Points, classes and dimensions of the worlds whose triplets are flipped."""

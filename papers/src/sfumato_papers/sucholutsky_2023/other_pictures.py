@@ -13,10 +13,8 @@ from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part, Scale
-from sfumato_papers.published import published_cells
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Finding, Statement, published_cells
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 from sfumato_papers.sucholutsky_2023 import training
 from sfumato_papers.sucholutsky_2023.set_comparison import Values, band, by_set, paired, u_shape

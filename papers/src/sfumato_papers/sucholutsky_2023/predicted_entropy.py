@@ -9,8 +9,7 @@ import numpy as np
 from sfumato.reporting.charts import Field, scatter
 from sfumato.tables.doubt import entropy
 from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 from sfumato_papers.sucholutsky_2023 import training
 

@@ -10,10 +10,8 @@ from sfumato.evaluation.rank_correlation import spearman
 from sfumato.planning.informativeness.simulation import GridCell
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import simulated_worlds
 from sfumato_papers.sucholutsky_2023.simulated_worlds import DIMENSIONS, SPARSE, of_kind
 

@@ -10,8 +10,7 @@ from sfumato.evaluation import RunPredictions
 from sfumato.evaluation.metric import Metric
 from sfumato.evaluation.run_scores import measure_runs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Statement
+from sfumato_papers.finding import Estimate, Statement
 
 Values = Mapping[str, Mapping[int, float]]
 """By label set and seed."""

@@ -17,10 +17,8 @@ from sfumato.evaluation.representation import FeatureSimilarity, alike
 from sfumato.evaluation.similarity_judgments import Ratings, leave_one_out
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.inputs import Inputs
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding
-from sfumato_papers.part import Part, Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.sucholutsky_2023.label_informativeness import JUDGMENTS
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelTy
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
 from sfumato.tables.files import read_rows
 from sfumato.tables.table import rows_of
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 
 DIMENSIONS = (5, 25, 125)
 N_SIZES = {Scale.SMALL: 10, Scale.CPU: 20, Scale.FULL: 88}

@@ -10,10 +10,8 @@ from sfumato.evaluation.run_scores import measure_runs
 from sfumato.reporting.charts import Field, dots
 from sfumato.tables.scores import ALL
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.finding import Finding, Reference, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.published import published_cells
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Finding, Reference, Statement, published_cells
+from sfumato_papers.paper import Part, Rerun
 from sfumato_papers.sucholutsky_2023 import label_sets as sets
 from sfumato_papers.sucholutsky_2023 import training
 

@@ -17,10 +17,8 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.rank_orders import RankedLists
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, curve
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part, Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun, Scale
 from sfumato_papers.sucholutsky_2023.simulated_worlds import n_processes
 
 SIZES = ((30, 10), (90, 10), (90, 30), (30, 30))

@@ -16,8 +16,7 @@ from sfumato.evaluation import RunPredictions, read_runs
 from sfumato.importers.importer import CIFAR_10
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
-from sfumato_papers.part import Scale
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.paper import Rerun, Scale
 from sfumato_papers.sucholutsky_2023.label_sets import LabelSet, LabelTable, label_sets
 
 if TYPE_CHECKING:

@@ -17,10 +17,8 @@ from sfumato.planning.informativeness.triplets import (
 )
 from sfumato.reporting.chart import Chart
 from sfumato.reporting.charts import Field, heat_map
-from sfumato_papers.estimate import Estimate
-from sfumato_papers.finding import Finding, Statement
-from sfumato_papers.part import Part
-from sfumato_papers.rerun import Rerun
+from sfumato_papers.finding import Estimate, Finding, Statement
+from sfumato_papers.paper import Part, Rerun
 
 COUNTED = tuple(product((3, 8, 20, 40), (3, 5, 12), (2, 5)))
 """Points, classes and dimensions of the worlds whose triplets are mined."""
