@@ -19,9 +19,8 @@ from plan_figures import Figure
 from sfumato import SoftLabels
 from sfumato.importers import Cifar10HImporter
 from sfumato.planning.answer_simulation import asked
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.pilot import Pilot, Population
 from sfumato.planning.precision import MEASURES, expected_kl, expected_l2, expected_tv
-from sfumato.planning.prior import Population
 
 DRAWS = 100_000
 N_ITEMS = 40

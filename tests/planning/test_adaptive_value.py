@@ -9,8 +9,7 @@ from sfumato.planning.acquisition_index import AcquisitionIndex, KLIndex, Unifor
 from sfumato.planning.adaptive_value import AdaptiveCurve, adapted_by_index
 from sfumato.planning.criterion import Criterion
 from sfumato.planning.goals import Goal
-from sfumato.planning.pilot import Pilot, dirichlet
-from sfumato.planning.prior import Population
+from sfumato.planning.pilot import Pilot, Population, dirichlet
 from sfumato.tables.soft_labels import SoftLabels
 
 ERROR = Criterion(Goal.DISTRIBUTION).of_labels

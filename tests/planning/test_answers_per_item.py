@@ -13,9 +13,8 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold, how_many
 from sfumato.planning.budget import trade_off
 from sfumato.planning.costs import CostModel
-from sfumato.planning.pilot import Pilot, dirichlet
+from sfumato.planning.pilot import Pilot, Population, dirichlet
 from sfumato.planning.precision import MEASURES, DivergenceError, SquaredError, TotalVariationError
-from sfumato.planning.prior import Population
 from sfumato.tables.errors import SfumatoError, SfumatoWarning
 
 TRUTH = DirichletMixture(np.array([0.7, 0.3]), np.array([[12.0, 0.3, 0.2], [1.0, 1.5, 0.5]]))

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.importers.hmix import HMixImporter
-from sfumato.planning.answer_times import seconds_of
-from sfumato.planning.costs import DEFAULT_TIMES, CostModel, KindTime, measured_times
+from sfumato.planning.costs import DEFAULT_TIMES, CostModel, KindTime, measured_times, seconds_of
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import SfumatoError
 

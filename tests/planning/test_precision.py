@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import asked
+from sfumato.planning.pilot import Population
 from sfumato.planning.precision import (
     MEASURES,
     DivergenceError,
@@ -19,7 +20,6 @@ from sfumato.planning.precision import (
     expected_tv,
     measure_from_name,
 )
-from sfumato.planning.prior import Population
 from sfumato.tables.errors import SfumatoError
 
 ALPHA = np.array([0.5, 0.2, 0.3])

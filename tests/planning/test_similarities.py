@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from sfumato.planning.informativeness.rank_orders import RankedLists
-from sfumato.planning.informativeness.triplet_errors import kept_of, triplet_errors
 from sfumato.planning.informativeness.triplets import ChannelCapacity
 from sfumato.planning.label_quality import Similarities
 from sfumato.planning.matched_answers import MatchedAnswers
+from sfumato.planning.pilot_evidence import kept_of, triplet_errors
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.errors import SfumatoError

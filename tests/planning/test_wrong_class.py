@@ -10,8 +10,7 @@ import pytest
 from sfumato.planning.adaptive_value import LEADS, adapted_by_lead
 from sfumato.planning.answer_simulation import WrongClass, wrong_class
 from sfumato.planning.answers_per_item import how_many
-from sfumato.planning.pilot import dirichlet
-from sfumato.planning.prior import Population
+from sfumato.planning.pilot import Population, dirichlet
 
 
 def exact(p: tuple[float, ...], n_answers: int) -> float:

@@ -185,8 +185,7 @@ def bad(found: str, expected: str, fix: str) -> BadSetting:
 def _of_table(table: Any) -> PlanSource:
     """The pilot in a table, with the items in the order of its counts."""
     from sfumato.labeling.default_labeler import as_votes
-    from sfumato.planning.pilot import Pilot
-    from sfumato.planning.prior import check_counts
+    from sfumato.planning.pilot import Pilot, check_counts
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.soft_labels import SoftLabels
 

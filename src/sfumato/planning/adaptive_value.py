@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.answer_simulation import asked, wrong_class
-from sfumato.planning.prior import Population
+from sfumato.planning.pilot import Population
 from sfumato.tables.growable_array import freeze
 
 BATCH = 0.1

@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from scipy.special import digamma
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.prior import Population
+from sfumato.planning.pilot import Population
 
 LEAST_WEIGHT = 1e-9
 

@@ -13,9 +13,8 @@ from jaxtyping import Bool, Float
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.answer_simulation import asked
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.pilot import Pilot, Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
-from sfumato.planning.prior import Population
 from sfumato.tables.errors import BadSetting, SfumatoWarning
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import above_0, at_least, between_0_and_1

@@ -12,9 +12,8 @@ from jaxtyping import Float, Int
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import asked
 from sfumato.planning.costs import CostModel
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.pilot import Pilot, Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
-from sfumato.planning.prior import Population
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import above_0, at_least

@@ -14,9 +14,8 @@ from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors,
 from sfumato.planning.answer_simulation import WrongClass
 from sfumato.planning.answers_per_item import ErrorThreshold, how_many
 from sfumato.planning.goals import Goal
-from sfumato.planning.pilot import Pilot
+from sfumato.planning.pilot import Pilot, Population, fit_prior
 from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError
-from sfumato.planning.prior import Population, fit_prior
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.growable_array import freeze
 

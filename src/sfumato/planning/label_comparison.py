@@ -23,7 +23,7 @@ from sfumato.planning.informativeness.question_signals import (
     signal_of,
     simulated_rho,
 )
-from sfumato.planning.informativeness.triplet_errors import TripletError
+from sfumato.planning.pilot_evidence import TripletError
 from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
 from sfumato.tables.table import Table, columns_of

@@ -1,4 +1,9 @@
-"""A pilot: what people said about some items already, and the prior over items that follows from it."""
+"""A pilot: what people said about some items already, and the prior over items that follows from it.
+
+The prior behind an allocation: what items usually look like, by the answers so far.
+
+The items a plan is for, drawn: like those of a pilot, or from a prior that is assumed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int, Num
 
 from sfumato.aggregation.answer_matrix import AggregationInputs, AnswerMatrix
 from sfumato.aggregation.bayes import vote_counts
@@ -140,3 +145,133 @@ def _no_answers(found: str) -> BadTable:
         fix="ask some people about some items first, or assume a prior",
         code="no-rows",
     )
+
+
+QUICK_COMPONENTS = 60
+QUICK_ITEMS_A_COMPONENT = 20
+"""With fewer items, fewer components (but one a class): a prior with more of them fits chance."""
+QUICK_MOST_FITTED = 10_000
+"""The prior is fitted on this many items at most, spread evenly over those with answers."""
+QUICK_ITERATIONS, QUICK_TOLERANCE = 100, 1e-5
+FINENESS = 20
+"""Fractions of votes are rounded to this part of one for the fit, so that few different rows are left."""
+
+
+def fit_prior(counts: Num[np.ndarray, "items classes"]) -> DirichletMixture:
+    """A mixture of Dirichlets fitted to the counts: a function of them alone, so that it can be found again.
+
+    Looser than `aggregate.Bayes` and many times quicker, for a prior that is fitted anew as answers arrive. Before
+    anything was answered it is one Dirichlet under which two people agree most of the time. One more item, which may
+    have any distribution, counts like each of those answered: with a handful of items the fit alone would be far surer
+    than it can be, and would stop asking after two answers.
+    """
+    answered = counts[counts.sum(axis=1) > 0]
+    if not len(answered):
+        answered = counts[:1]
+    kept = np.linspace(0, len(answered) - 1, min(QUICK_MOST_FITTED, len(answered))).astype(np.int64)
+    rows = np.round(answered[kept] * FINENESS) / FINENESS
+    components = min(QUICK_COMPONENTS, max(len(rows) // QUICK_ITEMS_A_COMPONENT, rows.shape[1] + 1))
+    fitted = fit_mixture(
+        rows, first_guess(rows, components), iterations=QUICK_ITERATIONS, tolerance=QUICK_TOLERANCE
+    ).prior
+    return _cautious(fitted, len(answered), float(answered.sum()))
+
+
+def _cautious(fitted: DirichletMixture, n_items: int, n_answers: float) -> DirichletMixture:
+    """The prior as sure as so many items and answers allow, with one more item that may be anything.
+
+    `n` items with `m` answers each cannot tell a component whose parameters sum to much more than `m sqrt(n / 2)` from
+    one where all items are alike, and the likeliest fit often is the latter: there the sum is bounded.
+    """
+    share = fitted.weights / fitted.weights.sum()
+    mass = fitted.alpha.sum(axis=1)
+    most = 1 + n_answers / max(n_items, 1) * np.sqrt(share * n_items / 2)
+    unlike_any = 1 / (1 + n_items)
+    return DirichletMixture(
+        np.append(share * (1 - unlike_any), unlike_any),
+        np.concatenate([fitted.alpha * np.minimum(1, most / mass)[:, None], np.ones((1, fitted.alpha.shape[1]))]),
+    )
+
+
+def check_counts(counts: np.ndarray) -> Float[np.ndarray, "items classes"]:
+    """The counts as numbers of votes, or an error unless they can be such."""
+    found = np.asarray(counts, np.float64)
+    if found.ndim != 2 or not len(found):
+        raise BadTable(
+            f"found counts of shape {found.shape}",
+            expected="items x classes, with at least one item",
+            fix="give one row an item and one column a class",
+            code="wrong-shape",
+        )
+    if found.shape[1] < 2:
+        raise BadTable(
+            f"found {found.shape[1]} class",
+            expected="at least two: with one, nobody can differ",
+            fix="name every class that could be chosen, also those that nobody chose",
+            code="one-class",
+        )
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise BadTable(
+            "found counts below 0 or not finite",
+            expected="how often each class was chosen, 0 or more",
+            fix="count the answers again",
+            code="bad-count",
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Distributions as items may have them, and the prior that a reader of answers about them holds.
+
+    `item` says for which item of the pilot each was drawn; all items were drawn for equally often.
+    """
+
+    prior: DirichletMixture
+    probs: Float[np.ndarray, "draws classes"]
+    item: Int[np.ndarray, "draws"]
+
+    @classmethod
+    def of_pilot(cls, pilot: Pilot, prior: DirichletMixture, n_draws: int, rng: np.random.Generator) -> Population:
+        """At least `n_draws` distributions, equally many for every item of a pilot: what it may be, given its answers.
+
+        Together they lie nearer to the truth than draws from the prior do (it is one more step of EM, over all
+        distributions): on CIFAR-10H the chance that two people differ comes out 3% too high instead of 6%.
+        """
+        n_times = -(-n_draws // pilot.n_items)
+        counts, place = np.unique(pilot.counts, axis=0, return_inverse=True)
+        item = np.repeat(np.arange(pilot.n_items), n_times)
+        row = place.ravel()[item]
+        edges = np.cumsum(prior.given(counts).weights, axis=1)
+        edges[:, -1] = np.inf
+        component = np.empty(len(row), np.int64)
+        for first in range(0, len(row), 2**14):
+            part = slice(first, first + 2**14)
+            component[part] = (rng.random(len(row[part]))[:, None] >= edges[row[part]]).sum(axis=1)
+        return cls(prior, _dirichlet_rows(prior.alpha[component] + counts[row], rng), item)
+
+    @classmethod
+    def of_prior(cls, prior: DirichletMixture, n_draws: int, rng: np.random.Generator) -> Population:
+        """`n_draws` distributions, spread evenly over the components by their weights."""
+        edges = np.cumsum(prior.weights) / prior.weights.sum()
+        component = np.searchsorted(edges, (np.arange(n_draws) + rng.random()) / n_draws)
+        alpha = prior.alpha[np.minimum(component, len(edges) - 1)]
+        return cls(prior, _dirichlet_rows(alpha, rng), np.arange(n_draws))
+
+    @property
+    def n_items(self) -> int:
+        return int(self.item[-1]) + 1
+
+    def by_item(self, values: Float[np.ndarray, "draws answers"]) -> Float[np.ndarray, "items answers"]:
+        """The mean of `values` for every item."""
+        return np.asarray(values.reshape(self.n_items, -1, values.shape[1]).mean(axis=1))
+
+
+def _dirichlet_rows(alpha: Float[np.ndarray, "draws classes"], rng: np.random.Generator) -> np.ndarray:
+    """A draw from the Dirichlet of every row.
+
+    In logarithms, as `G(a) = G(a + 1) U^(1/a)`, because gamma numbers of small parameters are too small for floats.
+    """
+    logs = np.log(rng.standard_gamma(alpha + 1)) + np.log(1 - rng.random(alpha.shape)) / alpha
+    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))

@@ -16,7 +16,7 @@ from scipy.special import betainc, gammaln, xlogy
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.planning.answer_simulation import SimulatedPosterior, asked
-from sfumato.planning.prior import Population
+from sfumato.planning.pilot import Population
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.probabilities import check_probs
 from sfumato.tables.settings import at_least

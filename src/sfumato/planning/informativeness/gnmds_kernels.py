@@ -1,8 +1,8 @@
 """GNMDS, compiled: the hinge loss of ranked lists without writing out a triplet, and its minimisation.
 
 In a list, nearest first, an earlier pair with squared distance `p` and a later one with `q` cost `max(0, 1 + p - q)`.
-Long lists are summed by merging sorted halves (`gnmds_merging`), short ones by counting (`gnmds_counting`). Compiled
-code is kept by file: whoever changes one of those two has to touch this one.
+Long lists are summed by merging sorted halves and short ones by counting, both in `gnmds_list_loss`. Numba caches compiled
+code by file: after a change to `gnmds_list_loss`, change this file too.
 """
 
 from __future__ import annotations
@@ -10,8 +10,14 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from sfumato.planning.informativeness.gnmds_long_lists import RUN, long_list_loss
-from sfumato.planning.informativeness.gnmds_short_lists import WIDE, room_for, short_list_loss, tie_limits
+from sfumato.planning.informativeness.gnmds_list_loss import (
+    RUN,
+    WIDE,
+    long_list_loss,
+    room_for,
+    short_list_loss,
+    tie_limits,
+)
 from sfumato.tables.numba_kernel import Kernel, readonly
 
 SHORT = 512
