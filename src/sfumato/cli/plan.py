@@ -1,4 +1,4 @@
-"""`sfumato plan`: what to ask, of how many, about which items. With options it decides; one file a question."""
+"""`sfumato plan`: decide what to ask, how often, about which items. Subcommands answer single planning questions."""
 
 from __future__ import annotations
 
@@ -27,47 +27,43 @@ QUESTIONS = {
     invoke_without_command=True,
     subcommand_metavar="[COMMAND ...]",
 )
-@click.option("--pilot", type=PATH, help="What was said already: Annotations, Beliefs, or SoftLabels with counts.")
+@click.option("--pilot", type=PATH, help="Answers so far: Annotations, Beliefs, or SoftLabels with counts.")
 @click.option("--study", type=PATH, help="A study: its items, classes, kind and pay; answers in its store are a pilot.")
-@click.option("--store", help="Where the study's answers are, if not beside it.")
-@click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number a class).")
+@click.option("--store", help="The study's store, if not the default.")
+@click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number per class).")
 @click.option("--classes", type=NameList(), metavar="NAMES", help="The classes, for a prior: cat,dog,... or how many.")
-@click.option(
-    "--items", "n_items", type=int, help="How many items are to be labelled.  [default: the study's, pilot's]"
-)
+@click.option("--items", "n_items", type=int, help="Number of items to label.  [default: the study's, pilot's]")
 @click.option("--goal", default="distribution", show_default=True, help="distribution, class, geometry or calibration.")
-@click.option("--budget", metavar="AMOUNT", help="What there is to spend: 500 (money), or '5000 answers'.")
-@click.option("--target", type=float, help="The error that is small enough, on average over items.")
-@click.option("--share", type=float, help="The share of items to end within the target, in place of their mean.")
-@click.option("--probability", type=float, default=0.95, show_default=True, help="How sure to be of the target.")
+@click.option("--budget", metavar="AMOUNT", help="Budget: 500 (money), or '5000 answers'.")
+@click.option("--threshold", "--target", "threshold", type=float, help="Mean error that is small enough.")
+@click.option("--share", type=float, help="Share of items to end within the threshold, instead of their mean.")
+@click.option("--probability", type=float, default=0.95, show_default=True, help="Probability to reach the threshold.")
 @click.option(
-    "--kinds", type=NameList(), metavar="KINDS", help="Kinds of question to weigh.  [default: the study's, all]"
+    "--kinds", type=NameList(), metavar="KINDS", help="Kinds of question to compare.  [default: the study's, all]"
 )
-@click.option("--seconds", multiple=True, metavar="KIND=S", help="Mean seconds of an answer, in place of those known.")
-@click.option(
-    "--votes", multiple=True, metavar="KIND=V", help="Plain votes an answer is worth, in place of those known."
-)
-@click.option("--rates", type=PATH, help="What answers of other kinds are worth: from sfumato plan compare --rates.")
-@click.option("--wage", type=float, help="Pay an hour.  [default: the study's, 12]")
-@click.option("--fee", type=float, help="What the platform takes, as a share of the pay.  [default: a third]")
-@click.option("--overhead", type=float, help="Paid time over the time of the answers.  [default: 1.29]")
-@click.option("--currency", help="The currency of all of it.  [default: the study's, USD]")
-@click.option("--most", type=int, default=100, show_default=True, help="How many answers an item at most.")
-@click.option("--adaptive/--no-adaptive", default=True, help="Whether to look at asking by what was answered.")
-@click.option("--items-file", type=PATH, help="Which items to ask about with the richer form: from sfumato plan items.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
+@click.option("--seconds", multiple=True, metavar="KIND=S", help="Mean seconds per answer, instead of known values.")
+@click.option("--votes", multiple=True, metavar="KIND=V", help="Plain votes per answer, instead of known values.")
+@click.option("--rates", type=PATH, help="Votes per answer of other kinds: from sfumato plan compare --rates.")
+@click.option("--wage", type=float, help="Pay per hour.  [default: the study's, 12]")
+@click.option("--fee", type=float, help="Platform fee as a share of the pay.  [default: a third]")
+@click.option("--overhead", type=float, help="Paid time divided by answering time.  [default: 1.29]")
+@click.option("--currency", help="Currency of all amounts.  [default: the study's, USD]")
+@click.option("--most", type=int, default=100, show_default=True, help="Maximum answers per item.")
+@click.option("--adaptive/--no-adaptive", default=True, help="Whether to consider adaptive assignment.")
+@click.option("--items-file", type=PATH, help="Items for the richer form: from sfumato plan items.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("-o", "--output", type=PATH, help="Write the plan: .json.")
-@click.option("--page", type=PATH, help="Write a page to decide from: .html.")
+@click.option("--page", type=PATH, help="Write the plan as a page: .html.")
 @click.pass_context
 def command(context: click.Context, /, **settings: Any) -> None:
-    """Decide what to ask, of how many, about which items; or answer one question about it.
+    """Decide what to ask, how often, about which items; or answer one planning question.
 
     \b
     sfumato plan --pilot answers.parquet --budget 500 -o plan.json
-    sfumato plan --study study.toml --target 0.05 --page plan.html
+    sfumato plan --study study.toml --threshold 0.05 --page plan.html
 
-    What the budget buys for the goal, or the cheapest that reaches the target, with what came close and what would
-    change it. A question (see below) has options of its own.
+    The best plan for the budget, or the cheapest one that reaches the threshold, with alternatives and what would
+    change the decision. The commands below have their own options.
     """
     given = [name for name in settings if _is_given(context, name)]
     if context.invoked_subcommand is not None:
@@ -85,14 +81,14 @@ def _is_given(context: click.Context, name: str) -> bool:
 
 
 def _refuse_options(context: click.Context, given: list[str]) -> None:
-    """An option before a question would be lost in silence."""
+    """Refuse options before a subcommand: they would be ignored."""
     if not given:
         return
     from sfumato.tables.errors import BadSetting
 
     raise BadSetting(
-        f"found --{given[0].replace('_', '-')} before the question {context.invoked_subcommand}",
-        expected="options of a question behind it",
+        f"found --{given[0].replace('_', '-')} before the command {context.invoked_subcommand}",
+        expected="options after the command",
         fix=f"see sfumato plan {context.invoked_subcommand} --help",
         code="usage",
     )

@@ -1,4 +1,4 @@
-"""`sfumato plan annotators`: how many answers an item needs."""
+"""`sfumato plan annotators`: how many answers each item needs."""
 
 from __future__ import annotations
 
@@ -22,28 +22,26 @@ BAR = 20
 
 
 @click.command("annotators")
-@click.option("--pilot", type=PATH, help="What was said already: Beliefs, Annotations, or SoftLabels with counts.")
-@click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number a class).")
-@click.option("--classes", "n_classes", type=int, default=0, help="How many classes, for a prior with one number.")
+@click.option("--pilot", type=PATH, help="Answers so far: Beliefs, Annotations, or SoftLabels with counts.")
+@click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number per class).")
+@click.option("--classes", "n_classes", type=int, default=0, help="Number of classes, for a prior with one number.")
 @click.option("--measure", default="tv", show_default=True, metavar="NAME", help="tv, l2 (squared), or kl (bayes).")
-@click.option("--target", type=float, help="The error that is small enough.")
-@click.option("--share", type=float, help="The share of items to end within the target; else it is for their mean.")
-@click.option("--probability", type=float, default=0.95, show_default=True, help="How sure to be of reaching it.")
-@click.option("--most", type=int, default=100, show_default=True, help="How many answers an item at most.")
-@click.option(
-    "--budget", type=float, help="Compare items and answers: in answers, or in money where they have a price."
-)
-@click.option("--seconds-per-answer", "seconds", type=float, help="Mean time of an answer, for its price.")
-@click.option("--wage", type=float, help="Pay an hour, for its price.")
-@click.option("--resamples", type=int, default=100, show_default=True, help="How often the pilot is drawn anew.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
+@click.option("--threshold", "--target", "threshold", type=float, help="Error that is small enough.")
+@click.option("--share", type=float, help="Share of items to end within the threshold, instead of their mean.")
+@click.option("--probability", type=float, default=0.95, show_default=True, help="Probability to reach the threshold.")
+@click.option("--most", type=int, default=100, show_default=True, help="Maximum answers per item.")
+@click.option("--budget", type=float, help="Compare items with answers per item: in answers, or in money with a price.")
+@click.option("--seconds-per-answer", "seconds", type=float, help="Mean seconds per answer, for the price.")
+@click.option("--wage", type=float, help="Pay per hour, for the price.")
+@click.option("--resamples", type=int, default=100, show_default=True, help="Resamples of the pilot.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("-o", "--output", type=PATH, help="Write the curve: .csv or .parquet.")
 def command(
     pilot: Path | None,
     prior: str | None,
     n_classes: int,
     measure: str,
-    target: float | None,
+    threshold: float | None,
     share: float | None,
     probability: float,
     most: int,
@@ -54,14 +52,14 @@ def command(
     seed: int,
     output: Path | None,
 ) -> None:
-    """Say how many answers an item needs, from a pilot or an assumed prior.
+    """Compute how many answers each item needs, from a pilot or an assumed prior.
 
     \b
-    tv  mass by which the shares of the answers miss the item's distribution
+    tv  total variation between the shares of the answers and the item's distribution
     l2  the same as a squared distance
-    kl  nats that the labels of `bayes` lose: it reads answers in the light of all others
+    kl  KL divergence of `bayes` labels, which use the answers of all items
 
-    With --budget also what the same money buys as many items or many answers each.
+    With --budget also compare many items with many answers per item for the same money.
     """
     import numpy as np
 
@@ -72,7 +70,7 @@ def command(
     check_not_negative("seed", seed)
     check_outputs(pilot or Path(), output=output)
     by = measure_from_name(measure)
-    enough = _enough(target, share, probability)
+    wanted = _threshold(threshold, share, probability)
     costs = _costs(seconds, wage)
     source = _source(pilot, prior, n_classes)
     bought = None
@@ -80,10 +78,10 @@ def command(
         bought = trade_off(source, budget, costs=costs, measure=by, rng=np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
     with progress_bar() as progress:
-        plan = how_many(source, measure=by, enough=enough, most=most, resamples=resamples, rng=rng, progress=progress)
+        plan = how_many(source, measure=by, enough=wanted, most=most, resamples=resamples, rng=rng, progress=progress)
     if output:
         plan.write(output)
-        say_written(output, f"the curve at 1 to {len(plan):,} answers an item")
+        say_written(output, f"the curve at 1 to {len(plan):,} answers per item")
     _show_source(plan, source)
     _show_curve(plan, costs)
     plan.check_reached()
@@ -92,12 +90,12 @@ def command(
         _show_trade_off(bought, plan, budget or 0, costs)
 
 
-def _enough(target: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
+def _threshold(error: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
     from sfumato.planning.answers_per_item import ErrorThreshold
 
-    if target is None and share is not None:
-        raise _bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
-    return None if target is None else ErrorThreshold(target, share, probability)
+    if error is None and share is not None:
+        raise _bad("found --share without --threshold", "the error that these items may not exceed", "add --threshold")
+    return None if error is None else ErrorThreshold(error, share, probability)
 
 
 def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
@@ -112,7 +110,7 @@ def _costs(seconds: float | None, wage: float | None) -> CostModel | None:
 
 
 def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | DirichletMixture:
-    """What the plan rests on; the kind of table is told by its columns."""
+    """What the plan is based on; the columns of a file determine which table it is."""
     from sfumato.planning.pilot import Pilot, dirichlet
     from sfumato.tables.annotations import Annotations
     from sfumato.tables.beliefs import Beliefs
@@ -121,7 +119,7 @@ def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | Di
 
     if (pilot is None) == (prior is None):
         found = "neither --pilot nor --prior" if pilot is None else "both --pilot and --prior"
-        raise _bad(f"found {found}", "one of them", "give a pilot where there is one: it says much more")
+        raise _bad(f"found {found}", "one of them", "give a pilot if you have one")
     if pilot is not None:
         names = read_rows(pilot).schema.names
         kind: Any = Annotations if "payload" in names else Beliefs if "annotator" in names else SoftLabels
@@ -137,7 +135,7 @@ def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | Di
     if name not in ("uniform", "dirichlet") or not alpha:
         raise _bad(f"found --prior {prior!r}", "uniform, or dirichlet:0.5,0.5,...", "choose another --prior")
     if len(alpha) == 1 and not n_classes:
-        raise _bad(f"found --prior {prior} and no number of classes", "how many classes there are", "add --classes")
+        raise _bad(f"found --prior {prior} without a number of classes", "the number of classes", "add --classes")
     return dirichlet(alpha, n_classes)
 
 
@@ -155,7 +153,7 @@ def _show_curve(plan: AnnotatorPlan, costs: CostModel | None) -> None:
     has_interval = len(plan.resampled) > 0
     head = f"{'answers':>7}  {title:>21}" + (f"  {'95% interval':^16}" if has_interval else "")
     head += f"  {'chance':>6}" if plan.enough and has_interval else ""
-    click.echo(f"{head}  {'an item':>8}" if costs else head)
+    click.echo(f"{head}  {'per item':>8}" if costs else head)
     marked = {m for m in (plan.needed, plan.as_it_stands) if m is not None}
     scale = 1.0 if of_share else float(plan.value.max()) or 1.0
     for m in sorted({m for m in SHOWN if m <= len(plan)} | marked | {len(plan)}):
@@ -169,10 +167,10 @@ def _show_curve(plan: AnnotatorPlan, costs: CostModel | None) -> None:
 
 
 def _show_answer(plan: AnnotatorPlan) -> None:
-    """The answer in a sentence, what came close, and what would change it."""
+    """The result in a sentence, other numbers of answers, and what would change it."""
     enough, needed = plan.enough, plan.needed
     if enough is None or needed is None:
-        click.echo("say what is enough with --target, and how many answers that takes is said here")
+        click.echo("give --threshold to see how many answers reach it")
         return
     what = (
         f"a mean {plan.measure.title} of at most {enough.target:g}"
@@ -180,7 +178,7 @@ def _show_answer(plan: AnnotatorPlan) -> None:
         else f"{100 * enough.share:g}% of items within a {plan.measure.title} of {enough.target:g}"
     )
     sure = f" with probability {enough.probability:g}" if len(plan.resampled) else ""
-    click.echo(f"\n{needed} answer{'s' * (needed != 1)} an item: {what}{sure}.")
+    click.echo(f"\n{needed} answer{'s' * (needed != 1)} per item: {what}{sure}.")
     of_share = enough.share is not None
     for m in (needed - 1, max(needed // 2, 1), needed * 2):
         if 0 < m <= len(plan) and m != needed:
@@ -190,20 +188,20 @@ def _show_answer(plan: AnnotatorPlan) -> None:
     if len(plan.resampled):
         low, high = plan.between
         upper = f"more than {len(plan)}" if high is None else str(high)
-        moves = f"would say {low} to {upper}" if high != low else f"would say {low} too"
-        click.echo(f"  - other items in the pilot: {moves}, 9 times of 10")
+        moves = f"{low} to {upper}" if high != low else f"also {low}"
+        click.echo(f"  - other items in the pilot: {moves} answers in 90% of cases")
     else:
-        click.echo("  - a pilot: under another prior the answer may be several times larger or smaller")
+        click.echo("  - a pilot: under another prior the number may be several times larger or smaller")
     if plan.measure.uses_prior:
-        click.echo("  - another aggregator: only `bayes` reads an item's answers in the light of all others")
+        click.echo("  - another aggregator: only `bayes` uses the answers of all items")
     else:
-        click.echo("  - the aggregator: these are plain shares; for what `bayes` makes of answers see --measure kl")
+        click.echo("  - the aggregator: these are plain shares; for `bayes` use --measure kl")
 
 
 def _show_trade_off(table: TradeOff, plan: AnnotatorPlan, budget: float, costs: CostModel | None) -> None:
-    unit = "answers" if costs is None else f"at {costs.money('choice'):.4g} an answer"
-    click.echo(f"\nwhat {budget:,g} {unit} buy (errors; * best for the goal)")
-    of_item = f"an item, {plan.measure.name}"
+    unit = "answers" if costs is None else f"at {costs.money('choice'):.4g} per answer"
+    click.echo(f"\nerrors with a budget of {budget:,g} {unit} (* smallest)")
+    of_item = f"item ({plan.measure.name})"
     click.echo(f"{'answers':>7}  {'items':>10}  {'class shares':>13}  {'disagreement':>13}  {of_item:>13}")
     for i, m in enumerate(table.n_answers.tolist()):
         cells = [
@@ -215,7 +213,7 @@ def _show_trade_off(table: TradeOff, plan: AnnotatorPlan, budget: float, costs: 
             )
         ]
         click.echo(f"{m:>7}  {table.n_items[i]:>10,}  " + "  ".join(f"{cell:>13}" for cell in cells))
-    click.echo("class shares: the mean label of all such items; disagreement: the chance that two people differ")
+    click.echo("class shares: mean label of all items; disagreement: probability that two people differ")
 
 
 def _figure(value: float, is_share: bool) -> str:

@@ -26,25 +26,25 @@ USUAL_ITEMS, USUAL_CLASSES = 1000, 10
     "--votes", type=PATH, help="Hard votes on the same items: SoftLabels with counts, Beliefs or Annotations."
 )
 @click.option("--similarities", type=PATH, help="Similarity judgments of the items: Annotations.")
-@click.option("--truth", type=PATH, help="The true class of each item: SoftLabels. Else the most frequent one counts.")
+@click.option("--truth", type=PATH, help="The true class of each item: SoftLabels.  [default: the most frequent]")
 @click.option(
     "--runs", type=PATH, help="Models trained on few labels, for calibration: kind, n_answers, value[, seed]."
 )
-@click.option("--goal", default="distribution", show_default=True, metavar="GOAL", help="What labels are wanted for.")
-@click.option("--items", "n_items", type=int, help="How many items to label; else those of the pilot, or 1,000.")
-@click.option("--classes", "n_classes", type=int, help="How many classes; else those of the pilot, or 10.")
+@click.option("--goal", default="distribution", show_default=True, metavar="GOAL", help="What the labels are for.")
+@click.option("--items", "n_items", type=int, help="Number of items to label.  [default: the pilot's, 1,000]")
+@click.option("--classes", "n_classes", type=int, help="Number of classes.  [default: the pilot's, 10]")
 @click.option("--kinds", type=NameList(), help="The kinds to compare: choice,top_two,...")
-@click.option("--budget", type=float, help="Money for all answers; else one answer an item of the dearest kind.")
-@click.option("--wage", type=float, help="Pay an hour; 12 unless given.")
-@click.option("--fee", type=float, help="What the platform takes on top, as a share of the pay; a third unless given.")
-@click.option("--overhead", type=float, help="Paid time over answering time; 1.29 unless given.")
-@click.option("--seconds", type=NameList(), metavar="KIND=S,...", help="Mean seconds of an answer, by kind.")
+@click.option("--budget", type=float, help="Money for all answers.  [default: one answer of the dearest kind per item]")
+@click.option("--wage", type=float, help="Pay per hour.  [default: 12]")
+@click.option("--fee", type=float, help="Platform fee as a share of the pay.  [default: a third]")
+@click.option("--overhead", type=float, help="Paid time divided by answering time.  [default: 1.29]")
+@click.option("--seconds", type=NameList(), metavar="KIND=S,...", help="Mean seconds per answer, by kind.")
 @click.option("--utility", default="linear", show_default=True, metavar="NAME", help="linear, sigmoid or logit.")
-@click.option("--beta", type=float, default=0.02, show_default=True, help="How much cost hurts, against utility.")
-@click.option("--noise", type=float, default=1.0, show_default=True, help="How people err in simulations, in spreads.")
-@click.option("--rates", "rates_output", type=PATH, help="Write what answers are worth in votes, for sfumato plan.")
+@click.option("--beta", type=float, default=0.02, show_default=True, help="Weight of the cost against the utility.")
+@click.option("--noise", type=float, default=1.0, show_default=True, help="Noise in simulations, in spreads.")
+@click.option("--rates", "rates_output", type=PATH, help="Write the votes per answer, for sfumato plan --rates.")
 @click.option("--map", "map_output", type=PATH, help="Simulate other numbers of items and classes, and write the map.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("-o", "--output", type=PATH, help="Write the comparison: .csv or .parquet.")
 def command(
     pilots: tuple[Path, ...],
@@ -69,15 +69,15 @@ def command(
     seed: int,
     output: Path | None,
 ) -> None:
-    """Say which kind of label is worth its price, by goal, at equal items and at equal budget.
+    """Compare kinds of label by value and price, per goal, at equal items and at equal budget.
 
     \b
     distribution  how people judge each item
     class         the true class of each item, or the most frequent
-    geometry      which items are alike
-    calibration   how well a model trained on the labels knows when to doubt
+    geometry      which items are similar
+    calibration   how well a model trained on the labels is calibrated
 
-    Without a pilot it works from published figures, formulas and simulations, and says so.
+    Without a pilot it uses published values, formulas and simulations, and says so.
     """
     import numpy as np
 
@@ -108,7 +108,7 @@ def command(
             rng=rng,
         )
     elif votes or similarities or truth:
-        raise _bad("found no --pilot", "answers of the kind to be compared with them", "add --pilot")
+        raise _bad("found no --pilot", "answers of the kind to compare", "add --pilot")
     trained = exchange_from_runs(runs) if runs else {}
     costs = costs.with_times(evidence.times)
     for kind, each in given.items():
@@ -120,7 +120,7 @@ def command(
     check_size(*size)
     measured = _joined(evidence, trained)
     if rates_output and not measured:
-        raise _bad("found --rates, and nothing that was measured", "a pilot with --votes, or --runs", "add them")
+        raise _bad("found --rates without measurements", "a pilot with --votes, or --runs", "add them")
     comparison = compare(
         compared,
         n_items=size[0],
@@ -136,7 +136,7 @@ def command(
     )
     if output:
         comparison.write(output)
-        say_written(output, f"{len(comparison)} rows, one a kind and goal")
+        say_written(output, f"{len(comparison)} rows, one per kind and goal")
     show_evidence(evidence, bool(trained))
     show_comparison(comparison, wanted, size, costs, _joined(evidence, trained))
     if rates_output:
@@ -188,7 +188,7 @@ def _annotations(path: Path) -> Annotations:
 
 
 def _votes(path: Path | None) -> Votes | None:
-    """Hard votes; the kind of table is told by its columns."""
+    """Hard votes; the columns of the file determine which table it is."""
     if path is None:
         return None
     from sfumato.tables.annotations import Annotations

@@ -1,4 +1,4 @@
-"""What `sfumato plan compare` prints."""
+"""The printed output of `sfumato plan compare`."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CELL = 11
 
 
 def show_evidence(evidence: PilotEvidence, has_runs: bool) -> None:
-    """What was measured, or that nothing was."""
+    """The measured data, or that there is none."""
     if not evidence.kinds and not has_runs:
-        click.echo("no pilot: nothing here was measured; figures are published, simulated or assumed, see below")
+        click.echo("no pilot: nothing was measured; values are published, simulated or assumed (see below)")
     for note in evidence.notes:
         _say(f"pilot: {note}")
 
@@ -34,10 +34,10 @@ def show_comparison(
     costs: CostModel,
     measured: Mapping[str, ExchangeRates],
 ) -> None:
-    """The table of the goal, the answer in sentences, the other goals, and where the figures come from."""
+    """The table of the goal, the result in sentences, the other goals, and the sources."""
     rows = comparison.of_goal(goal)
     n, k = size
-    click.echo(f"\ngoal: {goal}, {goal.meaning}\n{n:,} items of {k} classes; values are in hard votes an item\n")
+    click.echo(f"\ngoal: {goal}, {goal.meaning}\n{n:,} items of {k} classes; values are in hard votes per item\n")
     _show_values(rows, comparison, goal, costs)
     click.echo("")
     for row in rows:
@@ -45,22 +45,22 @@ def show_comparison(
     _show_answer(comparison, goal)
     _show_other_goals(comparison, goal)
     _show_information(rows)
-    click.echo("\nwhere the figures come from")
+    click.echo("\nsources")
     for row in rows:
         _say(f"  {row.kind:<10}  time: {row.time_source}", 14)
-        _say(f"  {'':<10}  worth: {row.votes_source}", 14)
+        _say(f"  {'':<10}  votes: {row.votes_source}", 14)
     _say(
-        f"  {'money':<10}  {costs.wage:g} {costs.currency} an hour, {costs.fee:.0%} to the platform, paid time "
-        f"{costs.overhead:g} times answering time: assumptions unless you gave them",
+        f"  {'money':<10}  {costs.wage:g} {costs.currency} per hour, {costs.fee:.0%} platform fee, paid time "
+        f"{costs.overhead:g} times answering time: assumptions unless given",
         14,
     )
 
 
 def _show_values(rows: tuple[LabelTypeComparison, ...], comparison: Comparison, goal: Goal, costs: CostModel) -> None:
-    bought = f"{comparison.budget:,.2f} {costs.currency} buys"
-    click.echo(f"{'':<10}  {'an answer':>17}  {'one is worth':>22}  {'':>2}  {bought:>28}")
-    click.echo(f"{'kind':<10}  {'seconds':>7}  {costs.currency:>8}  {'votes':>6}  {'between':>14}    "
-               f"  {'answers an item':>15}  {'votes':>6}  {'between':>14}")  # fmt: skip
+    bought = f"with {comparison.budget:,.2f} {costs.currency}"
+    click.echo(f"{'':<10}  {'per answer':>17}  {'votes per answer':>22}  {'':>2}  {bought:>28}")
+    click.echo(f"{'kind':<10}  {'seconds':>7}  {costs.currency:>8}  {'votes':>6}  {'95% CI':>14}    "
+               f"  {'answers per item':>16}  {'votes':>6}  {'95% CI':>14}")  # fmt: skip
     best = {at: comparison.best(goal, at_equal_budget=at) for at in (False, True)}
     for row in rows:
         speaks = row.votes == row.votes
@@ -71,11 +71,11 @@ def _show_values(rows: tuple[LabelTypeComparison, ...], comparison: Comparison, 
             f"{_between(row.votes_low, row.votes_high):>14}  {row.n_answers:>16.2f}  {_number(row.equal_budget):>6}"
             f"{budget} {_between(row.equal_budget_low, row.equal_budget_high):>14}".rstrip()
         )
-    click.echo("* best at equal items (one answer each) and at equal budget")
+    click.echo("* best at equal items (one answer per item) and at equal budget")
 
 
 def _show_rates(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates]) -> None:
-    """The exchange rate of one answer and of the most compared, by every measure of the goal."""
+    """The exchange rate of one answer and of the largest number compared, by every measure of the goal."""
     from sfumato.planning.exchange_rates import in_words
 
     if kind not in measured:
@@ -90,19 +90,19 @@ def _show_answer(comparison: Comparison, goal: Goal) -> None:
     rows = {row.kind: row for row in comparison.of_goal(goal)}
     items, budget = (comparison.best(goal, at_equal_budget=at) for at in (False, True))
     if rows[items].votes != rows[items].votes:
-        click.echo(f"none of these kinds speaks to the goal {goal}: each has to name classes for it")
+        click.echo(f"none of these kinds serves the goal {goal}: they do not name classes")
         return
     best = rows[items]
     same = [kind for kind, row in rows.items() if kind != items and row.rank_items == 1]
-    alike = f" (and {', '.join(same)} as much)" if same else ""
-    line = f"at equal items: {items}{alike}, worth {best.votes:.2f} votes an answer"
+    equal = f" (equal: {', '.join(same)})" if same else ""
+    line = f"at equal items: {items}{equal}, {best.votes:.2f} votes per answer"
     later = [row for row in rows.values() if row.rank_items > 1 and row.votes == row.votes]
     if later:
         second = max(later, key=lambda row: row.votes)
         line += f"; next {second.kind}, {second.votes:.2f}{_unsure(second.votes_high, best.votes_low)}"
     _say(line)
     best = rows[budget]
-    line = f"at equal budget: {budget}, worth {best.equal_budget:.2f} votes an item"
+    line = f"at equal budget: {budget}, {best.equal_budget:.2f} votes per item"
     later = [row for row in rows.values() if row.kind != budget and row.equal_budget == row.equal_budget]
     if later:
         second = max(later, key=lambda row: row.equal_budget)
@@ -112,43 +112,47 @@ def _show_answer(comparison: Comparison, goal: Goal) -> None:
 
 
 def _unsure(high: float, low: float) -> str:
-    """A remark where the second may be the first."""
-    return " (which of them is first is not certain)" if high >= low else ""
+    """A note if the second may be the first."""
+    return " (the order is uncertain)" if high >= low else ""
 
 
 def _show_other_goals(comparison: Comparison, goal: Goal) -> None:
     from sfumato.planning.goals import Goal as Goals
 
-    click.echo("\nanother goal may have another answer")
+    click.echo("\nother goals")
     for other in Goals:
         if other is goal:
             continue
         if all(row.votes != row.votes for row in comparison.of_goal(other)):
-            _say(f"  {other:<12}  none of these kinds speaks to it", 16)
+            _say(f"  {other:<12}  none of these kinds serves it", 16)
             continue
         items, budget = (comparison.best(other, at_equal_budget=at) for at in (False, True))
-        note = " (taken as for the distribution: answers alone cannot tell)" if _stands_in(comparison, other) else ""
+        note = (
+            " (as for the distribution: not known from answers alone)" if _is_by_distribution(comparison, other) else ""
+        )
         _say(f"  {other:<12}  at equal items {items}, at equal budget {budget}{note}", 16)
 
 
-def _stands_in(comparison: Comparison, goal: Goal) -> bool:
-    return any("answers alone cannot tell" in row.votes_source for row in comparison.of_goal(goal))
+def _is_by_distribution(comparison: Comparison, goal: Goal) -> bool:
+    from sfumato.planning.exchange_rates import BY_DISTRIBUTION
+
+    return any(BY_DISTRIBUTION in row.votes_source for row in comparison.of_goal(goal))
 
 
 def _show_information(rows: tuple[LabelTypeComparison, ...]) -> None:
     has_pilot = any(row.measured_ratio == row.measured_ratio for row in rows)
     head = f"\n{'kind':<10}  {'information ratio':>17}"
-    head += f"  {'of the pilot':>12}  {'false':>6}  {'left':>5}" if has_pilot else ""
+    head += f"  {'in the pilot':>12}  {'false':>6}  {'kept':>5}" if has_pilot else ""
     click.echo(f"{head}  {'simulated rho':>13}  {'beta c - u(rho)':>15}")
     for row in sorted(rows, key=lambda row: row.loss):
         line = f"{row.kind:<10}  {row.information_ratio:>17.5f}"
         if has_pilot:
             line += f"  {_number(row.measured_ratio, 5):>12}  {_number(row.flip_rate):>6}  {_number(row.kept):>5}"
         click.echo(f"{line}  {row.rho:>13.2f}  {row.loss:>15.3f}")
-    click.echo("one answer an item: the share it answers of questions 'is a nearer to b than to c?', by formula;")
+    click.echo("information ratio: share of questions 'is a nearer to b than to c?' answered by one answer per item;")
     if has_pilot:
-        click.echo("in at most 100 items of the pilot, how many of those are false, and what noise leaves of each;")
-    click.echo("and what simulated people recover of the true similarities: the least beta c - u(rho) is best")
+        click.echo("in the pilot (at most 100 items): the share of false answers, and the information kept;")
+    click.echo("simulated rho: recovered share of the true similarities; the smallest beta c - u(rho) is best")
 
 
 def show_map(table: ValueMap, size: tuple[int, int]) -> None:
@@ -156,7 +160,7 @@ def show_map(table: ValueMap, size: tuple[int, int]) -> None:
     classes = sorted({cell.k for cell in table.cells})
     sizes = {(cell.n, cell.k) for cell in table.cells}
     for at_budget, said in ((False, "equal items"), (True, "equal budget")):
-        click.echo(f"\nsimulated geometry, the best kind at {said} (> yours)")
+        click.echo(f"\nsimulated geometry: best kind at {said} (> your size)")
         click.echo(f"{'items':>6}  " + "  ".join(f"{f'{k} classes':<{CELL}}" for k in classes).rstrip())
         for n in sorted({cell.n for cell in table.cells}):
             marks = [">" if (n, k) == size else "" for k in classes]
@@ -166,7 +170,7 @@ def show_map(table: ValueMap, size: tuple[int, int]) -> None:
 
 
 def _say(text: str, indent: int = 2) -> None:
-    """A sentence, broken into lines that fit."""
+    """A sentence, wrapped."""
     click.echo(fill(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False))
 
 

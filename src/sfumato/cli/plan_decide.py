@@ -1,4 +1,4 @@
-"""`sfumato plan` with options: decide, write the plan, and say what was decided and why."""
+"""`sfumato plan` with options: decide, write the plan, and print the decision with its reasons."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(
     n_items: int | None,
     goal: str,
     budget: str | None,
-    target: float | None,
+    threshold: float | None,
     share: float | None,
     probability: float,
     kinds: tuple[str, ...] | None,
@@ -50,7 +50,6 @@ def run(
     output: Path | None,
     page: Path | None,
 ) -> None:
-    """Read, decide, show."""
     import msgspec
     import numpy as np
 
@@ -61,7 +60,7 @@ def run(
     wanted = goal_named(goal)
     check_not_negative("seed", seed)
     _check_places(output, page)
-    enough = _enough(target, share, probability)
+    wanted_error = _threshold(threshold, share, probability)
     checked = _checked(study)
     source = read_source(pilot, prior, classes, checked, store)
     costs, notes = costs_of(source, checked, seconds=seconds, wage=wage, fee=fee, overhead=overhead, currency=currency)
@@ -77,7 +76,7 @@ def run(
             n_items=len(items) if items is not None else _number(n_items),
             items=items,
             budget=budget_of(budget, costs.currency),
-            enough=enough,
+            enough=wanted_error,
             kinds=kinds,
             votes=pairs("votes", votes),
             measured=None if rates is None else ExchangeRates.read(rates).by_kind(),
@@ -100,30 +99,31 @@ def run(
 
 
 def show(plan: Plan, notes: list[str]) -> None:
-    """The decision, the curve it was read from, what came close, what would change it, and what it rests on.
+    """Print the decision, the curve, alternatives, what would change it, and the assumptions.
 
-    What is known of forms that were not chosen stands in the file alone.
+    Assumptions about forms that were not chosen are only in the file.
     """
     from sfumato.planning.exchange_estimates import USUAL
 
-    click.echo(f"from {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
+    click.echo(f"based on {'an ' if plan.expected.source.startswith('assumed') else 'a '}{plan.expected.source}")
     for note in notes:
         _say(note, "  - ")
     click.echo()
     _say(decision(plan))
     if plan.deeper_items and plan.question.deeper:
-        _say(f"{len(plan.deeper_items):,} items are asked about once with {plan.question.deeper.kind} first.")
+        _say(f"{len(plan.deeper_items):,} items get one {plan.question.deeper.kind} answer first.")
     _show_curve(plan)
     if plan.alternatives:
-        click.echo("\nwhat came close:")
+        click.echo("\nalternatives:")
         for each in plan.alternatives:
             _say(f"{each.what}: {each.value:.4g} for {each.money:,.2f} {plan.cost.currency}; {each.why_not}", "  - ")
     click.echo("\nwhat would change it:")
     for sentence in plan.would_change:
         _say(sentence, "  - ")
-    click.echo("\nwhat it rests on:")
-    others = {each for kind in USUAL for each in (f"seconds of a {kind}", f"votes of a {kind}")}
-    others -= {f"seconds of a {plan.question.kind}", f"votes of a {plan.question.kind}"}
+    click.echo("\nassumptions:")
+    others = {
+        f"{what} per {kind} answer" for kind in USUAL for what in ("seconds", "votes") if kind != plan.question.kind
+    }
     for fact in plan.assumptions:
         if fact.what in others:
             continue
@@ -131,21 +131,23 @@ def show(plan: Plan, notes: list[str]) -> None:
 
 
 def decision(plan: Plan) -> str:
-    """The decision in a sentence."""
+    """The decision in words: what to collect, the expected error, and the cost."""
+    from sfumato.planning.plan_file import PlanAdaptive
+
     answers, cost, expected = plan.answers, plan.cost, plan.expected
-    each = f"{answers.on_average:.3g}"
-    n_items, n_answers = counted(plan.n_items, "item"), counted(cost.answers, "answer")
-    how = f"{each} {plan.question.kind} answer{'s' * (answers.on_average != 1)} about each of {n_items}"
-    if answers.assignment == "adaptive":
-        rule = f"until one class is {answers.lead} ahead" if answers.lead else f"where {answers.index} says"  # type: ignore[union-attr]
-        how = (
-            f"{each} {plan.question.kind} answers an item on average about {n_items}, {rule}, "
-            f"{answers.fewest} to {answers.most} each"  # type: ignore[union-attr]
-        )
-    between = "" if expected.low is None else f" (95%: {expected.low:.3g} to {expected.high:.3g})"
+    kind = "single-choice" if plan.question.kind == "choice" else plan.question.kind
+    collect = "collect" if plan.budget else "Collect"
+    what = f"{collect} {counted(cost.answers, f'{kind} answer')}"
+    if isinstance(answers, PlanAdaptive):
+        rule = f"until one class is {answers.lead} ahead" if answers.lead else "more for uncertain items"
+        how = f"{answers.on_average:.2g} per item on average ({answers.fewest} to {answers.most}, {rule})"
+    else:
+        how = f"{answers.each} for each of {counted(plan.n_items, 'item')}"
+    budget = f"With {plan.budget.amount:,g} {plan.budget.unit}: " if plan.budget else ""
+    between = "" if expected.low is None else f" (95% CI {expected.low:.3g} to {expected.high:.3g})"
     return (
-        f"Ask for {how}: {_title(expected.measure)} of {expected.value:.3g}{between}, for {cost.money:,.2f} "
-        f"{cost.currency}: {n_answers}, {cost.hours:,.1f} paid hours, about {cost.people:,} "
+        f"{budget}{what}, {how}. Expected error: {_title(expected.measure)} of {expected.value:.3g}{between}. "
+        f"Cost: {cost.money:,.2f} {cost.currency}, {cost.hours:,.1f} paid hours, about {cost.people:,} "
         f"{'people' if cost.people != 1 else 'person'}."
     )
 
@@ -187,12 +189,12 @@ def _say(text: str, indent: str = "") -> None:
     )
 
 
-def _enough(target: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
+def _threshold(error: float | None, share: float | None, probability: float) -> ErrorThreshold | None:
     from sfumato.planning.answers_per_item import ErrorThreshold
 
-    if target is None and share is not None:
-        raise bad("found --share without --target", "an error that so many items shall not exceed", "add --target")
-    return None if target is None else ErrorThreshold(target, share, probability)
+    if error is None and share is not None:
+        raise bad("found --share without --threshold", "the error that these items may not exceed", "add --threshold")
+    return None if error is None else ErrorThreshold(error, share, probability)
 
 
 def _checked(study: Path | None) -> Any:
@@ -204,18 +206,18 @@ def _checked(study: Path | None) -> Any:
 
 
 def _items(n_items: int | None, checked: Any, of_pilot: tuple[str, ...]) -> list[str] | None:
-    """The ids of the items to be labelled, where they are known: the study's, or without any number the pilot's."""
+    """The ids of the items to label, if known: the study's, or without a number the pilot's."""
     if checked is not None:
         ids = list(dict.fromkeys(stimulus.item for stimulus in checked.stimuli))
         if n_items is not None and n_items > len(ids):
-            raise bad(f"found --items {n_items:,}", f"at most the study's {len(ids):,}", "leave it out")
+            raise bad(f"found --items {n_items:,}", f"at most the study's {len(ids):,}", "omit it")
         return ids if n_items is None else ids[:n_items]
     return list(of_pilot) if n_items is None and of_pilot else None
 
 
 def _number(n_items: int | None) -> int:
     if n_items is None:
-        raise bad("found no number of items", "how many are to be labelled", "add --items")
+        raise bad("found no number of items", "the number of items to label", "add --items")
     return n_items
 
 
@@ -232,13 +234,13 @@ def _check_places(output: Path | None, page: Path | None) -> None:
 
 
 def _typed(context: click.Context) -> str:
-    """The command as it was typed, in one order."""
+    """The command line, with options in a fixed order."""
     words = ["sfumato", "plan"]
     for parameter in context.command.params:
         if context.get_parameter_source(parameter.name or "") is not click.core.ParameterSource.COMMANDLINE:
             continue
         value = context.params[parameter.name or ""]
-        option = parameter.opts[-1]
+        option = next(each for each in parameter.opts if each.startswith("--"))
         if isinstance(value, bool):
             words.append(option if value else parameter.secondary_opts[-1])
         elif parameter.multiple:

@@ -1,4 +1,4 @@
-"""`sfumato plan items`: which items deserve the richer form, or more answers."""
+"""`sfumato plan items`: which items to ask about with the richer form, or more often."""
 
 from __future__ import annotations
 
@@ -20,33 +20,31 @@ SHOWN = 10
 
 
 @click.command("items")
-@click.option("--answers", type=PATH, help="What was said so far: Annotations, Beliefs, or SoftLabels with counts.")
-@click.option("--runs", type=PATH, multiple=True, help="Or how models learnt the items: folders of sfumato train.")
-@click.option("--labels", type=PATH, help="With --runs: SoftLabels that say the class each item came with.")
+@click.option("--answers", type=PATH, help="Answers so far: Annotations, Beliefs, or SoftLabels with counts.")
+@click.option("--runs", type=PATH, multiple=True, help="Or training dynamics: folders of sfumato train.")
+@click.option("--labels", type=PATH, help="With --runs: SoftLabels with the original class of each item.")
 @click.option(
-    "--quota", type=NameList(), metavar="REGION=N", help="With --runs: ambiguous=all,hard=all,easy=20 a class."
+    "--quota", type=NameList(), metavar="REGION=N", help="With --runs: ambiguous=all,hard=all,easy=20 per class."
 )
-@click.option("--last", type=int, help="With --runs: only the last so many epochs.")
-@click.option("--fill", is_flag=True, help="With --runs: take what is there where a quota cannot be filled.")
+@click.option("--last", type=int, help="With --runs: only this many last epochs.")
+@click.option("--fill", is_flag=True, help="With --runs: accept fewer items if a quota cannot be filled.")
 @click.option("--goal", default="distribution", show_default=True, help="distribution, class, geometry or calibration.")
 @click.option("--forms", type=NameList(), default="choice,top_two", show_default=True, help="The plain and the richer.")
-@click.option("--index", default="kl", show_default=True, help="The error to take away: kl or l2.")
-@click.option("--deeper", type=int, help="Advise the richer form for so many items, whatever a second of it is worth.")
-@click.option("--seconds", multiple=True, metavar="KIND=S", help="Mean seconds of an answer, in place of those known.")
-@click.option(
-    "--votes", multiple=True, metavar="KIND=V", help="Plain votes an answer is worth, in place of those known."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the draws.")
-@output_option("Where the table goes: .csv or .parquet.")
+@click.option("--index", default="kl", show_default=True, help="The error to reduce: kl or l2.")
+@click.option("--deeper", type=int, help="Advise the richer form for this many items, regardless of its value.")
+@click.option("--seconds", multiple=True, metavar="KIND=S", help="Mean seconds per answer, instead of known values.")
+@click.option("--votes", multiple=True, metavar="KIND=V", help="Plain votes per answer, instead of known values.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@output_option("Output table: .csv or .parquet.")
 def command(
     answers: Path | None, runs: tuple[Path, ...], labels: Path | None, quota: tuple[str, ...] | None, last: int | None,
     fill: bool, goal: str, forms: tuple[str, ...], index: str, deeper: int | None, seconds: tuple[str, ...],
     votes: tuple[str, ...], seed: int, output: Path,
 ) -> None:  # fmt: skip
-    """Rank items by what asking about them is worth, and advise a form for each.
+    """Rank items by the value of another answer, and advise a form for each.
 
-    With --answers: by the error that the next answer is expected to take away, a second. With --runs: by how a model
-    learnt them, ambiguous and hard ones to the richer form. Give the table to sfumato plan --items-file.
+    With --answers: by the expected error reduction per second of the next answer. With --runs: by how a model learned
+    them, with the richer form for ambiguous and hard items. Use the table with sfumato plan --items-file.
     """
     import numpy as np
 
@@ -60,7 +58,7 @@ def command(
             "found both --answers and --runs" if runs else "found neither --answers nor --runs", "one", "give one"
         )
     if len(forms) != 2 or forms[0] == forms[1]:
-        raise bad(f"found --forms {','.join(forms)}", "two forms, the plain one first", "write --forms choice,top_two")
+        raise bad(f"found --forms {','.join(forms)}", "two forms, the plain one first", "give --forms choice,top_two")
     check_outputs(answers or runs[0], output=output)
     if answers is not None:
         source = pilot_of(answers)
@@ -69,7 +67,7 @@ def command(
         table = deserving(source.items, source.of.counts, priced, index=index_named(index))
         table = table if deeper is None else table.deepened(deeper)
         table.write(output)
-        say_written(output, f"{len(table):,} items, {len(table.asked_with(forms[1])):,} of them to {forms[1]}")
+        say_written(output, f"{len(table):,} items, {len(table.asked_with(forms[1])):,} of them for {forms[1]}")
         _show(table, index)
         return
     drawn, classes = _map(runs, labels, last)
@@ -77,14 +75,14 @@ def command(
         drawn, classes, _quota(quota), plain=forms[0], richer=forms[1], fill=fill, rng=np.random.default_rng(seed)
     )
     mapped.write(output)
-    say_written(output, f"{len(mapped):,} items, {mapped.form.count(forms[1]):,} of them to {forms[1]}")
+    say_written(output, f"{len(mapped):,} items, {mapped.form.count(forms[1]):,} of them for {forms[1]}")
     _show_regions(mapped)
 
 
 def _forms(
     names: tuple[str, ...], goal: str, source: Any, seconds: tuple[str, ...], votes: tuple[str, ...]
 ) -> dict[str, Form]:
-    """The forms with what an answer is worth and takes, known or given."""
+    """The forms with the votes and seconds per answer, known or given."""
     from sfumato.planning.allocation import Form
     from sfumato.planning.exchange_estimates import worths_of
     from sfumato.planning.goals import goal_named
@@ -102,7 +100,7 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
     from sfumato.tables.soft_labels import SoftLabels
 
     if labels is None:
-        raise bad("found --runs without --labels", "the class each item came with", "add --labels labels.parquet")
+        raise bad("found --runs without --labels", "the original class of each item", "add --labels labels.parquet")
     table = SoftLabels.read(labels)
     classes = {
         item: table.classes[k] for item, k in zip(table.items.to_pylist(), table.probs.argmax(axis=1), strict=True)
@@ -112,7 +110,7 @@ def _map(runs: tuple[Path, ...], labels: Path | None, last: int | None) -> tuple
 
 
 def _quota(given: tuple[str, ...] | None) -> dict[MapRegion, int | None]:
-    """`ambiguous=all,hard=all,easy=20`, items a class."""
+    """`ambiguous=all,hard=all,easy=20`, items per class."""
     from sfumato.evaluation.data_map import REGIONS, MapRegion
     from sfumato.tables.errors import unknown
 
@@ -122,18 +120,18 @@ def _quota(given: tuple[str, ...] | None) -> dict[MapRegion, int | None]:
         if name.strip() not in list(REGIONS):
             raise unknown("region", name.strip(), [str(each) for each in REGIONS])
         if number.strip() != "all" and not number.strip().isdigit():
-            raise bad(f"found --quota {text!r}", "REGION=all, or REGION=20 (items a class)", "mend the quota")
+            raise bad(f"found --quota {text!r}", "REGION=all, or REGION=20 (items per class)", "correct the quota")
         result[MapRegion(name.strip())] = None if number.strip() == "all" else int(number)
     return result
 
 
 def _show(table: ItemPriority, index: str) -> None:
-    """The most deserving items, and at which price the richer form would win."""
+    """The items with the highest priority, and the price at which the richer form would be better."""
     import numpy as np
 
     order = np.argsort(table.rank)[:SHOWN]
     width = max([len(printable(table.items[i], 24)) for i in order] + [4])
-    heads = "  ".join(f"{f'{name}, a second':>20}" for name in table.forms)
+    heads = "  ".join(f"{f'{name}, per second':>20}" for name in table.forms)
     click.echo(f"{'rank':>4}  {'item':<{width}}  {f'{index} left':>9}  {heads}  form")
     scale = float(table.risk.max()) or 1.0
     for i in order:
@@ -145,12 +143,12 @@ def _show(table: ItemPriority, index: str) -> None:
     richer, plain = table.forms[-1], table.forms[0]
     n = len(table.asked_with(richer))
     if n:
-        click.echo(f"{n:,} of {len(table):,} items deserve {richer}")
+        click.echo(f"{n:,} of {len(table):,} items for {richer}")
         return
     with np.errstate(divide="ignore", invalid="ignore"):
         short = float(np.nanmin(table.worth[:, 0] / table.worth[:, -1]))
-    click.echo(f"no item deserves {richer}: a second of {plain} takes more off the error of each. It would win on some")
-    click.echo(f"items if an answer took {short:.2g} times less time. For what votes cannot say see --deeper.")
+    click.echo(f"no item for {richer}: {plain} reduces the error of every item more per second. {richer} would be")
+    click.echo(f"better for some items if an answer took {short:.2g} times less time. To use it anyway, see --deeper.")
 
 
 def _show_regions(mapped: MapPriority) -> None:

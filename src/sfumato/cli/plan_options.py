@@ -1,4 +1,4 @@
-"""What a plan is made from, as options say it: a pilot, a study, a prior; prices; budgets."""
+"""Options shared by the plan commands: pilot, study and prior; prices; budgets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PlanSource:
-    """What a plan rests on: a pilot or a prior, the classes, the pilot's items, and its answers where there are any."""
+    """What a plan is based on: a pilot or a prior, the classes, the pilot's items, and its answers if there are any."""
 
     of: Pilot | DirichletMixture
     classes: tuple[str, ...]
@@ -39,10 +39,10 @@ def read_source(
     checked: StudyCheckResult | None,
     store: str | None,
 ) -> PlanSource:
-    """The pilot, the study's own answers, or the prior: one of them, and an error where there is none, or two."""
+    """The pilot, the study's own answers, or the prior; an error if there is none, or two."""
     names = checked.study.class_names if checked is not None else ()
     if pilot is not None and prior is not None:
-        raise bad("found both --pilot and --prior", "one of them", "give the pilot alone: it says much more")
+        raise bad("found both --pilot and --prior", "one of them", "give only the pilot")
     if pilot is not None:
         source = pilot_of(pilot, names or tuple(classes or ()))
     elif prior is not None:
@@ -50,10 +50,10 @@ def read_source(
     else:
         answers = _answers_so_far(checked, store) if checked is not None else None
         if answers is None:
-            found = "a study without answers, and neither --pilot nor --prior" if checked else "nothing to plan from"
+            found = "a study without answers, and neither --pilot nor --prior" if checked else "no pilot and no prior"
             raise bad(
                 f"found {found}",
-                "a pilot, or a prior to assume",
+                "a pilot, or an assumed prior",
                 "add --pilot FILE, or --prior dirichlet:0.1 with --classes",
             )
         source = _of_table(answers)
@@ -69,7 +69,7 @@ def read_source(
 
 
 def pilot_of(path: Path, classes: Sequence[str] = ()) -> PlanSource:
-    """The pilot in a file; the kind of table is told by its columns. Answers may need to be told their `classes`."""
+    """The pilot in a file; its columns determine which table it is. Answers may need `classes`."""
     from sfumato.cli.options import refuse_empty
     from sfumato.planning.plan_file import PilotFile
     from sfumato.tables.annotations import Annotations
@@ -97,7 +97,7 @@ def costs_of(
     overhead: float | None,
     currency: str | None,
 ) -> tuple[CostModel, list[str]]:
-    """The prices, and what is to be said about them: measured times, then the study's pay, then what options say."""
+    """The prices, and notes about them: measured times, then the study's pay, then options."""
     from sfumato.planning.costs import CostModel, measured_times
 
     given = {name: value for name, value in (("fee", fee), ("overhead", overhead)) if value is not None}
@@ -113,20 +113,20 @@ def costs_of(
         except SfumatoError as error:
             if error.code != "no-times":
                 raise
-            notes.append("the pilot has no times: those of published data are taken, see the assumptions")
+            notes.append("the pilot has no times: published times are used, see the assumptions")
     for kind, value in pairs("seconds", seconds).items():
         costs = costs.with_kind(kind, value)
     if wage is None and study is not None and study.pay is not None:
         hours = study.people.batch_size * costs.seconds(study.question.kind) / 3600
         wage = study.pay.amount / hours if hours else None
-        notes.append(f"a batch pays {study.pay.amount:g} {study.pay.currency}: {wage or 0:.3g} an hour")
+        notes.append(f"a batch pays {study.pay.amount:g} {study.pay.currency}: {wage or 0:.3g} per hour")
     from dataclasses import replace
 
     return (costs if wage is None else replace(costs, wage=wage)), notes
 
 
 def budget_of(text: str | None, currency: str) -> Budget | None:
-    """`500` or `500 USD` is money, `5000 answers` are answers."""
+    """`500` or `500 USD` is money, `5000 answers` is a number of answers."""
     from sfumato.planning.plan_file import Budget
     from sfumato.tables.settings import above_0
 
@@ -143,7 +143,7 @@ def budget_of(text: str | None, currency: str) -> Budget | None:
 
 
 def deepened_of(path: Path | None) -> DeeperItems | None:
-    """The items that `sfumato plan items` advises another form for than a choice."""
+    """The items for which `sfumato plan items` advises another form than a choice."""
     if path is None:
         return None
     import polars as pl
@@ -153,7 +153,7 @@ def deepened_of(path: Path | None) -> DeeperItems | None:
 
     columns = read_rows(path).schema.names
     if "item" not in columns or "form" not in columns:
-        raise bad(f"found the columns {', '.join(columns)}", "item and form", "give what sfumato plan items -o wrote")
+        raise bad(f"found the columns {', '.join(columns)}", "item and form", "give the file of sfumato plan items -o")
     table = (
         pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path, schema_overrides={"item": pl.String})
     )
@@ -174,7 +174,7 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, float]:
         except ValueError:
             equals = ""
         if not equals or not kind.strip():
-            raise bad(f"found --{option} {text!r}", f"--{option} choice=2.3", f"write --{option} KIND=NUMBER")
+            raise bad(f"found --{option} {text!r}", f"--{option} choice=2.3", f"give --{option} KIND=NUMBER")
     return result
 
 
@@ -203,7 +203,7 @@ def _of_table(table: Any) -> PlanSource:
 
 
 def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations | None:
-    """The answers in the study's store; None where there is none yet."""
+    """The answers in the study's store; None if there is none yet."""
     from sfumato.cli.serve import missing_extra
     from sfumato.tables.annotations import Annotations
 
@@ -221,7 +221,7 @@ def _answers_so_far(checked: StudyCheckResult, store: str | None) -> Annotations
 
 
 def _assumed(prior: str, classes: Sequence[str] | None, of_study: tuple[str, ...]) -> PlanSource:
-    """A prior as it is typed: `uniform`, or `dirichlet:0.5,...`."""
+    """A prior as typed: `uniform`, or `dirichlet:0.5,...`."""
     from sfumato.planning.pilot import dirichlet
 
     name, _, given = prior.partition(":")
@@ -239,7 +239,7 @@ def _class_names(classes: Sequence[str] | None, n_alpha: int) -> tuple[str, ...]
     if not classes:
         if n_alpha > 1:
             return tuple(str(k) for k in range(n_alpha))
-        raise bad("found a prior and no classes", "their names, or how many there are", "add --classes")
+        raise bad("found a prior without classes", "their names, or their number", "add --classes")
     if len(classes) == 1 and classes[0].isdigit():
         if int(classes[0]) > 10_000:
             raise bad(f"found --classes {classes[0]}", "at most 10,000", "choose fewer classes")

@@ -1,4 +1,4 @@
-"""`sfumato plan rehearse`: a plan tried on simulated people before anybody is paid."""
+"""`sfumato plan rehearse`: test a plan with simulated people."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ if TYPE_CHECKING:
 
 @click.command("rehearse")
 @click.argument("plan", type=PATH)
-@click.option("--study", type=PATH, help="The study: simulated people fill in its form.")
-@click.option(
-    "--truth", type=PATH, help="With --study: SoftLabels of its items.  [default: a plausible truth, made up]"
-)
-@click.option("--pilot", type=PATH, help="Or without a study: items like the pilot's, and people who answer like its.")
-@click.option("--annotators", type=int, help="How many people come.  [default: as many as the plan wants]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the people and of what they answer.")
+@click.option("--study", type=PATH, help="The study: simulated people answer its form.")
+@click.option("--truth", type=PATH, help="With --study: SoftLabels of its items.  [default: simulated]")
+@click.option("--pilot", type=PATH, help="Without a study: items like the pilot's, and people who answer alike.")
+@click.option("--annotators", type=int, help="Number of people.  [default: 1.5 times the plan's]")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 def command(
     plan: Path, study: Path | None, truth: Path | None, pilot: Path | None, annotators: int | None, seed: int
 ) -> None:
-    """Let simulated people answer PLAN, assigned as it says, and hold what comes out against what it promised.
+    """Let simulated people answer PLAN, and compare the result with the expected error and cost.
 
-    In memory: nothing is stored, and no server is needed. With --pilot everybody is as the plan assumes; with --study
-    people differ in skill, care and leanings, and their forms are labelled as real ones are.
+    Runs in memory: nothing is stored, and no server is needed. With --pilot people are as the plan assumes; with
+    --study they differ in skill, attention and bias, and their answers are labeled like real ones.
     """
     import numpy as np
 
@@ -45,10 +43,10 @@ def command(
     if (study is None) == (pilot is None):
         raise bad("found both --study and --pilot" if study else "found neither --study nor --pilot", "one", "give one")
     if truth is not None and study is None:
-        raise bad("found --truth without --study", "a study, whose items it speaks of", "add --study")
+        raise bad("found --truth without --study", "the study of these items", "add --study")
     wanted = PlanFile.read(plan)
     rng = np.random.default_rng(seed)
-    # A rule that stops late may take more people than expected: half as many again stand by.
+    # A stopping rule may need more people than expected: half as many more are available.
     n_people = annotators if annotators is not None else wanted.cost.people + wanted.cost.people // 2 + 1
     crowd = _like_pilot(wanted, pilot, n_people, rng) if pilot else _of_study(wanted, study, truth, n_people, rng)
     batch_size = max(-(-wanted.cost.answers // wanted.cost.people), 1)
@@ -65,12 +63,10 @@ def command(
     ]
     for name, planned, rehearsed in rows:
         click.echo(f"{name:<24}  {planned:>28}  {rehearsed:>28}")
-    click.echo(f"items that met their target: {done.finished:.1%}; judged by {done.n_judged:,} items")
+    click.echo(f"finished items: {done.finished:.1%}; error measured on {done.n_judged:,} items")
     if study is not None:
-        click.echo(
-            f"the simulated people took {done.seconds:.1f} s an answer; cost and hours are by the plan's seconds"
-        )
-    click.echo(f"verdict: {done.verdict(wanted)}")
+        click.echo(f"simulated time: {done.seconds:.1f} s per answer; cost and hours use the plan's seconds")
+    click.echo(f"result: {done.verdict(wanted)}")
 
 
 def _like_pilot(plan: Plan, pilot: Path, n_people: int, rng: np.random.Generator) -> CrowdSource:
@@ -100,7 +96,7 @@ def _of_study(
     if len(there) < plan.n_items:
         raise bad(
             f"found {len(there):,} items of the plan in the study",
-            f"all {plan.n_items:,} that the plan is for",
+            f"all {plan.n_items:,} items of the plan",
             "give the study that the plan was made for",
         )
     items = there[: plan.n_items]
@@ -121,6 +117,6 @@ def _check_classes(plan: Plan, classes: tuple[str, ...]) -> None:
     if sorted(plan.classes) != sorted(classes):
         raise bad(
             f"found a plan over the classes {listing(plan.classes)}",
-            f"those it is rehearsed with: {listing(classes)}",
+            f"the classes of the study or pilot: {listing(classes)}",
             "give the study or the pilot that the plan was made for",
         )

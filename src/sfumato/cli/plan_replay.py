@@ -1,4 +1,4 @@
-"""`sfumato plan replay`: which item next, tried on answers that are there already."""
+"""`sfumato plan replay`: assignment policies replayed on recorded answers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 POLICY_LINES = """\b
   uniform        fewest answers first; the baseline, always replayed
-  l2             most expected squared error taken away by one more answer
-  kl             most expected KL divergence taken away by one more answer
-  entropy        most expected disagreement, settled or not
-  not-unanimous  most probably not of one mind
+  l2             largest expected reduction of the squared error
+  kl             largest expected reduction of the KL divergence
+  entropy        largest expected disagreement, whether settled or not
+  not-unanimous  most probably not unanimous
   lead           fewest first, until one class is --lead answers ahead"""
 
 SHOWN = 7
@@ -27,21 +27,21 @@ SHOWN = 7
 @click.command(
     "replay",
     help=(
-        "Replay policies on recorded answers: which item to ask about next, and what each policy would have known.\n\n"
-        "A random half of every item's answers can be asked for, the other half judges, so that half of them is the "
-        f"largest budget.\n\nPolicies:\n\n{POLICY_LINES}"
+        "Replay assignment policies on recorded answers and compare their labels.\n\n"
+        "A random half of every item's answers can be given, the other half is the reference, so half of the answers "
+        f"is the largest budget.\n\nPolicies:\n\n{POLICY_LINES}"
     ),
 )
 @click.option(
     "--answers", type=PATH, required=True, help="Beliefs, annotations of kind choice, or labels with n_annotators."
 )
 @click.option("--policies", type=NameList(), default="uniform,l2,kl", show_default=True, metavar="NAMES")
-@click.option("--budget", type=int, help="Answers an item, on average; as many as can be if left alone.")
-@click.option("--splits", default=3, show_default=True, help="How many random halves.")
-@click.option("--keep-order", is_flag=True, help="Give answers in the order they were recorded.")
-@click.option("--lead", default=8, show_default=True, help="The lead that is enough, for the policy lead.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the halves and of ties.")
-@output_option("Where the table goes: .csv or .parquet.")
+@click.option("--budget", type=int, help="Mean answers per item.  [default: the largest possible]")
+@click.option("--splits", default=3, show_default=True, help="Number of random halves.")
+@click.option("--keep-order", is_flag=True, help="Give answers in the recorded order.")
+@click.option("--lead", default=8, show_default=True, help="The lead at which the policy lead stops.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
+@output_option("Output table: .csv or .parquet.")
 def command(
     answers: Path,
     policies: tuple[str, ...],
@@ -85,12 +85,12 @@ def command(
 
 
 def _show(result: Replay) -> None:
-    """Log-loss by budget, and below it the answers that match the baseline."""
+    """Log-loss by budget, then the answers that match the baseline."""
     import numpy as np
 
     n_budgets = result.curves[0].answers.shape[1]
     shown = np.unique(np.linspace(0, n_budgets - 1, min(SHOWN, n_budgets)).round().astype(int))
-    click.echo("log-loss of the held-out half (nats) by answers an item")
+    click.echo("log-loss of the held-out half (nats) by answers per item")
     of_uniform = result.curves[0].answers.mean(axis=0)
     click.echo(f"{'policy':13}  {'labels by':12}" + "".join(f"{of_uniform[b]:>9.4g}" for b in shown))
     for curve in result.curves:
@@ -98,9 +98,9 @@ def _show(result: Replay) -> None:
         click.echo(f"{curve.policy:13}  {curve.estimator:12}{cells}")
     for curve in result.curves[::2]:
         if (reached := curve.answers[:, -1].mean()) < of_uniform[-1] - 0.01:
-            click.echo(f"  {curve.policy} wanted no more after {reached:.1f} answers an item")
+            click.echo(f"  {curve.policy} stopped after {reached:.1f} answers per item")
     loss = float(result.curves[0].log_loss[:, -1].mean())
-    click.echo(f"answers an item that match uniform, add-constant, at {of_uniform[-1]:.4g} ({loss:.4f})")
+    click.echo(f"answers per item that match uniform, add-constant, at {of_uniform[-1]:.4g} ({loss:.4f})")
     click.echo(f"{'policy':13}  {'labels by':12}{'answers':>9}  {'95% over splits':>17}{'fewer':>9}")
     for need in result.needed():
         if need.answers != need.answers:
@@ -114,7 +114,9 @@ def _show(result: Replay) -> None:
 
 def _show_lead(stop: ModalStop) -> None:
     click.echo(
-        f"most frequent label alone, stopping at a lead of {stop.lead}: {stop.answers_per_item:.1f} of "
-        f"{stop.recorded_per_item:.1f} answers an item (x{stop.times_fewer:.1f})"
+        f"most frequent label only, stopping at a lead of {stop.lead}: {stop.answers_per_item:.1f} of "
+        f"{stop.recorded_per_item:.1f} answers per item (x{stop.times_fewer:.1f})"
     )
-    click.echo(f"  the label of all answers for {stop.agrees:.1%}; {stop.unfinished:.1%} ran out of answers before")
+    click.echo(
+        f"  {stop.agrees:.1%} of items get the label of all answers; {stop.unfinished:.1%} did not reach the lead"
+    )

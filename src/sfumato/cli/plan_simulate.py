@@ -1,4 +1,4 @@
-"""`sfumato plan simulate`: what labels of each kind recover of a made-up world."""
+"""`sfumato plan simulate`: what labels of each type recover of a simulated world."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 KIND_LINES = """\b
   soft           a share for every class
-  hard           the most relevant class alone
+  hard           only the most relevant class
   sparse:H       shares for the H most relevant classes of each point, none for the others
-  top-class:H    shares for the same H classes, whatever the point
-  similarity     how alike two points are, for every pair; needs no classes
+  top-class:H    shares for the same H classes of every point
+  similarity     the similarity of every pair of points; needs no classes
   triplets:M     M answers to "is a nearer to b or to c?\""""
 
 
 @click.command(
     "simulate",
     help=(
-        "Simulate what labels of each kind recover of a made-up world: points around the centroids of classes.\n\n"
-        "One world for every number of points (--n), classes (--k) and dimensions (--d), the same for all kinds. "
-        "Recovered is what rho says: the rank correlation of the recovered similarities with the true ones.\n\n"
+        "Simulate what labels of each kind recover of a simulated world: points around class centroids.\n\n"
+        "One world per number of points (--n), classes (--k) and dimensions (--d), the same for all kinds. "
+        "rho is the rank correlation of the recovered similarities with the true ones.\n\n"
         f"Kinds:\n\n{KIND_LINES}"
     ),
 )
@@ -36,16 +36,16 @@ KIND_LINES = """\b
 @click.option("--k", "k", type=NameList(), default="5,10,20", show_default=True, metavar="NUMBERS", help="Classes.")
 @click.option("--d", "d", type=NameList(), default="5,25,125", show_default=True, metavar="NUMBERS", help="Dimensions.")
 @click.option("--kinds", type=NameList(), default="soft,hard", show_default=True, metavar="KINDS", help="See above.")
-@click.option("--noise", default=0.0, show_default=True, help="Error of a seen distance, in their standard deviations.")
+@click.option("--noise", default=0.0, show_default=True, help="Noise of perceived distances, in standard deviations.")
 @click.option("--spread", default=1.0, show_default=True, help="Deviation of points around their centroid.")
-@click.option("--seeds", default=1, show_default=True, help="Worlds of each size.")
-@click.option("--seed", default=0, show_default=True, help="Seed of all of it.")
+@click.option("--seeds", default=1, show_default=True, help="Worlds per size.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 @click.option("--less-than-one-shot", is_flag=True, help="Worlds may have more classes than points.")
 @click.option(
     "--engine", default="processes", show_default=True, metavar="NAME", help="processes, or ray for a cluster."
 )
-@click.option("--processes", default=1, show_default=True, help="How many; one a core is best.")
-@output_option("Where the cells go: .csv or .parquet.")
+@click.option("--processes", default=1, show_default=True, help="Number of processes; one per core is best.")
+@output_option("Output table: .csv or .parquet.")
 def command(
     n: tuple[str, ...],
     k: tuple[str, ...],
@@ -90,7 +90,7 @@ def command(
 
 
 def _numbers(option: str, parts: tuple[str, ...]) -> tuple[int, ...]:
-    """Whole numbers, and from-to for all between: `3,13,20-30`."""
+    """Whole numbers, and ranges: `3,13,20-30`."""
     numbers: list[int] = []
     for part in parts:
         low, dash, high = part.partition("-")
@@ -106,8 +106,8 @@ def _show(cells: Cells) -> None:
     """Mean recovery by dimensions and kind, and how often a kind recovers more than the first one."""
     kinds = list(dict.fromkeys(cell.kind for cell in cells.cells))
     first = kinds[0]
-    beside = f"beats {first}"
-    click.echo(f"{'d':>4}  {'kind':14}{'rho':>7}{'lowest':>8}{'highest':>9}{'dimensions':>12}{beside:>16}")
+    versus_first = f"beats {first}"
+    click.echo(f"{'d':>4}  {'kind':14}{'rho':>7}{'lowest':>8}{'highest':>9}{'dimensions':>12}{versus_first:>16}")
     for d in dict.fromkeys(cell.d for cell in cells.cells):
         here = {kind: [cell for cell in cells.cells if (cell.d, cell.kind) == (d, kind)] for kind in kinds}
         for kind, some in here.items():
@@ -115,11 +115,11 @@ def _show(cells: Cells) -> None:
             needed = sum(cell.effective_dimensionality for cell in some) / len(some)
             line = f"{d:>4}  {kind:14}{sum(rho) / len(rho):>7.2f}{min(rho):>8.2f}{max(rho):>9.2f}{needed:>12.1f}"
             click.echo(line + (f"{_beats(some, here[first]):>16.1%}" if kind != first else ""))
-    click.echo("rho: recovered of the similarities, mean of all worlds; dimensions: principal components worth as much")
+    click.echo("rho: recovered similarities, mean over worlds; dimensions: principal components with the same rho")
 
 
 def _beats(some: list[GridCell], others: list[GridCell]) -> float:
-    """Compared over the points alone where one of the kinds knows no classes."""
+    """Over points only if one of the kinds has no classes."""
     whole = all(a.rho != a.points_rho and b.rho != b.points_rho for a, b in zip(some, others, strict=True))
     pairs = [(a.rho, b.rho) if whole else (a.points_rho, b.points_rho) for a, b in zip(some, others, strict=True)]
     return sum(a > b for a, b in pairs) / len(pairs)

@@ -1,4 +1,4 @@
-"""`sfumato simulate`: simulated annotators sent through a study, over HTTP as people come."""
+"""`sfumato simulate`: send simulated annotators through a study, over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 SHOWN_EVERY_SECONDS = 0.1
 ITEMS_LOOKED_AT = 2_000
-"""How many items say which classes are alike: enough, and quick however many there are."""
+"""Items used to compute which classes are similar."""
 ENDINGS = {
     "finished": "finished",
     "empty": "found nothing left to answer",
@@ -39,19 +39,15 @@ ENDINGS = {
 
 @click.command("simulate")
 @click.argument("study", type=PATH)
-@click.option("--annotators", default=200, show_default=True, help="How many people come.")
-@click.option(
-    "--url", help="The server to answer, e.g. http://127.0.0.1:8000. Without it one is started for the while."
-)
-@click.option(
-    "--store", help="Where the server keeps answers: a file, or postgresql://... (default: beside the study)."
-)
-@click.option("--plan", type=PATH, help="Ask as this plan has it: a rehearsal before anybody is paid.")
-@click.option("--truth", type=PATH, help="SoftLabels of the items. Without it a plausible truth is made up.")
-@click.option("--links", type=PATH, help="A text file with one link a line: who comes. (Default: new people.)")
-@click.option("--dropouts", default=0.0, show_default=True, help="The share of people who leave midway.")
-@click.option("--pace", default=0.0, show_default=True, help="1: people take the time people take. 0: none.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the people and of what they answer.")
+@click.option("--annotators", default=200, show_default=True, help="Number of annotators.")
+@click.option("--url", help="A running server, e.g. http://127.0.0.1:8000.  [default: one is started]")
+@click.option("--store", help="The server's store: a file, or postgresql://...  [default: next to the study]")
+@click.option("--plan", type=PATH, help="Run the study as in this plan.")
+@click.option("--truth", type=PATH, help="SoftLabels of the items.  [default: simulated]")
+@click.option("--links", type=PATH, help="A text file of participant links, one per line.  [default: new participants]")
+@click.option("--dropouts", default=0.0, show_default=True, help="Share of annotators who leave midway.")
+@click.option("--pace", default=0.0, show_default=True, help="1: realistic answer times. 0: no waiting.")
+@click.option("--seed", default=0, show_default=True, help="Random seed.")
 def command(
     study: Path,
     annotators: int,
@@ -64,11 +60,11 @@ def command(
     pace: float,
     seed: int,
 ) -> None:
-    """Send simulated annotators through STUDY (study.toml, or its folder), each of their own skill, leanings,
-    confidence, speed and attention.
+    """Send simulated annotators through STUDY (study.toml, or its folder), with individual skill, bias, confidence,
+    speed and attention.
 
-    They join, read, practise and answer as people do, over HTTP. The answers are stored as people's are: simulate into
-    a store of its own, not into one with real answers.
+    They join, read, practice and answer over HTTP, like people. Their answers are stored like real ones: use a separate
+    store, not one with real answers.
     """
     import numpy as np
 

@@ -1,7 +1,8 @@
-"""The guide of an adaptive study: hands what people answer to `sfumato.planning.allocation`, and asks it what is next.
+"""The item selector of an adaptive study: passes answers to `sfumato.planning.allocation` and asks it for the next
+item.
 
-Everything here can be made anew from the answers in the store, and is whenever a server starts. Only the prior, what
-items usually look like, is fitted now and then, aside, while people go on answering under the one before.
+The state is rebuilt from the stored answers when a server starts. The prior over items is fitted again from time to
+time in a background thread, while participants continue under the previous prior.
 """
 
 from __future__ import annotations
@@ -25,38 +26,38 @@ from sfumato.tables.errors import BadSetting, NotNow, listing
 
 @dataclass(frozen=True)
 class Savings:
-    """How far an adaptive study is, against one that asks as many about every item."""
+    """Progress of an adaptive study, compared with one that collects equally many answers for every item."""
 
     n_items: int
     n_finished: int
     n_answers: int
     n_most: int
-    """Answers that all items would get without stopping."""
+    """Answers that all items would get without early stopping."""
     n_saved: int
-    """Answers that finished items will not need."""
+    """Answers that finished items no longer need."""
     answers_of_items: tuple[int, ...]
     """How many items have 0, 1, 2, ... answers."""
     error: float | None
-    """The error left to expect of an item, by the index; None where it says nothing of one."""
+    """The mean expected error that remains per item; None if the index does not estimate one."""
     n_on_average: float
 
 
 def rule_of(study: Study) -> tuple[AcquisitionIndex, Stopping]:
-    """What an adaptive study goes by; raises where its settings do not fit together."""
+    """The index and stopping rule of an adaptive study; raises if its settings do not fit together."""
     rule = study.adaptive
     index = index_named(rule.index, {"lead": rule.lead} if rule.index == LeadIndex.name and rule.lead else None)
     if rule.target is not None and index.name not in RISKS:
         raise BadSetting(
             f"found target = {rule.target:g} with index = {index.name!r}",
-            expected=f"a target for {listing(list(RISKS))}, which say how large the error is",
+            expected=f"an error threshold (target) with {listing(list(RISKS))}, which estimate the error",
             fix="choose one of these, or stop by lead",
             code="no-risk",
         )
     deeper = study.deeper
     if deeper is not None and index.name not in RISKS and not deeper.items and not deeper.follows:
         raise BadSetting(
-            f"found [deeper] with index = {index.name!r}, which cannot say when it is worth its time",
-            expected=f"{listing(list(RISKS))}, or the items that are to be asked about with it, or a door to it",
+            f"found [deeper] with index = {index.name!r}, which cannot decide when it is worth its time",
+            expected=f"{listing(list(RISKS))}, or a list of items, or another rule for when it opens",
             fix="choose one of these, list the items in [deeper], or write unsure = true or a share there",
             code="no-risk",
         )
@@ -64,7 +65,7 @@ def rule_of(study: Study) -> tuple[AcquisitionIndex, Stopping]:
     if wrong or len(study.classes) < 2:
         raise BadSetting(
             f"found assignment = adaptive with {'the kind ' + wrong[0] if wrong else 'one class'}",
-            expected=f"two classes or more, and a kind that tells how likely each is: {listing(list(ABOUT_ONE_ITEM))}",
+            expected=f"two classes or more, and a kind that gives class probabilities: {listing(list(ABOUT_ONE_ITEM))}",
             fix='choose another kind, or assignment = "fewest"',
             code="not-adaptive",
         )
@@ -77,7 +78,8 @@ def _stopping(rule: Adaptive, index: AcquisitionIndex, most: int) -> Stopping:
 
 
 class AdaptiveSelector:
-    """What an adaptive study asks next. For the one thread that writes; the prior is fitted in another (`aside`)."""
+    """Chooses the next item of an adaptive study. Used by the writer thread only; with `aside` the prior is fitted in
+    another thread."""
 
     def __init__(self, study: Study, *, aside: bool = True) -> None:
         self._index, self._stopping = rule_of(study)
@@ -92,7 +94,7 @@ class AdaptiveSelector:
         self._state: Allocation | None = None
         self._fitting: Future[Allocation] | None = None
 
-    # --- what the assignment tells ---
+    # --- updates from the assignment ---
 
     def begin(
         self, items: Iterable[tuple[int, int, int]], names: Mapping[int, str], answers: Iterable[AnswerEvent]
@@ -113,20 +115,20 @@ class AdaptiveSelector:
         if said:
             np.add.at(counts, self._places(said), self._rows(said))
             np.add.at(self._answered, self._places(said), [each.n for each in said])
-        # Read anew the store may say more, but hardly what items usually look like.
+        # Answers may have been added to the store, but the prior over items hardly changes.
         prior = None if self._state is None else self._state.prior
         self._state = self._allocated(counts, prior) if rows else None
         self._rng: np.random.Generator | None = None
 
     def set_item(self, item: int, quota: int, taken: int) -> None:
         place = self._place.get(item)
-        assert place is not None, "an item that the guide was not told of"
+        assert place is not None, "an item that the selector does not know"
         self._quota[place], self._taken[place] = quota, taken
 
     def add_answer(self, answer: AnswerEvent) -> None:
         self._told.append(answer)
 
-    # --- what the assignment asks ---
+    # --- requests from the assignment ---
 
     def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
         state = self._told_all()
@@ -152,10 +154,8 @@ class AdaptiveSelector:
         free = np.maximum(self._quota - self._taken, 0)
         return int(min(free[~state.finished].sum(), max(self._left(), 0)))
 
-    # --- what the researcher asks ---
-
     def savings(self) -> Savings:
-        """How far it is, and what it spares."""
+        """Progress, and the answers saved."""
         state = self._told_all()
         asked = self._quota > 0
         n = self._answered[asked]
@@ -178,8 +178,6 @@ class AdaptiveSelector:
             n_on_average=float(n.mean()),
         )
 
-    # --- small parts ---
-
     def _allocated(self, counts: np.ndarray, prior: Any = None) -> Allocation:
         rule = self._study.adaptive
         return Allocation.of(
@@ -193,7 +191,7 @@ class AdaptiveSelector:
         )
 
     def _told_all(self) -> Allocation | None:
-        """The state with everything told so far, and with the prior fitted aside once that is there."""
+        """The state with all answers so far, and with the newly fitted prior once it is ready."""
         if self._state is None:
             return None
         if self._told:
@@ -204,7 +202,7 @@ class AdaptiveSelector:
             if self._fitting is not None:
                 self._since.append((places, rows))
         if self._fitting is not None and self._fitting.done():
-            # A fit that failed leaves the prior there was: nobody's answer shall wait for statistics.
+            # If the fit failed, the previous prior stays: no answer waits for it.
             if self._fitting.exception() is None:
                 self._state = self._fitting.result()
                 for places, rows in self._since:
@@ -218,7 +216,7 @@ class AdaptiveSelector:
         return self._state
 
     def _left(self) -> float:
-        """Answers that may still be asked for in all; without a number of them, any."""
+        """Answers that may still be collected in total; infinite without a limit."""
         wanted = self._study.adaptive.answers
         return np.inf if wanted is None else wanted - int(self._taken[self._quota > 0].sum())
 
@@ -229,7 +227,7 @@ class AdaptiveSelector:
         return np.array([self._place[each.item] for each in said], np.int64)
 
     def _rows(self, said: Sequence[AnswerEvent]) -> np.ndarray:
-        """Each answer as votes: a choice is one vote, a richer answer spreads what it is worth over the classes."""
+        """Each answer as votes: a choice is one vote, a richer answer spreads its votes over the classes."""
         rows = np.zeros((len(said), len(self._classes)))
         for question, kind in enumerate(self._kinds):
             of_it = [i for i, each in enumerate(said) if each.question == question]

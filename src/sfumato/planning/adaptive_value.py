@@ -1,4 +1,5 @@
-"""What choosing the next item by its answers is worth, or stopping at a lead: simulated on items like the pilot's."""
+"""The value of adaptive assignment (by index, or stopping at a lead), simulated on items like the pilot's. Called by
+`decision.py`."""
 
 from __future__ import annotations
 
@@ -16,25 +17,25 @@ from sfumato.tables.growable_array import freeze
 
 BATCH = 0.1
 BEYOND = 1.5
-"""How far beyond the answers asked about the studies go, to show what more would give."""
+"""The simulated studies continue to this multiple of the requested answers."""
 STEP = 1.4
-"""How much answers grow between two looks at the error, and two fits of the prior."""
+"""Factor by which answers grow between two measurements of the error and two fits of the prior."""
 LEADS = (1, 2, 3, 4, 5, 6, 8, 10)
 DRAWS_FOR_LEADS = 4_000
 LEAST = 1e-12
 SHARED = 1.25
-"""Items of a study share a prior: repeated simulations differ by a quarter more than their items alone would say."""
+"""Items of a study share a prior, so repeated simulations differ by a quarter more than their items alone suggest."""
 
 Error = Callable[[Float[np.ndarray, "items classes"], Float[np.ndarray, "items classes"]], Float[np.ndarray, "items"]]
-"""How far labels (the second) are off, given the items' distributions (the first)."""
+"""The error of labels (second argument), given the items' distributions (first argument)."""
 
 
 @dataclass(frozen=True, eq=False)
 class AdaptiveCurve:
-    """One row a number of answers an item, on average: the error beside that of as many answers for every item.
+    """One row per mean number of answers per item: the error relative to equal numbers of answers for every item.
 
-    `ratio` is the error over that of the uniform study, `spread` its standard error over the items simulated; `most` is
-    the largest number of answers that an item got, and `lead` the lead that stops an item (0: none does).
+    `ratio` is the error divided by that of the uniform study, `spread` its standard error over the simulated items,
+    `most` the largest number of answers that an item got, and `lead` the lead at which an item stops (0: no such rule).
     """
 
     on_average: Float[np.ndarray, "rows"]
@@ -59,10 +60,11 @@ def adapted_by_index(
     audit: float,
     rng: np.random.Generator,
 ) -> AdaptiveCurve:
-    """A study that asks by `index` once every item has `fewest` answers, beside one that asks all items equally often.
+    """Simulate a study that chooses by `index` once every item has `fewest` answers, and one with equal numbers of
+    answers.
 
-    Both fit their prior to the answers they got, as a study would: where items are few, that is what holds either back.
-    `error` says how far posterior means are off. The studies have `n_items` items each, and about `n_simulated` in all.
+    Both fit their prior to their own answers, as a real study does. `error` is the error of posterior means. Each study
+    has `n_items` items; about `n_simulated` are simulated in total.
     """
     n_each = n_items
     repeats = int(np.clip(n_simulated // n_each, 1, 4))
@@ -85,7 +87,7 @@ def adapted_by_index(
             lost[0, r, b] = error(probs, _means(Allocation.of(counts, index)))
     uniform, adaptive = lost.transpose(0, 2, 1, 3).reshape(2, n_steps, -1)
     found = _compared(budgets, uniform, adaptive, most, np.zeros(n_steps, np.int64))
-    # Until every item has the fewest answers both studies are the same.
+    # Until every item has `fewest` answers, both studies are the same.
     return AdaptiveCurve(
         np.append(float(fewest), found.on_average),
         np.append(1.0, found.ratio),
@@ -96,13 +98,14 @@ def adapted_by_index(
 
 
 def adapted_by_lead(items: Population, *, most: int, rng: np.random.Generator) -> AdaptiveCurve:
-    """Studies that ask about an item until one class is so far ahead, or `most` answers are in, one row a lead.
+    """Simulate studies that stop an item once one class leads by a number of answers, or after `most` answers; one row
+    per lead.
 
-    Errors are chances that the leading class is not the most probable one. Every item stops by its own answers alone.
+    The error is the probability that the leading class is not the most probable one. Every item stops by its own
+    answers.
     """
     kept = rng.choice(len(items.probs), min(DRAWS_FOR_LEADS, len(items.probs)), replace=False)
     probs = items.probs[kept]
-    # An odd lead after an even number of answers is one more than needed; both are kept, for more than two classes.
     stopped = np.full((len(LEADS), len(probs)), most)
     wrong = np.ones((len(LEADS), len(probs)))
     of_all = np.empty((most, len(probs)))
@@ -124,13 +127,13 @@ def adapted_by_lead(items: Population, *, most: int, rng: np.random.Generator) -
 
 @dataclass(frozen=True, eq=False)
 class _People:
-    """Who answers about items with these distributions."""
+    """Simulated people who answer about items with these distributions."""
 
     probs: Float[np.ndarray, "items classes"]
     rng: np.random.Generator
 
     def answers(self, items: Int[np.ndarray, "asked"]) -> Float[np.ndarray, "items classes"]:
-        """One answer about each of the items asked about, as votes of all items."""
+        """One answer about each of the given items, as votes of all items."""
         edges = np.cumsum(self.probs, axis=1)
         edges[:, -1] = np.inf
         chosen = (self.rng.random(len(items))[:, None] >= edges[items]).sum(axis=1)
@@ -140,7 +143,7 @@ class _People:
 
 
 def _asked(state: Allocation, people: _People, n_answers: int, audit: float, rng: np.random.Generator) -> Allocation:
-    """The state once there are so many answers in all, batch by batch."""
+    """The state after `n_answers` answers in total, collected in batches."""
     n_items = len(state.counts)
     while (missing := n_answers - round(float(state.counts.sum()))) > 0:
         n = min(max(int(BATCH * n_items), 1), missing)
@@ -152,7 +155,6 @@ def _asked(state: Allocation, people: _People, n_answers: int, audit: float, rng
 
 
 def _means(state: Allocation) -> Float[np.ndarray, "items classes"]:
-    """The posterior mean of each item."""
     rows, place = np.unique(state.counts, axis=0, return_inverse=True)
     return np.asarray(ItemPosteriors(rows, state.prior).mean[place.ravel()])
 
@@ -162,7 +164,7 @@ def _compared(
 ) -> AdaptiveCurve:
     base = np.maximum(uniform.mean(axis=1), LEAST)
     ratio = adaptive.mean(axis=1) / base
-    # The delta method: both studies ask about the same items.
+    # Delta method: both studies have the same items.
     apart = adaptive - ratio[:, None] * uniform
     spread = SHARED * apart.std(axis=1) / np.sqrt(uniform.shape[1]) / base
     return AdaptiveCurve(on_average, ratio, spread, most.astype(np.int64), lead.astype(np.int64))

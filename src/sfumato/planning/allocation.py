@@ -1,11 +1,6 @@
-"""When an item has been asked about enough.
-
-Depth: a quick form or a rich one, by what an answer takes off the expected error a second.
-
-Which item next: answers as they arrive, what one more would be worth, and a choice that says how probable it was.
-
-Values only: nothing here knows of databases, clocks or people. Who keeps the answers can rebuild all of it from them.
-"""
+"""Adaptive allocation of answers: the answers so far, the value of one more per item, when an item is finished, and
+which form (plain or richer) is worth more per second. Pure values, without databases or clocks: the state can be
+rebuilt from the answers. Used by `adaptive_assignment`, `replay` and simulations."""
 
 from __future__ import annotations
 
@@ -24,12 +19,12 @@ from sfumato.tables.settings import above_0, at_least, not_negative, share
 
 @dataclass(frozen=True)
 class Stopping:
-    """An item is finished once one of these is reached; left out, none ever is.
+    """An item is finished once one of these limits is reached; limits that are None do not apply.
 
-    `l2_risk` and `kl_risk` are expected errors of the posterior mean (squared distance; nats), `lead` the answers by
-    which one class is ahead of the second, `most` the most answers an item may have. Risks are what the model expects,
-    and hold on average over items as far as the prior does; only `most` holds whatever comes. Before `fewest` answers
-    nothing but `most` ends an item: a prior that is surer than it should be must not settle what nobody looked at.
+    `l2_risk` and `kl_risk` are expected errors of the posterior mean (squared distance; nats), `lead` is the number of
+    answers by which one class is ahead of the second, `most` the maximum number of answers. Risks are expectations
+    under the model: they hold on average over items if the prior does. Before `fewest` answers only `most` finishes an
+    item, so that an overconfident prior cannot end an item without answers.
     """
 
     l2_risk: float | None = None
@@ -48,7 +43,7 @@ class Stopping:
         at_least("fewest", self.fewest, 0)
 
     def reached(self, known: ItemPosteriors) -> Bool[np.ndarray, "items"]:
-        """The items that are finished."""
+        """Which items are finished."""
         done = np.zeros(len(known.counts), dtype=bool)
         if self.l2_risk is not None:
             done |= known.l2_risk <= self.l2_risk
@@ -63,12 +58,12 @@ class Stopping:
 
 
 RISKS = {L2Index.name: "l2_risk", KLIndex.name: "kl_risk"}
-"""The error that an index takes down, as `ItemPosteriors` calls it; other indices have none."""
+"""The error that an index reduces, as an attribute of `ItemPosteriors`; other indices have none."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A way to ask: the plain votes an answer is worth (`exchange` measures it), and the seconds it takes."""
+    """A question form: the plain votes an answer is worth (measured by `exchange_rates`), and the seconds it takes."""
 
     votes: float
     seconds: float
@@ -79,17 +74,17 @@ class Form:
 
 
 def worth_of_votes(index: AcquisitionIndex, known: ItemPosteriors, votes: float) -> Float[np.ndarray, "items"]:
-    """What an answer worth `votes` plain ones takes off the error that `index` takes down.
+    """How much an answer worth `votes` plain votes reduces the error of `index`.
 
-    `R v / (A + v)`, where `R` is the error left and `A = R / r - 1` follows from what one vote takes off, `r`. Exact
-    for the squared error under a Dirichlet, where `A` is the sum of its parameters; near elsewhere. Several votes at
-    once are worth less than as many one by one would be by the first one's worth: the more is known, the less is left.
+    `R v / (A + v)`, where `R` is the remaining error and `A = R / r - 1` follows from the reduction `r` by one vote.
+    Exact for the squared error under a Dirichlet, where `A` is the sum of its parameters; an approximation elsewhere.
+    Several votes at once are worth less than the same number times the first: the more is known, the less remains.
     """
     if index.name not in RISKS:
         raise BadSetting(
-            f"found the index {index.name}, which says nothing of the error left",
-            expected=f"{' or '.join(RISKS)}, where questions of two depths are weighed",
-            fix="choose one of these, or ask one question alone",
+            f"found the index {index.name}, which does not estimate the remaining error",
+            expected=f"{' or '.join(RISKS)}, to compare two forms",
+            fix="choose one of these, or use one form only",
             code="no-risk",
         )
     one, risk = index.worth(known), getattr(known, RISKS[index.name])
@@ -100,34 +95,34 @@ def worth_of_votes(index: AcquisitionIndex, known: ItemPosteriors, votes: float)
 
 NUMBERS_AT_ONCE = 2**22
 FEWEST_NEW = 20
-"""Answers below which a prior would hardly move."""
+"""With fewer new answers, a new fit would hardly change the prior."""
 NO_ITEMS: tuple[int, ...] = ()
 NEVER = Stopping()
 
 
 @dataclass(frozen=True)
 class AllocationChoice:
-    """The next item, and the probability it was chosen with: what a later estimate weighs its answer by (1 / p)."""
+    """The next item, and the probability with which it was chosen (later estimates weight its answer by 1 / p)."""
 
     item: int
     probability: float
     is_audit: bool
-    """Drawn at random from all open items, whatever the index says."""
+    """Drawn at random from all open items, regardless of the index."""
     is_deeper: bool = False
-    """Whether the deeper form is worth more a second."""
+    """Whether the deeper form is worth more per second."""
 
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """The answers so far, and what one more about each item is worth by `index`.
+    """The answers so far, and the value of one more answer about each item by `index`.
 
-    `told` takes an answer in and looks at its item alone; `choose` takes the item that is worth most a second, except
-    for an `audit` share of choices that are drawn evenly from all open items, so that whatever the model gets wrong
-    stays visible. The prior is fitted anew with `refitted` once `is_stale`, now and then or aside; until then worths
-    are exact under the one there is.
+    `told` adds an answer and recomputes only its item. `choose` takes the item with the highest value per second,
+    except for a share `audit` of choices that are drawn uniformly from all open items, so that errors of the model stay
+    visible. The prior is fitted again with `refitted` once `is_stale`; until then values are exact under the current
+    prior.
 
-    Choose few answers an item with `kl` or `l2` and aggregate with `bayes`. Where people differ in skill this does not
-    see it: everybody counts alike.
+    Use `kl` or `l2` when answers per item are few, and aggregate with `bayes`. All annotators count equally:
+    differences in skill are not modeled.
     """
 
     index: AcquisitionIndex
@@ -135,13 +130,13 @@ class Allocation:
     seconds: Float[np.ndarray, "items"]
     prior: DirichletMixture
     n_fitted: float
-    """Answers that the prior was fitted on."""
+    """Answers that the prior was fitted to."""
     worths: Float[np.ndarray, "items"]
-    """What one more answer is worth, a second; `ENOUGH` where the item is finished."""
+    """The value of one more answer per second; `ENOUGH` if the item is finished."""
     stopping: Stopping = NEVER
     audit: float = 0.0
     deeper: Form | None = None
-    """A richer form that may be asked in place of the usual one."""
+    """A richer form that may be used instead of the usual one."""
     deeper_worths: Float[np.ndarray, "items"] | None = None
 
     @classmethod
@@ -156,7 +151,7 @@ class Allocation:
         prior: DirichletMixture | None = None,
         deeper: Form | None = None,
     ) -> Allocation:
-        """The state that these answers lead to, in whatever order they came; without `prior` one is fitted to them."""
+        """The state for these answers, in any order; without `prior` one is fitted to them."""
         counts = check_counts(counts)
         share("audit", audit)
         fitted = prior or fit_prior(counts)
@@ -170,9 +165,9 @@ class Allocation:
         is_number = np.ndim(answer) == 0
         if not 0 <= item < n_items or (is_number and not 0 <= answer < n_classes):
             raise BadSetting(
-                f"found an answer of class {answer} about item {item}" if is_number else f"found item {item}",
+                f"found an answer of class {answer} for item {item}" if is_number else f"found item {item}",
                 expected=f"items from 0 to {n_items - 1} and classes from 0 to {n_classes - 1}",
-                fix="number items and classes as the counts do",
+                fix="number items and classes as in the counts",
                 code="unknown-item",
             )
         row = np.eye(n_classes)[answer] if is_number else np.asarray(answer, np.float64)
@@ -190,24 +185,24 @@ class Allocation:
     def _weighed(
         self, items: Int[np.ndarray, "some"], worths: Float[np.ndarray, "items"], deeper: Float[np.ndarray, "items"]
     ) -> Allocation:
-        """With the worths of `items` as their answers have it, the others as they are given."""
+        """With recomputed values of `items`; the other values stay."""
         counts, seconds = self.counts[items], self.seconds[items]
         worths[items] = _worths(self, counts) / (seconds if self.index.per_second else 1.0)
         if self.deeper is None:
             return replace(self, worths=worths)
-        # Where an item takes longer than others it does so in both forms.
+        # An item that takes longer than others does so in both forms.
         longer = seconds / self.seconds.mean()
         deeper[items] = _worths(self, counts, self.deeper.votes) / (self.deeper.seconds * longer)
         return replace(self, worths=worths, deeper_worths=deeper)
 
     def is_stale(self, growth: float = 0.1) -> bool:
-        """Whether there are by `growth` more answers than the prior was fitted on, and at least `FEWEST_NEW`."""
+        """Whether the answers grew by the share `growth`, and by at least `FEWEST_NEW`, since the prior was fitted."""
         return float(self.counts.sum()) >= self.n_fitted + max(
             FEWEST_NEW, not_negative("growth", growth) * self.n_fitted
         )
 
     def refitted(self) -> Allocation:
-        """With a prior fitted to the answers there are now: the same as `of` gives for them."""
+        """With a prior fitted to the current answers: the same state as `of` returns for them."""
         return Allocation.of(
             self.counts,
             self.index,
@@ -219,7 +214,7 @@ class Allocation:
 
     @property
     def finished(self) -> Bool[np.ndarray, "items"]:
-        """The items that are never chosen again."""
+        """Items that are never chosen again."""
         return np.asarray(self.worths == ENOUGH)
 
     def choose(
@@ -228,10 +223,10 @@ class Allocation:
         apart_from: Sequence[int] | np.ndarray = NO_ITEMS,
         pending: Int[np.ndarray, "items"] | None = None,
     ) -> AllocationChoice:
-        """The next item, not among `apart_from` (seen already, or full); `NotNow` where none is left.
+        """The next item, not among `apart_from` (seen already, or full); raises `NotNow` if none is left.
 
-        `pending` answers are being given now: another then adds less, by `((1 + n) / (1 + n + pending))^2` after `n`
-        answers, as the error falls with their number. Else everybody would be sent to the same item at once.
+        `pending` answers are being given now. They reduce the value of another one by `((1 + n) / (1 + n + pending))^2`
+        after `n` answers; otherwise everybody would get the same item at once.
         """
         by_form = self.worths if self.deeper_worths is None else np.maximum(self.worths, self.deeper_worths)
         worths = by_form.copy()
@@ -242,9 +237,9 @@ class Allocation:
         best = float(worths.max())
         if best == ENOUGH:
             raise NotNow(
-                "found no item that wants another answer",
-                expected="at least one that is neither finished nor set apart",
-                fix="stop asking, or set stricter targets",
+                "found no item that needs another answer",
+                expected="at least one item that is neither finished nor excluded",
+                fix="stop collecting, or set a stricter threshold",
                 code="all-finished",
             )
         is_open = worths > ENOUGH
@@ -252,7 +247,7 @@ class Allocation:
         tied = np.flatnonzero(worths == best)
         n_answers = self.counts[tied].sum(axis=1)
         tied = tied[n_answers <= n_answers.min() + 1e-9]
-        # Both numbers are always drawn, so that what one choice is does not shift the draws of those after it.
+        # Both numbers are always drawn, so that one choice does not shift later draws.
         is_audit, place = rng.random() < self.audit, rng.random()
         item = int(np.flatnonzero(is_open)[int(place * n_open)] if is_audit else tied[int(place * len(tied))])
         by_worth = (1 - self.audit) / len(tied) if item in tied else 0.0
@@ -262,9 +257,9 @@ class Allocation:
     def leading(
         self, n: int, rng: np.random.Generator, apart_from: Bool[np.ndarray, "items"] | None = None
     ) -> Int[np.ndarray, "chosen"]:
-        """The `n` items that are worth most, or as many as are open: a batch to be answered at once, each item once.
+        """The `n` items with the highest values (fewer if fewer are open), each once: a batch that is answered at once.
 
-        For batches and replays; no audit, and no probabilities.
+        For batches and replays; without audit and probabilities.
         """
         worths = self.worths if apart_from is None else np.where(apart_from, ENOUGH, self.worths)
         n = min(n, int((worths > ENOUGH).sum()))
@@ -282,7 +277,7 @@ class Allocation:
 def _worths(
     state: Allocation, counts: Float[np.ndarray, "some classes"], votes: float = 1.0
 ) -> Float[np.ndarray, "some"]:
-    """What an answer worth so many votes is worth, worked out once for all items with the same answers."""
+    """The value of an answer worth `votes` votes, computed once per distinct row of counts."""
     rows, place = np.unique(counts, axis=0, return_inverse=True) if len(counts) > 1 else (counts, np.zeros(1, int))
     worth = np.empty(len(rows))
     n_classes = counts.shape[1]
@@ -301,9 +296,9 @@ def _costs(seconds: float | np.ndarray, n_items: int) -> Float[np.ndarray, "item
         raise BadSetting(
             f"found seconds of shape {costs.shape} for {n_items:,} items"
             if wrong
-            else f"found {float(costs[~(np.isfinite(costs) & (costs > 0))].flat[0]):g} seconds an answer",
-            expected="one time above 0 for all items, or one an item",
-            fix="give the mean seconds that an answer takes",
+            else f"found {float(costs[~(np.isfinite(costs) & (costs > 0))].flat[0]):g} seconds per answer",
+            expected="one time above 0 for all items, or one per item",
+            fix="give the mean seconds per answer",
             code="bad-cost",
         )
     return np.broadcast_to(costs, (n_items,))

@@ -1,4 +1,5 @@
-"""What came close to the plan, why it was not chosen, and what would change the decision."""
+"""Alternatives to a plan: other candidates, why they were not chosen, and what would change the decision. Called by
+`decision.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from sfumato.planning.goals import Goal
 from sfumato.planning.plan_file import Alternative, Budget, PlanAdaptive
 
 LITTLE = 1.25
-"""An error larger by no more than a quarter is little to lose for half of the cost."""
+"""An error larger by at most a quarter is a small loss for half of the cost."""
 
 
 def alternatives(chosen: Selected, budget: Budget | None, enough: ErrorThreshold | None) -> tuple[Alternative, ...]:
@@ -25,12 +26,12 @@ def alternatives(chosen: Selected, budget: Budget | None, enough: ErrorThreshold
         if enough is not None and cheaper.reading.value > error_allowed(enough):
             why = f"does not reach {error_allowed(enough):g}"
         else:
-            why = f"the error is {worse:.2g} times as large" + ("; a good bargain" if worse < LITTLE else "")
+            why = f"the error is {worse:.2g} times as large" + ("; good value" if worse < LITTLE else "")
         result.append(_as_alternative(terms, cheaper, f"half the answers: {what_is(cheaper)}", why))
         if budget is not None:
             wider = terms.with_items(2 * terms.n_items)
             more = wider.uniform(way.worth, half)
-            why = f"for twice as many items, if there are so many; each error is {worse:.2g} times as large"
+            why = f"for twice as many items, if you have them; each error is {worse:.2g} times as large"
             result.append(_as_alternative(wider, more, f"twice the items: {what_is(more)}", why))
     return tuple(result)
 
@@ -43,67 +44,65 @@ def would_change(
     measured: Mapping[str, ExchangeRates] | None,
     n_pilot: int,
 ) -> tuple[str, ...]:
-    """What would change the decision, in sentences, each with the figure at which it would."""
+    """What would change the decision, in sentences, each with the value at which it would."""
     terms, way = chosen.terms, chosen.way
     said = [_other_form(terms, way, other) for other in _near(chosen) if other.kind != way.kind]
     for other in _near(chosen):
         if other.kind == way.kind and isinstance(other.answers, PlanAdaptive):
             said.append(
-                f"asking adaptively came to {other.gain:.2f} times the error of equal numbers, known to within "
-                f"{1.96 * other.spread:.2f}: with more items, or items that differ more, it may be worth it"
+                f"adaptive assignment: {other.gain:.2f} times the error of equal numbers (plus or minus "
+                f"{1.96 * other.spread:.2f}); it may help with more items, or items that differ more"
             )
     if isinstance(way.answers, PlanAdaptive):
         said.append(
-            f"items that are more alike than the pilot's: asking adaptively takes the error to {way.gain:.2f} of what "
-            f"equal numbers reach (within {1.96 * way.spread:.2f}), which rests on some being clear and others not"
+            f"items that differ less than the pilot's: adaptive assignment has {way.gain:.2f} times the error of equal "
+            f"numbers (plus or minus {1.96 * way.spread:.2f}), because some items are clear and others are not"
         )
     elif terms.adapted is None:
         said.append(
-            "asking adaptively was not looked at: that takes 200 items, more than two choices an item, and a goal "
+            "adaptive assignment was not considered: it needs 200 items, more than two choices per item, and a goal "
             "other than geometry"
         )
     said.append(_other_goals(terms, goal, way.kind, measured))
     reading = way.reading
     if n_pilot and reading.low is not None and reading.high is not None:
-        further = "four times as many would halve that range"
+        further = "four times as many items would halve that range"
         if isinstance(way.answers, PlanAdaptive):
             further = (
-                "part of that range is how well the gain of asking adaptively is known, and no larger pilot narrows it"
+                "part of that range is the uncertainty about the adaptive gain, which a larger pilot does not reduce"
             )
         said.append(
-            f"other items in the pilot: by its {n_pilot:,} items the error lies between {reading.low:.3g} and "
+            f"another pilot: with these {n_pilot:,} items the error is between {reading.low:.3g} and "
             f"{reading.high:.3g}; {further}"
         )
         if enough is not None:
-            target = error_allowed(enough)
+            allowed = error_allowed(enough)
             said.append(
-                f"less caution: the target is met with probability {reading.chance(target):.2f}; at "
-                f"{reading.value:.3g} the expected error lies {1 - reading.value / target:.0%} below it"
+                f"a lower probability: the threshold is reached with probability {reading.chance(allowed):.2f}; the "
+                f"expected error of {reading.value:.3g} is {1 - reading.value / allowed:.0%} below it"
             )
     else:
-        said.append("a pilot: nothing here was measured, and under another prior the error may be several times this")
+        said.append("a pilot: nothing here was measured; under another prior the error may be several times as large")
     if chosen.n_left_out:
         n_wanted = terms.n_items + chosen.n_left_out
         said.append(
-            f"more money: the budget buys one answer about {terms.n_items:,} of {n_wanted:,} items; one for each costs "
-            f"{n_wanted * terms.an_answer(way.kind):,.2f} {terms.costs.currency}"
+            f"more money: the budget pays one answer for {terms.n_items:,} of {n_wanted:,} items; one for each item "
+            f"costs {n_wanted * terms.an_answer(way.kind):,.2f} {terms.costs.currency}"
         )
     if chosen.spare > 0.1:
-        said.append(
-            f"money for {chosen.spare:.0%} more answers is left over, which is too little for one more about every item"
-        )
+        said.append(f"unspent budget: it would pay {chosen.spare:.0%} more answers, too few for one more per item")
     if chosen.budget_left:
         why = (
-            f"the budget buys more than {terms.most} answers an item, the most that were looked at"
+            f"the budget pays more than {terms.most} answers per item, the largest number considered"
             if way.each >= terms.most
-            else "more answers about these would hardly take the error down, and the budget is not spent"
+            else "more answers about these items would hardly reduce the error, and budget is left"
         )
         said.append(f"more items: {why}")
     return tuple(said)
 
 
 def _near(chosen: Selected) -> list[Candidate]:
-    """The other assignment, the best other form, and every form that costs no more than three times as much."""
+    """The other assignment, the best other form, and every form that costs at most three times as much."""
     terms, way = chosen.terms, chosen.way
     first = next((other.kind for other in chosen.others if other.kind != way.kind), None)
     most = 3 * terms.money(way)
@@ -111,12 +110,12 @@ def _near(chosen: Selected) -> list[Candidate]:
 
 
 def what_is(way: Candidate) -> str:
-    """A way in words."""
+    """The candidate in words."""
     answers, items = way.answers, f"{way.n_items:,} item{'s' * (way.n_items != 1)}"
     if not isinstance(answers, PlanAdaptive):
         return f"{answers.each} {way.kind} answer{'s' * (answers.each != 1)} for each of {items}"
     rule = f"until one class is {answers.lead} ahead" if answers.lead else f"by {answers.index}"
-    return f"{answers.on_average:.1f} {way.kind} answers an item on average, adaptively {rule}, {items}"
+    return f"{answers.on_average:.1f} {way.kind} answers per item on average, adaptive {rule}, {items}"
 
 
 def _as_alternative(terms: PlanTerms, way: Candidate, what: str, why_not: str) -> Alternative:
@@ -136,31 +135,31 @@ def _as_alternative(terms: PlanTerms, way: Candidate, what: str, why_not: str) -
 
 def _why_not(terms: PlanTerms, way: Candidate, other: Candidate) -> str:
     if isinstance(other.answers, PlanAdaptive) and not other.is_shown_better:
-        return f"{other.gain:.2f} times the error of equal numbers (within {1.96 * other.spread:.2f}): no gain shown"
+        return f"{other.gain:.2f} times the error of equal numbers (plus or minus {1.96 * other.spread:.2f}): no gain"
     if other.n_items < way.n_items:
-        return f"the budget reaches for {other.n_items:,} of the {way.n_items:,} items alone"
+        return f"the budget covers only {other.n_items:,} of the {way.n_items:,} items"
     dearer = terms.money(other) / max(terms.money(way), 1e-12)
     worse = other.reading.value / max(way.reading.value, 1e-12)
     if worse > 1.005:
         return f"the error is {worse:.3g} times as large for {dearer:.2g} times the money"
-    return f"costs {dearer:.3g} times as much for the same" if dearer > 1.005 else "as good; the simpler was taken"
+    return f"costs {dearer:.3g} times as much, same error" if dearer > 1.005 else "equally good; the simpler was chosen"
 
 
 def _other_form(terms: PlanTerms, way: Candidate, other: Candidate) -> str:
-    """The price and the exchange rate at which another form would do as well for the same money."""
+    """The price and the exchange rate at which another form would be equally good for the same money."""
     needed = other.worth.answers(way.votes)
     seconds, worth = terms.costs.seconds(other.kind), other.worth.rate.votes
-    # As many of its answers as are worth what the plan's are, for what those cost.
     breaks_even = way.each * terms.costs.seconds(way.kind) / needed
     votes = worth * seconds / breaks_even if breaks_even > 0 else float("inf")
     return (
-        f"{other.kind} answers, if one took less than {breaks_even:.3g} paid seconds ({seconds:.3g} here) or was worth "
-        f"more than {votes:.3g} votes ({worth:.3g} here, {other.worth.rate.low:.3g} to {other.worth.rate.high:.3g})"
+        f"{other.kind} answers: better if one took less than {breaks_even:.3g} paid seconds (now {seconds:.3g}) or was "
+        f"worth more than {votes:.3g} votes (now {worth:.3g}, 95% CI {other.worth.rate.low:.3g} to "
+        f"{other.worth.rate.high:.3g})"
     )
 
 
 def _other_goals(terms: PlanTerms, goal: Goal, kind: str, measured: Mapping[str, ExchangeRates] | None) -> str:
-    """The form that gives most votes for the money, where another goal would choose another."""
+    """The form with most votes for the money, for each goal that would choose another form."""
     differ = []
     for other in Goal:
         if other is goal:
@@ -168,8 +167,8 @@ def _other_goals(terms: PlanTerms, goal: Goal, kind: str, measured: Mapping[str,
         worths = worths_of(other, None, terms.costs, measured=measured)
         best = max(worths, key=lambda worth: worth.rate.votes / max(terms.costs.seconds(worth.kind), 1e-12))
         if best.kind != kind:
-            differ.append(f"{other} would ask for {best.kind} ({best.rate.votes:.3g} votes an answer)")
+            differ.append(f"{other} would use {best.kind} ({best.rate.votes:.3g} votes per answer)")
     if differ:
         return f"another goal: {'; '.join(differ)}"
-    same = "the form stays the same" if kind == PLAIN else f"{kind} stays the form"
-    return f"another goal: {same}, but not how many answers are enough"
+    same = "the same form" if kind == PLAIN else f"{kind} remains the best form"
+    return f"another goal: {same}, but another number of answers"

@@ -1,7 +1,5 @@
-"""Asking in simulation: people answer about items one after the other, and what is then known.
-
-The chance that the class named most often is not the one most people would name.
-"""
+"""Simulated answers: people answer about items one after the other; posterior means after each answer, and the
+probability that the most frequent class is wrong."""
 
 from __future__ import annotations
 
@@ -23,8 +21,8 @@ LEAST_WEIGHT = 1e-9
 class SimulatedPosterior:
     """What is known of drawn items after `n_answers` answers about each.
 
-    `mean` is the posterior mean, and `expected_kl` what a reader of the answers expects to lose by it (the closed form
-    of a mixture of Dirichlets); both are None where nobody wants them.
+    `mean` is the posterior mean, and `expected_kl` its expected divergence given the answers (closed form for a mixture
+    of Dirichlets); both are None without a prior.
     """
 
     n_answers: int
@@ -40,11 +38,11 @@ def asked(
     rng: np.random.Generator,
     prior: DirichletMixture | None = None,
 ) -> Iterator[SimulatedPosterior]:
-    """The items after 1, 2, ... `most` answers, each person's class drawn from the item's own distribution.
+    """The items after 1, 2, ... `most` answers, each answer drawn from the item's distribution.
 
-    With a `prior`, also its posterior mean and expected divergence. Both are carried on from answer to answer: an
-    answer multiplies a component's weight by `(alpha_k + x_k) / (A + M)` and changes one term of its entropy, so that
-    no gamma function is worked out twice.
+    With a `prior`, also its posterior mean and expected divergence, updated from answer to answer: an answer multiplies
+    a component's weight by `(alpha_k + x_k) / (A + M)` and changes one term of its entropy, so no gamma function is
+    computed twice.
     """
     rows = np.arange(len(probs))
     edges = np.cumsum(probs, axis=1)
@@ -64,19 +62,19 @@ def asked(
 
 
 class _Posterior:
-    """The mixture of each item as its answers come in."""
+    """The posterior mixture of each item, updated with every answer."""
 
     def __init__(self, prior: DirichletMixture, n_draws: int, most: int) -> None:
         kept = prior.weights > LEAST_WEIGHT
         self.alpha, self.mass = prior.alpha[kept], prior.alpha[kept].sum(axis=1)
         self.weights = np.tile(prior.weights[kept] / prior.weights[kept].sum(), (n_draws, 1))
-        # class x count x component: a term of E sum_k p_k log p_k is `of_count / (A + M)`.
+        # class x count x component: one term of E sum_k p_k log p_k is `of_count / (A + M)`.
         a = self.alpha.T[:, None, :] + np.arange(most + 1)[:, None]
         self.of_count = a * digamma(a + 1)
         self.terms = np.tile(self.of_count[:, 0].sum(axis=0), (n_draws, 1))
 
     def learn(self, chosen: Int[np.ndarray, "draws"], before: Int[np.ndarray, "draws"], m: int) -> None:
-        """One more answer, the `m`-th: the class chosen, and how often it had been chosen before."""
+        """Add the `m`-th answer: the class chosen, and how often it was chosen before."""
         self.weights *= self.alpha.T[chosen] + before[:, None]
         self.weights /= self.mass + (m - 1)
         self.weights /= self.weights.sum(axis=1, keepdims=True)
@@ -98,10 +96,10 @@ DRAWS = 10_000
 
 @dataclass(frozen=True)
 class WrongClass:
-    """How probable it is that the class named most often among M answers is not the item's most probable one.
+    """The probability that the most frequent class among M answers is not the item's most probable one.
 
-    By simulation: each item given is asked about once. Classes named equally often are drawn by lot. It is a `Measure`
-    for those who want one class an item; where people are divided nearly evenly, many answers change it little.
+    By simulation: each given item is answered once. Ties are broken at random. An `ErrorMeasure` for one class per
+    item; on items that divide people almost evenly, more answers change it little.
     """
 
     draws: int = DRAWS
@@ -125,7 +123,7 @@ class WrongClass:
 def wrong_class(
     counts: Float[np.ndarray, "items classes"], probs: Float[np.ndarray, "items classes"]
 ) -> Float[np.ndarray, "items"]:
-    """The chance, for each item, that the class most often counted (by lot among equals) is not the most probable."""
+    """The probability, per item, that the most frequent class (ties at random) is not the most probable one."""
     leads = counts >= counts.max(axis=1, keepdims=True) - 1e-9
     right = leads[np.arange(len(probs)), probs.argmax(axis=1)]
     return np.asarray(1 - right / leads.sum(axis=1))

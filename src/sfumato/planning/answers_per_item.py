@@ -1,4 +1,5 @@
-"""How many answers an item needs: the curve over M, how far the pilot leaves it open, and the M that is enough."""
+"""Answers needed per item: the error by number of answers, its uncertainty given the pilot, and the number that reaches
+a threshold. Called by `sfumato plan annotators` and by `criterion.py`."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from sfumato.tables.table import Table
 DRAWS = 10_000
 DRAWS_REFITTED = 500
 MOST_REFITTED = 500
-"""Pilots of at most so many items are fitted anew in every resample; in larger ones the prior is as good as certain."""
+"""For pilots of at most this many items, the prior is fitted again in every resample; in larger ones it is almost
+certain."""
 STEPS_REFITTED = 30
 FEW_ITEMS = 50
 FEW_ANSWERS = 3
@@ -34,8 +36,8 @@ Values = Callable[[Population, np.random.Generator], Float[np.ndarray, "draws an
 
 @dataclass(frozen=True)
 class ErrorThreshold:
-    """What is enough: a mean error of at most `target`, or with a `share` that share of items within it; to be reached
-    with `probability`, as far as the pilot tells."""
+    """An error that is small enough: a mean error of at most `error`, or with a `share`, that share of items within it;
+    to be reached with `probability`, given the pilot."""
 
     target: float
     share: float | None = None
@@ -53,9 +55,9 @@ class ErrorThreshold:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AnnotatorPlan(Table):
-    """One row a number of answers: `value` is the mean error, or with a share in the goal the share of items within the
-    target; `low` and `high` hold it at 95% for other items like the pilot's; `chance` is how probable the goal is to be
-    reached (NaN without a goal, or without a pilot)."""
+    """One row per number of answers. `value` is the mean error, or with a share in the threshold the share of items
+    within it; `low` and `high` are its 95% interval for other items like the pilot's; `chance` is the probability to
+    reach the threshold (NaN without a threshold or a pilot)."""
 
     measure: ErrorMeasure
     enough: ErrorThreshold | None
@@ -82,42 +84,42 @@ class AnnotatorPlan(Table):
 
     @property
     def as_it_stands(self) -> int | None:
-        """The fewest answers that reach the goal if the pilot is taken at its word; None if even the most do not."""
+        """The fewest answers that reach the threshold according to the point estimate; None if not even the most do."""
         return None if self.enough is None else _first_for_good(self.enough.reached(self.value))
 
     @property
     def needed(self) -> int | None:
-        """The fewest answers that reach the goal with its probability; None if even the most do not."""
+        """The fewest answers that reach the threshold with its probability; None if not even the most do."""
         if self.enough is None or not len(self.resampled):
             return self.as_it_stands
         return _first_for_good(self.chance >= self.enough.probability)
 
     @property
     def between(self) -> tuple[int, int | None]:
-        """What the answer would be with other items in the pilot, 9 times of 10; None for more than the most."""
+        """The 90% range of the result for other items in the pilot; None means more than the most."""
         assert self.enough is not None
         found = [_first_for_good(row) or len(self) + 1 for row in self.enough.reached(self.resampled)]
         low, high = np.quantile(found, [0.05, 0.95], method="nearest") if found else (self.as_it_stands or 0,) * 2
         return int(low), int(high) if high <= len(self) else None
 
     def check_reached(self) -> None:
-        """Raise where even the most answers do not reach the goal, and say what would."""
+        """Raise if not even the most answers reach the threshold, with what would."""
         if self.enough is None or self.needed is not None:
             return
         sure = np.quantile(self.resampled[:, -1], self._cautious) if len(self.resampled) else self.value[-1]
         if self.enough.share is None:
-            found, possible = f"a mean {self.measure.title} of {sure:.4f}", f"a target of {_up(sure):g}"
+            found, possible = f"a mean {self.measure.title} of {sure:.4f}", f"a threshold of {rounded_up(sure):g}"
             expected = f"{self.enough.target:g} or less"
-            # Errors of shares fall with the root of M, squares and divergences with M.
+            # Errors of shares fall with the square root of M, squares and divergences with M.
             power = 2 if isinstance(self.measure, TotalVariationError) else 1
             more = int(np.ceil(len(self) * (sure / self.enough.target) ** power * 1.05))
-            possible += f", or about {more:,} answers an item"
+            possible += f", or about {more:,} answers per item"
         else:
             found = f"{100 * sure:.1f}% of items within {self.enough.target:g}"
             expected = f"{100 * self.enough.share:g}% or more"
-            possible = f"a share of {np.floor(100 * sure) / 100:g}, a larger target, or more answers"
+            possible = f"a share of {np.floor(100 * sure) / 100:g}, a larger threshold, or more answers"
         raise BadSetting(
-            f"found {found} at most = {len(self)} answers an item",
+            f"found {found} at most = {len(self)} answers per item",
             expected=expected + (f" with probability {self.enough.probability:g}" if len(self.resampled) else ""),
             fix=f"plan for {possible}",
             code="out-of-reach",
@@ -139,12 +141,12 @@ def how_many(
     rng: np.random.Generator,
     progress: Progress = quiet,
 ) -> AnnotatorPlan:
-    """How near 1, 2, ... `most` answers an item come, for items like those of a pilot or from an assumed prior.
+    """The error after 1, 2, ... `most` answers per item, for items like those of a pilot or from an assumed prior.
 
-    Intervals come from resamples of the pilot's items. In the Bayesian bootstrap (Rubin 1981) every item counts by a
-    random weight, and one more, unlike any seen, counts like each of them: what never happened in a pilot is not
-    thereby impossible. Small pilots are also fitted anew each time. A prior that is assumed has no interval. People are
-    taken for alike, as anybody from the same crowd; where they are not, see who answers (docs/aggregate.md) first.
+    Intervals come from resamples of the pilot's items by the Bayesian bootstrap (Rubin 1981): every item has a random
+    weight, and so does one more item of any distribution, because what never happened in a pilot is not impossible. For
+    small pilots the prior is also fitted again each time. An assumed prior has no interval. All annotators are treated
+    as equal draws from the same crowd; if they differ in skill, see docs/aggregate.md first.
     """
     measure = measure or TotalVariationError()
     at_least("most", most, 1)
@@ -178,7 +180,7 @@ def how_many(
 
 
 def _values(measure: ErrorMeasure, enough: ErrorThreshold | None, most: int) -> Values:
-    """What is averaged over items: the error to expect, or whether an item ends within the target."""
+    """What is averaged over items: the expected error, or whether an item ends within the threshold."""
     if enough is None or enough.share is None:
         return lambda items, rng: measure.of_items(items, most, rng)
 
@@ -192,7 +194,7 @@ def _values(measure: ErrorMeasure, enough: ErrorThreshold | None, most: int) -> 
 
 
 def _unseen(values: Values, prior: DirichletMixture, rng: np.random.Generator) -> Float[np.ndarray, "1 answers"]:
-    """What an item would add that may have any distribution, while the reader still holds the pilot's prior."""
+    """The value of an item of any distribution, read with the pilot's prior."""
     n_classes = prior.alpha.shape[1]
     anything = Population.of_prior(DirichletMixture(np.ones(1), np.ones((1, n_classes))), DRAWS_REFITTED, rng)
     return np.asarray(values(Population(prior, anything.probs, anything.item), rng).mean(axis=0, keepdims=True))
@@ -205,7 +207,7 @@ def _refitted(
     unseen: Float[np.ndarray, "answers"],
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "answers"]:
-    """The curve that a pilot of other items would have given."""
+    """The curve of a resampled pilot."""
     drawn = Pilot(pilot.counts[rng.integers(0, pilot.n_items, pilot.n_items)])
     items = Population.of_pilot(drawn, drawn.fitted_from(prior, STEPS_REFITTED), DRAWS_REFITTED, rng)
     share_unseen = rng.beta(1, pilot.n_items)
@@ -213,37 +215,37 @@ def _refitted(
 
 
 def _first_for_good(reached: Bool[np.ndarray, "answers"]) -> int | None:
-    """The first number of answers from which on all are reached."""
+    """The first number of answers from which on the threshold is always reached."""
     n_last = int(np.argmin(reached[::-1])) if not reached.all() else len(reached)
     return len(reached) - n_last + 1 if n_last else None
 
 
-def _up(value: float) -> float:
-    """A little more, with two digits."""
+def rounded_up(value: float) -> float:
+    """Rounded up to two digits."""
     size = 10 ** (np.floor(np.log10(value)) - 1) if value > 0 else 1.0
     return float(np.ceil(value / size) * size)
 
 
 def _warn_if_small(pilot: Pilot, plan: AnnotatorPlan) -> None:
-    """A warning where the pilot is too small for its prior to be taken at its word."""
+    """Warn if the pilot is too small to estimate its prior well."""
     faults = []
     if pilot.n_items < FEW_ITEMS:
         faults.append(f"only {pilot.n_items} item{'s' * (pilot.n_items != 1)}")
     if pilot.counts.sum(axis=1).max() <= 1 + 1e-9:
-        faults.append("one answer each, which says nothing of how far people differ: taken to agree 80% of the time")
+        faults.append("one answer each, which does not show how much people disagree: 80% agreement is assumed")
     elif pilot.answers_an_item < FEW_ANSWERS:
         faults.append(f"only {pilot.answers_an_item:.1f} answers each")
     if not faults:
         return
-    moves = f"at {len(plan)} answers the value lies between {plan.low[-1]:.3g} and {plan.high[-1]:.3g}"
+    moves = f"at {len(plan)} answers the value is between {plan.low[-1]:.3g} and {plan.high[-1]:.3g}"
     if plan.enough is not None:
         low, high = plan.between
         moves = (
-            f"with other items the answer would be {low} to {'more than ' + str(len(plan)) if high is None else high}"
+            f"with other items the result would be {low} to {'more than ' + str(len(plan)) if high is None else high}"
         )
     warnings.warn(
-        f"a small pilot is surer than it should be: {', '.join(faults)}; {moves}; "
-        f"better {FEW_ITEMS} items or more with {FEW_ANSWERS} answers or more",
+        f"the pilot is small: {', '.join(faults)}; {moves}; "
+        f"better: {FEW_ITEMS} items or more with {FEW_ANSWERS} answers or more each",
         SfumatoWarning,
         stacklevel=3,
     )

@@ -1,4 +1,5 @@
-"""Many items or many answers each: what a fixed budget buys, goal by goal."""
+"""The trade-off between many items and many answers per item at a fixed budget, per goal. Called by `sfumato plan
+annotators`."""
 
 from __future__ import annotations
 
@@ -25,11 +26,11 @@ USUAL = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TradeOff(Table):
-    """One row a number of answers an item, all at the same budget; each error is the smaller the better.
+    """One row per number of answers per item, all at the same budget; smaller errors are better.
 
     `class_shares` is the root mean squared distance of the mean label from that of all such items, `disagreement` the
-    standard error of the chance that two people differ (an average over items; NaN where an item has one answer), and
-    `item` the mean error of a single item's label, by the measure of the plan.
+    standard error of the probability that two people differ (mean over items; NaN with one answer per item), and `item`
+    the mean error of a single item's label.
     """
 
     n_answers: Int[np.ndarray, "rows"]
@@ -52,7 +53,7 @@ class TradeOff(Table):
         return len(self.n_answers)
 
     def best(self, goal: str) -> int:
-        """How many answers an item serve a goal best: `class_shares`, `disagreement` or `item`; 0 if none can."""
+        """The best number of answers per item for `class_shares`, `disagreement` or `item`; 0 if none is possible."""
         errors = np.nan_to_num(getattr(self, goal), nan=np.inf)
         return int(self.n_answers[np.argmin(errors)]) if np.isfinite(errors).any() else 0
 
@@ -67,13 +68,12 @@ def trade_off(
     n_answers: Sequence[int] = USUAL,
     rng: np.random.Generator,
 ) -> TradeOff:
-    """What a budget buys at each number of answers an item: `budget` in answers, or in money where
-    there are `costs`, of answers of a `kind`.
+    """What a budget pays at each number of answers per item: `budget` in answers, or with `costs` in money.
 
-    For the mean label of n items with M answers each, `E |error|^2 = (between + within / M) / n`, where `between` is
-    how far items differ, `E |p|^2 - |E p|^2`, and `within` is how far people do, `1 - E |p|^2`: at a fixed n M one
-    answer an item is always best. The chance that two people differ needs two. A single item's label is the better the
-    more answers it has, whatever the others get: there the budget only says how many items can be had.
+    For the mean label of n items with M answers each, `E |error|^2 = (between + within / M) / n`, with the variance
+    between items `between = E |p|^2 - |E p|^2` and within items `within = 1 - E |p|^2`: at a fixed n M, one answer per
+    item is always best. The probability that two people differ needs two. The label of a single item only improves with
+    its own answers: there the budget decides how many items are possible.
     """
     above_0("budget", budget)
     price_each = 1.0 if costs is None else costs.money(kind)
@@ -82,7 +82,7 @@ def trade_off(
     elif (n_affordable := int(min(budget + 1e-9, 2**53))) < 1:
         raise BadSetting(
             f"found a budget of {budget:g} answers",
-            expected="enough for one answer at least",
+            expected="enough for at least one answer",
             fix="plan for 1 or more",
             code="budget-too-small",
         )

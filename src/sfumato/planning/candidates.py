@@ -1,7 +1,5 @@
-"""Ways to ask: what each kind of question and each assignment would cost, and how near it would come.
-
-Choosing: the best way to ask that a budget buys, or the cheapest that is good enough.
-"""
+"""Candidate plans (question form, assignment, number of answers) with their cost and expected error, and the choice of
+the best one for a budget or the cheapest one for a threshold. Called by `decision.py`."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sfumato.planning.adaptive_value import AdaptiveCurve
-from sfumato.planning.answers_per_item import ErrorThreshold
+from sfumato.planning.answers_per_item import ErrorThreshold, rounded_up
 from sfumato.planning.costs import CostModel
 from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.exchange_estimates import PLAIN, VoteEquivalent
@@ -18,23 +16,23 @@ from sfumato.planning.plan_file import Budget, Cost, Fewest, PlanAdaptive
 from sfumato.tables.errors import BadSetting
 
 ANSWERS = "answers"
-"""The unit of a budget that counts answers, not money."""
+"""The unit of a budget in answers instead of money."""
 SURE = 1.64
-"""Standard errors by which asking adaptively must be better before it is chosen: it is the less simple way."""
+"""Standard errors by which adaptive assignment must be better to be chosen, because it is less simple."""
 
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One way to ask about `n_items` items: with which form, allotted how, and the error to expect."""
+    """One candidate for `n_items` items: question form, assignment, and expected error."""
 
     worth: VoteEquivalent
     answers: Fewest | PlanAdaptive
     n_items: int
     reading: ExpectedError
     spread: float = 0.0
-    """How uncertain the simulated gain of an adaptive way is, relative to itself."""
+    """Standard error of the simulated gain of an adaptive candidate."""
     gain: float = 1.0
-    """The error over that of as many answers for every item."""
+    """The error divided by that of equally many answers for every item."""
 
     @property
     def kind(self) -> str:
@@ -50,18 +48,18 @@ class Candidate:
 
     @property
     def votes(self) -> float:
-        """Plain votes an item that the answers are worth."""
+        """Plain votes per item that the answers are worth."""
         return self.worth.votes(self.each)
 
     @property
     def is_shown_better(self) -> bool:
-        """Whether being adaptive gained more than chance may make of it."""
+        """Whether the adaptive gain is larger than chance explains."""
         return self.gain + SURE * self.spread < 1
 
 
 @dataclass(frozen=True, eq=False)
 class PlanTerms:
-    """What all ways have in common: the error that counts and how it falls, prices, and how many items there are."""
+    """What all candidates have in common: the error curve, prices, and the number of items."""
 
     criterion: Criterion
     curve: VoteCurve
@@ -74,11 +72,11 @@ class PlanTerms:
     adapted: AdaptiveCurve | None = None
 
     def uniform(self, worth: VoteEquivalent, each: int, n_items: int | None = None) -> Candidate:
-        """As many answers for every item."""
+        """Equally many answers for every item."""
         return Candidate(worth, Fewest(each=each), n_items or self.n_items, self.curve.at(worth.votes(float(each))))
 
     def adaptive(self, on_average: float) -> Candidate | None:
-        """Plain votes allotted by what was answered, so many an item on average; None where that was not simulated."""
+        """Plain votes assigned adaptively, `on_average` per item; None if that was not simulated."""
         found = self.adapted
         if found is None or not found.on_average[0] <= on_average <= found.on_average[-1] + 1e-9:
             return None
@@ -93,7 +91,7 @@ class PlanTerms:
             target=None,
             lead=None if lead is None else int(lead),
             audit=self.audit,
-            # Rounded down: what is planned must not cost more than there is.
+            # Rounded down: the plan must not exceed the budget.
             on_average=float(np.floor(on_average * 100 + 1e-6) / 100),
         )
         worth = next(worth for worth in self.worths if worth.kind == PLAIN)
@@ -101,7 +99,7 @@ class PlanTerms:
         return Candidate(worth, answers, self.n_items, reading, spread, ratio)
 
     def adaptive_averages(self, up_to: float) -> list[float]:
-        """Numbers of answers an item, on average, at which an adaptive way can be had: those of each lead, else any."""
+        """Possible mean numbers of answers per item of an adaptive candidate: those of each lead, else any."""
         if self.adapted is None:
             return []
         there = self.adapted.on_average
@@ -122,7 +120,7 @@ class PlanTerms:
         return way.n_answers * self.costs.seconds(way.kind) / 3600
 
     def cost(self, way: Candidate) -> Cost:
-        """What a way takes; everybody answers one batch, and about an item once."""
+        """The cost of a candidate; every participant answers one batch, and about an item once."""
         most = way.answers.most if isinstance(way.answers, PlanAdaptive) else way.answers.each
         return Cost(
             money=self.money(way),
@@ -134,7 +132,7 @@ class PlanTerms:
         )
 
     def affordable(self, kind: str, budget: Budget) -> int:
-        """How many answers of a kind a budget buys; 0 where not one."""
+        """How many answers of a kind a budget pays; 0 if not even one."""
         if budget.unit == ANSWERS:
             return int(budget.amount)
         try:
@@ -145,39 +143,39 @@ class PlanTerms:
             return 0
 
     def with_items(self, n_items: int) -> PlanTerms:
-        """The same for fewer items, or more."""
         return replace(self, n_items=n_items)
 
 
 WASTE = 0.01
-"""A share of the error so small that no answer is asked for to take it away."""
+"""Answers that reduce the error by less than this share are not planned."""
 
 
 @dataclass(frozen=True, eq=False)
 class Selected:
-    """The way that was chosen, and the best of every other form and assignment, best first."""
+    """The chosen candidate, and the best of every other form and assignment, best first."""
 
     way: Candidate
     others: tuple[Candidate, ...]
     terms: PlanTerms
-    """Those it was chosen under: with fewer items where the budget does not reach for one answer about each."""
+    """The terms of the choice: with fewer items if the budget does not pay one answer for each."""
     budget_left: bool = False
-    """Whether the budget buys answers that would not help: more than an item may get, or than take the error down."""
+    """Whether the budget pays answers that would not help: more than an item may get, or without effect on the
+    error."""
     n_left_out: int = 0
-    """Items that the budget does not reach."""
+    """Items that the budget does not cover."""
     spare: float = 0.0
-    """Answers that the budget would buy beside those of the way, as a share of these."""
+    """Further answers that the budget would pay, as a share of those planned."""
 
 
 def best_for(terms: PlanTerms, budget: Budget) -> Selected:
-    """The way with the smallest error that the budget buys."""
+    """The candidate with the smallest error within the budget."""
     n_affordable = {worth.kind: terms.affordable(worth.kind, budget) for worth in terms.worths}
     most_answers = max(n_affordable.values())
     if not most_answers:
         raise _too_small(terms, budget)
     n_left_out = max(terms.n_items - most_answers, 0)
     if n_left_out:
-        # One answer each is the least there is: rather fewer items than none of some.
+        # One answer per item is the minimum, so the number of items is reduced.
         terms = terms.with_items(most_answers)
     ways: list[Candidate] = []
     for worth in terms.worths:
@@ -191,7 +189,7 @@ def best_for(terms: PlanTerms, budget: Budget) -> Selected:
     ]
     up_to = min(n_affordable.get(PLAIN, 0) / terms.n_items, float(terms.most))
     adaptive = [way for each in terms.adaptive_averages(up_to) if (way := terms.adaptive(each)) is not None]
-    # A larger lead may come with a larger error, by chance: the best of those that the budget buys.
+    # By chance a larger lead may have a larger error: take the best within the budget.
     others = sorted(adaptive, key=lambda way: way.reading.value)[:1]
     if others and others[0].is_shown_better:
         ways.append(others.pop())
@@ -204,8 +202,8 @@ def best_for(terms: PlanTerms, budget: Budget) -> Selected:
 
 
 def cheapest_for(terms: PlanTerms, enough: ErrorThreshold, budget: Budget | None) -> Selected:
-    """The cheapest way that is good enough with the probability asked for; an error where none is, or where the budget
-    does not reach for it."""
+    """The cheapest candidate that reaches the threshold with its probability; an error if none does, or if it exceeds
+    the budget."""
     target = error_allowed(enough)
     ways: list[Candidate] = []
     others: list[Candidate] = []
@@ -227,7 +225,7 @@ def cheapest_for(terms: PlanTerms, enough: ErrorThreshold, budget: Budget | None
 
 
 def _without_waste(terms: PlanTerms, worth: VoteEquivalent, each: int) -> Candidate:
-    """The fewest answers for every item that are as good as `each` of them, but for a hundredth of the error."""
+    """The fewest answers per item with at most 1% more error than `each`."""
     most = terms.uniform(worth, each)
     return next(way for fewer in range(1, each + 1) if _is_as_good(way := terms.uniform(worth, fewer), most))
 
@@ -237,18 +235,18 @@ def _is_as_good(way: Candidate, other: Candidate) -> bool:
 
 
 def _worth_a_look(way: Candidate, fewer: list[Candidate]) -> list[Candidate]:
-    """Of the forms that the money buys for a part of the items alone, the best, if it is better on these."""
+    """The best form that the budget pays for only part of the items, if it gives more votes in total."""
     best = sorted(fewer, key=lambda other: (-other.n_items * other.votes, other.reading.value))[:1]
     return [other for other in best if other.n_items * other.votes > way.n_items * way.votes]
 
 
 def error_allowed(enough: ErrorThreshold) -> float:
-    """The error that is small enough: the target itself, or the share of items that may be off by more than it."""
+    """The largest error allowed: the threshold itself, or the share of items that may exceed it."""
     return enough.target if enough.share is None else 1 - enough.share
 
 
 def _first_uniform(terms: PlanTerms, worth: VoteEquivalent, target: float, probability: float) -> Candidate | None:
-    """The fewest answers for every item that reach the target, and every larger number too."""
+    """The fewest answers per item from which on the error is always allowed."""
     found = None
     for each in range(terms.most, 0, -1):
         way = terms.uniform(worth, each)
@@ -268,7 +266,7 @@ def _is_within(terms: PlanTerms, way: Candidate, budget: Budget) -> bool:
 
 
 def sure_value(way: Candidate, probability: float) -> float:
-    """The error that is not exceeded with that probability, as far as the pilot tells."""
+    """The error that is not exceeded with this probability, given the pilot."""
     resampled = way.reading.resampled
     return max(float(np.quantile(resampled, probability)) if len(resampled) else 0.0, way.reading.value)
 
@@ -278,9 +276,9 @@ def _too_small(terms: PlanTerms, budget: Budget) -> BadSetting:
     price = terms.an_answer(cheapest.kind)
     unit = terms.costs.currency if budget.unit != ANSWERS else ANSWERS
     return BadSetting(
-        f"found a budget of {budget.amount:g} {budget.unit} at {price:.4g} {terms.costs.currency} for a "
+        f"found a budget of {budget.amount:g} {budget.unit} at {price:.4g} {terms.costs.currency} per "
         f"{cheapest.kind} answer, the cheapest",
-        expected="enough for one answer at least",
+        expected="enough for at least one answer",
         fix=f"plan for {price:.4g} {unit} or more" if budget.unit != ANSWERS else "plan for 1 answer or more",
         code="budget-too-small",
     )
@@ -290,15 +288,15 @@ def _out_of_reach(terms: PlanTerms, enough: ErrorThreshold, target: float) -> Ba
     best = min((terms.uniform(worth, terms.most) for worth in terms.worths), key=lambda way: way.reading.value)
     sure = sure_value(best, enough.probability)
     if enough.share is None:
-        found, possible = f"a {terms.criterion.title} of {sure:.4g}", f"a target of {_up(sure):g}"
+        found, possible = f"a {terms.criterion.title} of {sure:.4g}", f"a threshold of {rounded_up(sure):g}"
     else:
         found = f"a {terms.criterion.title} of {sure:.3f}"
-        possible = f"a share of {np.floor(100 * (1 - sure)) / 100:g}, or a larger target"
+        possible = f"a share of {np.floor(100 * (1 - sure)) / 100:g}, or a larger threshold"
     return BadSetting(
-        f"found {found} with {terms.most} {best.kind} answers an item, at {terms.money(best):,.2f} "
+        f"found {found} with {terms.most} {best.kind} answers per item, at {terms.money(best):,.2f} "
         f"{terms.costs.currency}",
         expected=f"{target:g} or less with probability {enough.probability:g}",
-        fix=f"plan for {possible}, or allow more answers an item (--most)",
+        fix=f"plan for {possible}, or allow more answers per item (--most)",
         code="out-of-reach",
     )
 
@@ -307,17 +305,11 @@ def _budget_misses(terms: PlanTerms, enough: ErrorThreshold, way: Candidate, bud
     best = best_for(terms, budget)
     reached = sure_value(best.way, enough.probability)
     cost = f"{way.n_answers:,} answers" if budget.unit == ANSWERS else f"{terms.money(way):,.2f} {terms.costs.currency}"
-    items = "" if best.terms.n_items == terms.n_items else f" of {best.terms.n_items:,} items alone"
+    items = "" if best.terms.n_items == terms.n_items else f" for only {best.terms.n_items:,} items"
     return BadSetting(
         f"found a budget of {budget.amount:g} {budget.unit}, which reaches a {terms.criterion.title} of "
         f"{reached:.4g}{items}",
         expected=f"{error_allowed(enough):g} or less with probability {enough.probability:g}, which costs {cost}",
-        fix=f"raise the budget to {cost}, allow {_up(reached):g}, or plan for fewer items",
+        fix=f"raise the budget to {cost}, allow {rounded_up(reached):g}, or plan for fewer items",
         code="budget-too-small",
     )
-
-
-def _up(value: float) -> float:
-    """A little more, with two digits."""
-    size = 10 ** (np.floor(np.log10(value)) - 1) if value > 0 else 1.0
-    return float(np.ceil(value / size) * size)

@@ -1,7 +1,5 @@
-"""Costs: what answers of each kind cost, in paid seconds and in money.
-
-Times: how long an answer takes, by kind, while people learn the form, and on hard items.
-"""
+"""Costs of answers: how long answers of each kind take (measured in a pilot, or published), and what they cost in paid
+seconds and in money."""
 
 from __future__ import annotations
 
@@ -22,18 +20,18 @@ from sfumato.tables.settings import above_0, at_least, bad_setting, not_negative
 
 LEARNED_AFTER = 2.5
 OPEN_PAGE = 50.0
-"""A page open for more than so many times the median was left open: nobody was answering."""
+"""Pages open for more than this multiple of the median are not counted."""
 LEAST_ANSWERS = 200
 LEAST_ITEMS = 50
 
 
 @dataclass(frozen=True)
 class KindTime:
-    """How long answers of a kind take: `seconds` on average, once people have learned the form, at mean difficulty.
+    """How long answers of a kind take: `seconds` on average, once people know the form, at mean difficulty.
 
-    The first answer of a session takes `first_ratio` times as long, and what it takes longer decays like
-    `exp(-(t - 1) / learned_after)` with the t-th answer. `per_nat` is the relative change for every nat of entropy that
-    an item has above the mean. `source` says where the figures come from.
+    The first answer of a session takes `first_ratio` times as long; the excess decays like `exp(-(t - 1) /
+    learned_after)` with the t-th answer. `per_nat` is the relative change per nat of item entropy above the mean.
+    `source` says where the numbers come from.
     """
 
     seconds: float
@@ -50,19 +48,19 @@ class KindTime:
             raise bad_setting("per_nat", self.per_nat, "a finite number")
 
     def mean_seconds(self, n_in_session: int = 25, nats_above_mean: float = 0.0) -> float:
-        """The mean time of an answer in sessions of so many answers, on items of so much entropy above the mean."""
+        """The mean time per answer in sessions of `n_in_session` answers, on items of this entropy above the mean."""
         decay = np.exp(-np.arange(at_least("n_in_session", n_in_session, 1)) / self.learned_after)
         learning = 1 + (self.first_ratio - 1) * float(decay.mean())
         return self.seconds * learning * max(1 + self.per_nat * nats_above_mean, 0.0)
 
 
 def measured_times(annotations: Annotations) -> dict[str, KindTime]:
-    """The times of every kind in a pilot that has any, by the kind's name.
+    """The times of every kind in a pilot that has times, by kind name.
 
-    Means, not medians, for the time that people took is the time that is paid. Answers that took more than 50 times the
-    kind's median are left out: a page was left open. (CIFAR-10S has none; raw reaction times do.) With 200 answers and
-    an order of trials the learning curve is fitted; with 50 items and answers that name classes, what a nat of doubt
-    adds, from the items' mean times and the entropy of their pooled labels.
+    Means, not medians, because the time that people took is paid. Answers that took more than 50 times the kind's
+    median are left out: the page was left open. With 200 answers and an order of trials, a learning curve is fitted;
+    with 50 items and answers that name classes, the time per nat of uncertainty, from the items' mean times and the
+    entropy of their pooled labels.
     """
     result = {}
     for label in annotations.kind.names.to_pylist():
@@ -74,15 +72,15 @@ def measured_times(annotations: Annotations) -> dict[str, KindTime]:
             continue
         kept = timed & (seconds <= OPEN_PAGE * np.median(seconds[timed]))
         table = table.take(kept)
-        left_out = f", {timed.sum() - kept.sum():,} pages left open not counted" if (timed & ~kept).any() else ""
+        left_out = f", without {timed.sum() - kept.sum():,} pages left open" if (timed & ~kept).any() else ""
         source = f"measured: {len(table):,} answers{left_out}"
         practised, first_ratio, learned_after = _learning(table)
         result[label.split("/")[0]] = KindTime(practised, source, first_ratio, learned_after, _per_nat(table))
     if not result:
         raise BadTable(
             f"found {len(annotations):,} answers without a time",
-            expected="a column `seconds`, or times when answers began and were submitted",
-            fix="record times, or give the mean time of an answer yourself",
+            expected="a column `seconds`, or the times at which answers were started and submitted",
+            fix="record times, or give the mean time per answer",
             code="no-times",
             where=ErrorLocation(str(annotations.path) if annotations.path else None, column="seconds"),
         )
@@ -90,7 +88,7 @@ def measured_times(annotations: Annotations) -> dict[str, KindTime]:
 
 
 def seconds_of(annotations: Annotations) -> Float[np.ndarray, "rows"]:
-    """The seconds of every answer: as recorded, else from when it began to when it was submitted; NaN if unknown."""
+    """The seconds of every answer: as recorded, else from start to submission; NaN if unknown."""
     begun, ended = (
         each.to_numpy(zero_copy_only=False).astype("datetime64[ms]")
         for each in (annotations.started_at, annotations.submitted_at)
@@ -101,7 +99,7 @@ def seconds_of(annotations: Annotations) -> Float[np.ndarray, "rows"]:
 
 
 def _learning(table: Annotations) -> tuple[float, float, float]:
-    """Seconds once learned, the first answer's ratio, how fast it is learned; flat where the data cannot tell."""
+    """Seconds after learning, the ratio of the first answer, and the learning rate; constant if the data cannot say."""
     seconds = table.seconds
     mean = float(seconds.mean())
     if len(table) < LEAST_ANSWERS or table.trial.null_count:
@@ -121,13 +119,13 @@ def _learning(table: Annotations) -> tuple[float, float, float]:
     except (RuntimeError, ValueError, OptimizeWarning):
         return mean, 1.0, LEARNED_AFTER
     shape = KindTime(1.0, "", float(found[1]), float(found[2]))
-    # Least squares keeps the mean over the places that occurred; say it exactly, whatever the fit did.
+    # Keep the observed mean exactly, regardless of the fit.
     learning = 1 + (shape.first_ratio - 1) * np.exp(-place / shape.learned_after)
     return mean / float(learning.mean()), shape.first_ratio, shape.learned_after
 
 
 def _places(table: Annotations) -> Float[np.ndarray, "rows"]:
-    """The place of each answer in its person's sequence, from 0."""
+    """The position of each answer in its annotator's sequence, from 0."""
     who = table.annotator.codes
     order = np.lexsort((table.trial.to_numpy(), who))
     n_each = np.bincount(who)
@@ -138,7 +136,7 @@ def _places(table: Annotations) -> Float[np.ndarray, "rows"]:
 
 
 def _per_nat(table: Annotations) -> float:
-    """The relative change of an item's mean time with a nat of its entropy; 0 where answers are no distributions."""
+    """The relative change of an item's mean time per nat of entropy; 0 if answers are not distributions."""
     try:
         beliefs = label_by_default(table)
     except SfumatoError:
@@ -157,17 +155,17 @@ def _per_nat(table: Annotations) -> float:
 __all__ = ["DEFAULT_TIMES", "CostModel", "KindTime", "measured_times"]
 
 OVERHEAD = 1.29
-"""Paid time over the time of the answers: instructions, consent, questions at the end (CIFAR-10S)."""
+"""Paid time divided by answering time: instructions, consent, final questions (CIFAR-10S)."""
 WAGE = 12.0
-"""USD an hour: what Sucholutsky et al. 2023 paid; Collins et al. 2022 paid 8 to 9."""
+"""USD per hour: what Sucholutsky et al. 2023 paid; Collins et al. 2022 paid 8 to 9."""
 FEE = 1 / 3
-"""What a platform takes on top of the pay, as a share of it: an assumption, between the fees of well-known ones."""
+"""The platform's fee as a share of the pay: an assumption, between the fees of well-known platforms."""
 
 DEFAULT_TIMES: Mapping[str, KindTime] = MappingProxyType(
     {
         "choice": KindTime(
             3.3,
-            "Peterson et al. 2019: sessions of 15 minutes on average for 200 pictures and 10 checks, less the overhead",
+            "Peterson et al. 2019: mean session of 15 minutes for 200 pictures and 10 checks, without overhead",
         ),
         "top_two": KindTime(
             39.2,
@@ -178,16 +176,16 @@ DEFAULT_TIMES: Mapping[str, KindTime] = MappingProxyType(
         ),
         "plausible": KindTime(
             9.3,
-            "soft-digits: sessions of 14.6 minutes (median) for some 70 pictures and 3 checks, less the overhead",
+            "soft-digits: median session of 14.6 minutes for about 70 pictures and 3 checks, without overhead",
         ),
         "sliders": KindTime(
             30.0,
-            "assumed, from CIFAR-10S: 3 s a pointing action, ten sliders",
+            "assumed, from CIFAR-10S: 3 s per pointing action, ten sliders",
             first_ratio=2.1,
         ),
         "tokens": KindTime(
             24.0,
-            "assumed, from CIFAR-10S: its page without the boxes for impossible classes, 39% of its actions",
+            "assumed, from CIFAR-10S: its page without the boxes for impossible classes (39% of the actions)",
             first_ratio=2.1,
         ),
         "typicality": KindTime(
@@ -198,11 +196,11 @@ DEFAULT_TIMES: Mapping[str, KindTime] = MappingProxyType(
         ),
         "similarity": KindTime(
             5.1,
-            "assumed, as one slider of H-Mix",
+            "assumed, like one slider of H-Mix",
             first_ratio=1.7,
             learned_after=8.4,
         ),
-        "triplet": KindTime(3.3, "assumed, as one choice of CIFAR-10H"),
+        "triplet": KindTime(3.3, "assumed, like one choice of CIFAR-10H"),
         "mixture": KindTime(
             10.1,
             "H-Mix (Collins et al. 2023): mean of 4,950 answers 11.2 s, 22 s for the first, fitted",
@@ -211,16 +209,16 @@ DEFAULT_TIMES: Mapping[str, KindTime] = MappingProxyType(
         ),
     }
 )
-"""The time of each kind, from published data where there are any; `source` says which, or that it is assumed."""
+"""The time of each kind, from published data if available; `source` says which, or that it is assumed."""
 
 
 @dataclass(frozen=True)
 class CostModel:
-    """What answers cost. An answer of a kind takes its mean time in sessions of `batch_size` answers, times the
-    `overhead` of a session; that time is paid by the hour, and the platform takes `fee` of the pay on top.
+    """What answers cost. An answer takes its kind's mean time in sessions of `batch_size` answers, times the `overhead`
+    of a session; that time is paid by the hour, and the platform adds `fee` as a share of the pay.
 
-    `wage` and `fee` are assumptions wherever you did not give your own. A budget buys answers alone: what recruiting,
-    screening and refused work cost is not in here.
+    `wage` and `fee` are assumptions unless you give your own. Costs of recruitment, screening and rejected work are not
+    included.
     """
 
     times: Mapping[str, KindTime] = field(default_factory=lambda: DEFAULT_TIMES)
@@ -232,7 +230,7 @@ class CostModel:
 
     def __post_init__(self) -> None:
         if not 1 <= self.overhead < float("inf"):
-            raise bad_setting("overhead", self.overhead, "a finite number, 1 or more: paid time over answering time")
+            raise bad_setting("overhead", self.overhead, "a finite number, 1 or more: paid time per answering time")
         not_negative("wage", self.wage)
         not_negative("fee", self.fee)
         at_least("batch_size", self.batch_size, 1)
@@ -245,47 +243,47 @@ class CostModel:
 
     @classmethod
     def plain(cls, seconds: float, wage: float, kind: str = "choice") -> CostModel:
-        """One kind alone, at so many seconds and such a wage, with nothing added for sessions or platforms."""
+        """One kind only, without overhead and fee."""
         return cls({kind: KindTime(seconds, "given")}, overhead=1.0, wage=wage, fee=0.0)
 
     def time(self, kind: str) -> KindTime:
-        """The time of a kind, or an error that lists those known."""
+        """The time of a kind, or an error that lists the known kinds."""
         if kind not in self.times:
             raise unknown("kind", kind, list(self.times), fix=f"or give its time: --seconds {kind}=10")
         return self.times[kind]
 
     def seconds(self, kind: str) -> float:
-        """The paid seconds of an answer."""
+        """The paid seconds per answer."""
         return self.time(kind).mean_seconds(self.batch_size) * self.overhead
 
     def money(self, kind: str, n_answers: int = 1) -> float:
-        """What so many answers cost."""
+        """What this many answers cost."""
         return n_answers * self.seconds(kind) / 3600 * self.wage * (1 + self.fee)
 
     def affordable(self, kind: str, budget: float) -> int:
-        """How many answers a budget buys: one at least, or an error."""
+        """How many answers a budget pays: at least one, or an error."""
         above_0("budget", budget)
         each = self.money(kind)
         if not each:
             raise BadSetting(
                 f"found a budget of {budget:g} for answers that cost nothing",
                 expected="answers with a price above 0",
-                fix="leave out the budget, or give a time and a wage above 0",
+                fix="omit the budget, or give a time and a wage above 0",
                 code="bad-setting",
             )
         if each > budget * (1 + 1e-12):
             raise BadSetting(
-                f"found a budget of {budget:g} {self.currency} at {each:.4g} for an answer of kind {kind}",
-                expected="enough for one answer at least",
+                f"found a budget of {budget:g} {self.currency} at {each:.4g} per answer of kind {kind}",
+                expected="enough for at least one answer",
                 fix=f"plan for {each:.4g} {self.currency} or more, or choose a cheaper kind",
                 code="budget-too-small",
             )
         return int(min(budget / each * (1 + 1e-12), 2**53))
 
     def with_times(self, times: Mapping[str, KindTime]) -> CostModel:
-        """The same, with these times put in the place of those it had, or added."""
+        """The same, with these times added or replaced."""
         return replace(self, times={**self.times, **times})
 
     def with_kind(self, kind: str, seconds: float, source: str = "given") -> CostModel:
-        """The same, for answers of a kind that take so long on average, learning included."""
+        """The same, for a kind whose answers take this long on average, learning included."""
         return self.with_times({kind: KindTime(seconds, source)})

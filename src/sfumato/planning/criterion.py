@@ -1,4 +1,4 @@
-"""What a plan is judged by: the error that its goal is about, and how it falls with the votes an item gets."""
+"""The error that a goal is about, and how it falls with the votes per item. Called by `decision.py`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sfumato.tables.growable_array import freeze
 
 LEVEL = 0.95
 LEAST = 1e-9
-"""Errors below this are taken for this: logarithms are taken of them."""
+"""Smaller errors are set to this before logarithms are taken."""
 LOOKED_AT = (1, 2, 3, 5, 8, 13, 21, 34)
 LARGEST_STUDY = 4_000
 """Priors of larger studies are hardly better."""
@@ -36,9 +36,9 @@ MEASURES_OF: dict[Goal, ErrorMeasure] = {
 
 @dataclass(frozen=True, eq=False)
 class VoteCurve:
-    """The error after so many plain votes an item, and one row for every resample of the pilot (none: a prior).
+    """The error by plain votes per item, and one row per resample of the pilot (none for a prior).
 
-    Between the points, and beyond the last, it is read on a line in logarithms: errors fall like powers of the votes.
+    Between the points and beyond the last one it is linear in logarithms: errors fall like powers of the votes.
     """
 
     votes: Float[np.ndarray, "points"]
@@ -49,13 +49,13 @@ class VoteCurve:
         freeze(self, "votes", "value", "resampled")
 
     def at(self, votes: float) -> ExpectedError:
-        """What is to be expected of so many votes an item, which need not be whole."""
+        """The expected error at this many votes per item, not necessarily whole."""
         rows = np.concatenate([self.value[None], self.resampled])
         found = np.exp(_line(np.log(votes), np.log(self.votes), np.log(np.maximum(rows, LEAST))))
         return ExpectedError(float(found[0]), np.asarray(found[1:]))
 
     def falling(self) -> VoteCurve:
-        """The curve without the rises that chance put into it: more votes do no harm."""
+        """The curve without random increases: more votes do no harm."""
         return VoteCurve(self.votes, np.minimum.accumulate(self.value), np.minimum.accumulate(self.resampled, axis=1))
 
     def times(self, factor: Float[np.ndarray, "points"]) -> VoteCurve:
@@ -65,7 +65,7 @@ class VoteCurve:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedError:
-    """An error to expect, and what it would be by other pilots like this one."""
+    """An expected error, and its values for resampled pilots."""
 
     value: float
     resampled: Float[np.ndarray, "resamples"]
@@ -78,15 +78,15 @@ class ExpectedError:
     def high(self) -> float | None:
         return self._bound((1 + LEVEL) / 2)
 
-    def chance(self, target: float) -> float:
-        """How probable it is that the error is at most `target`; without a pilot that is yes or no."""
+    def chance(self, allowed: float) -> float:
+        """The probability that the error is at most `allowed`; without a pilot 0 or 1."""
         found = self.resampled if len(self.resampled) else np.array([self.value])
-        return float((found <= target * (1 + 1e-9)).mean())
+        return float((found <= allowed * (1 + 1e-9)).mean())
 
     def times(self, ratio: float, spread: float = 0.0) -> ExpectedError:
-        """The error multiplied by a ratio that is itself known only to within `spread`."""
+        """The error multiplied by a ratio with standard error `spread`."""
         n = len(self.resampled)
-        # The ratio's own normal quantiles, dealt to the resamples in a fixed order that has nothing to do with theirs.
+        # Normal quantiles of the ratio, assigned to the resamples in a fixed order that is independent of theirs.
         normal = ndtri((np.arange(n) + 0.5) / max(n, 1))[np.random.default_rng(n).permutation(n)]
         moved = ratio + spread * normal
         return ExpectedError(self.value * ratio, self.resampled * np.maximum(moved, 0.0))
@@ -95,13 +95,13 @@ class ExpectedError:
         if not len(self.resampled):
             return None
         bound = float(np.quantile(self.resampled, level))
-        # A small pilot's resamples lie to one side of it: the interval always holds the value itself.
+        # Resamples of a small pilot are biased: the interval always includes the value itself.
         return min(bound, self.value) if level < 0.5 else max(bound, self.value)
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """The error of a goal: the mean of `measure` over items, or the share of items off by more than `beyond`."""
+    """The error of a goal: the mean of `measure` over items, or the share of items whose error exceeds `beyond`."""
 
     goal: Goal
     beyond: float | None = None
@@ -110,8 +110,8 @@ class Criterion:
         if self.beyond is not None and self.goal is Goal.CLASS:
             raise BadSetting(
                 "found a share of items for the goal class",
-                expected="a target alone: the share of items whose class may be wrong",
-                fix="leave out the share, or choose another goal",
+                expected="only a threshold: the share of items whose class may be wrong",
+                fix="omit the share, or choose another goal",
                 code="bad-setting",
             )
 
@@ -127,11 +127,11 @@ class Criterion:
     def title(self) -> str:
         if self.beyond is None:
             return self.measure.title if self.goal is Goal.CLASS else f"mean {self.measure.title}"
-        return f"share of items off by a {self.measure.title} of more than {self.beyond:g}"
+        return f"share of items with a {self.measure.title} of more than {self.beyond:g}"
 
     @property
     def index(self) -> AcquisitionIndex | None:
-        """What chooses the next item where answers are allotted one by one; None where nothing was shown to help."""
+        """The index for adaptive assignment; None if none was shown to help."""
         return KLIndex() if self.measure.uses_prior else None
 
     def curve(
@@ -144,10 +144,10 @@ class Criterion:
         rng: np.random.Generator,
         progress: Progress = quiet,
     ) -> VoteCurve:
-        """How the error falls with the votes an item gets, in a study of `n_items` items like those of the source.
+        """How the error falls with the votes per item, in a study of `n_items` items like those of the source.
 
-        `how_many` takes the prior over items for known. A study must fit it to its own answers, and with few items
-        loses by that: labels that rest on a prior are simulated both ways, and the curve is raised by the ratio.
+        `how_many` treats the prior over items as known. A study must fit it to its own answers and loses by that with
+        few items: labels that use a prior are simulated both ways, and the curve is multiplied by the ratio.
         """
         enough = None if self.beyond is None else ErrorThreshold(self.beyond, share=0.5)
         found = how_many(
@@ -172,7 +172,8 @@ class Criterion:
     def _lost_by_fitting(
         self, source: Pilot | DirichletMixture, n_items: int, most: int, rng: np.random.Generator
     ) -> Float[np.ndarray, "answers"]:
-        """The error with a prior fitted to the study's own answers over that with the true one, at 1, 2, ... votes."""
+        """The error with a prior fitted to the study's own answers, divided by that with the true prior, at 1, 2, ...
+        votes."""
         n_each = min(n_items, LARGEST_STUDY)
         repeats = int(np.clip(2_000 // n_each, 1, 10))
         looked_at = [m for m in LOOKED_AT if m <= most]
@@ -187,12 +188,12 @@ class Criterion:
                 for k, prior in enumerate((items.prior, fit_prior(counts))):
                     errors[k, i] += self.of_labels(probs, ItemPosteriors(rows, prior).mean[place.ravel()]).mean()
         ratio = np.maximum(errors[1], LEAST) / np.maximum(errors[0], LEAST)
-        # A prior that is fitted can be better than the true one only by chance.
+        # A fitted prior is better than the true one only by chance.
         return np.asarray(np.interp(np.log(np.arange(1, most + 1)), np.log(looked_at), np.maximum(ratio, 1.0)))
 
 
 def population(source: Pilot | DirichletMixture, n_draws: int, rng: np.random.Generator) -> Population:
-    """Items like those of a pilot, or from an assumed prior: at least `n_draws`."""
+    """At least `n_draws` items like those of a pilot, or from an assumed prior."""
     if isinstance(source, DirichletMixture):
         return Population.of_prior(source, n_draws, rng)
     thinned = source.thinned(n_draws)
@@ -200,7 +201,7 @@ def population(source: Pilot | DirichletMixture, n_draws: int, rng: np.random.Ge
 
 
 def _line(x: float, xs: Float[np.ndarray, "points"], ys: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows"]:
-    """Each row at `x`: between its points on the line that joins them, outside on the line through points apart."""
+    """Each row at `x`: interpolated between its points, extrapolated beyond the last ones."""
     if len(xs) == 1:
         return np.asarray(ys[:, 0])
     if x >= xs[-1]:
@@ -211,5 +212,5 @@ def _line(x: float, xs: Float[np.ndarray, "points"], ys: Float[np.ndarray, "rows
     slope = (ys[:, last] - ys[:, first]) / (xs[last] - xs[first])
     if x < xs[-1]:
         return np.asarray(ys[:, first] + slope * (x - xs[first]))
-    # Whatever chance made of the last points, more votes do no harm.
+    # More votes do no harm, even if the last points rise by chance.
     return np.asarray(ys[:, last] + np.minimum(slope, 0.0) * (x - xs[last]))

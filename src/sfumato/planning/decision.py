@@ -1,7 +1,5 @@
-"""Stating: what was decided as a Plan, with its curve, its cost and everything it rests on.
-
-Deciding: from a pilot or a prior, a goal and a budget (or what is enough) to a Plan.
-"""
+"""From a pilot or a prior, a goal and a budget (or an error threshold) to a Plan, with its curve, cost, alternatives
+and assumptions. Called by `sfumato plan`."""
 
 from __future__ import annotations
 
@@ -42,11 +40,11 @@ from sfumato.tables.settings import at_least
 POINTS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500)
 RESTS_ON = {
     Goal.DISTRIBUTION: "KL divergence of the crowd's distribution from the labels of bayes, in nats",
-    Goal.CLASS: "chance that the class named most often is not the one most people would name",
-    Goal.GEOMETRY: "squared distance of the shares from the crowd's distribution: what blurs which items are alike",
-    Goal.CALIBRATION: "KL divergence as for the distribution: what training on the labels loses in cross-entropy",
+    Goal.CLASS: "probability that the most frequent class is not the one that most people would choose",
+    Goal.GEOMETRY: "squared distance of the shares from the crowd's distribution, which blurs item similarities",
+    Goal.CALIBRATION: "KL divergence as for the distribution: the cross-entropy lost by training on the labels",
 }
-"""The error that stands for each goal."""
+"""The error that each goal minimizes."""
 
 
 def as_plan(
@@ -62,7 +60,7 @@ def as_plan(
     changes: tuple[str, ...],
     made: Made,
 ) -> Plan:
-    """The plan as it goes to a file; it is checked like one that is read."""
+    """The plan as it is written to a file, with the same checks as one that is read."""
     terms, way = chosen.terms, chosen.way
     reading = way.reading
     plan = Plan(
@@ -101,7 +99,7 @@ def _with_deeper(cost: Cost, terms: PlanTerms, deeper: PlanDeeper | None, n_deep
 
 
 def _curve(terms: PlanTerms, way: Candidate) -> tuple[Point, ...]:
-    """What fewer and more answers would give, assigned as the plan assigns them."""
+    """The error with fewer and with more answers, with the assignment of the plan."""
     if isinstance(way.answers, PlanAdaptive):
         averages = terms.adaptive_averages(float(terms.most))
         if way.answers.lead is None:
@@ -127,34 +125,34 @@ def _assumptions(chosen: Selected, source: str, deeper: PlanDeeper | None) -> tu
     terms, costs = chosen.terms, chosen.terms.costs
     said = [
         Assumption(what="error", value=RESTS_ON[terms.criterion.goal], source="the goal"),
-        Assumption(what="items to be labelled", value=f"{terms.n_items:,}, like those of the {source}", source="given"),
+        Assumption(what="items to label", value=f"{terms.n_items:,}, like those of the {source}", source="given"),
     ]
     for worth in terms.worths:
         time = costs.time(worth.kind)
         paid = f"{costs.seconds(worth.kind):.3g} paid"
-        said.append(Assumption(what=f"seconds of a {worth.kind}", value=paid, source=time.source))
+        said.append(Assumption(what=f"seconds per {worth.kind} answer", value=paid, source=time.source))
         if worth.rate.votes != 1.0 or worth.kind != "choice":
             votes = f"{worth.rate.votes:.3g} ({worth.rate.low:.3g} to {worth.rate.high:.3g})"
-            said.append(Assumption(what=f"votes of a {worth.kind}", value=votes, source=worth.rate.source))
+            said.append(Assumption(what=f"votes per {worth.kind} answer", value=votes, source=worth.rate.source))
     said += [
-        Assumption(what="wage an hour", value=f"{costs.wage:g} {costs.currency}", source=_given(costs.wage, WAGE)),
-        Assumption(what="fee of the platform", value=f"{costs.fee:.0%} of the pay", source=_given(costs.fee, FEE)),
-        Assumption(
-            what="overhead of a session", value=f"{costs.overhead:g} times", source=_given(costs.overhead, OVERHEAD)
-        ),
-        Assumption(what="answers a session", value=str(costs.batch_size), source="the study, or the usual"),
+        Assumption(what="wage per hour", value=f"{costs.wage:g} {costs.currency}", source=_given(costs.wage, WAGE)),
+        Assumption(what="platform fee", value=f"{costs.fee:.0%} of the pay", source=_given(costs.fee, FEE)),
+        Assumption(what="session overhead", value=f"{costs.overhead:g} times", source=_given(costs.overhead, OVERHEAD)),
+        Assumption(what="answers per session", value=str(costs.batch_size), source="the study, or the default"),
     ]
     if deeper is not None:
         said.append(
             Assumption(
                 what="deeper answers",
-                value="paid for, but not counted in the error to expect",
-                source="which items they help is known, not by how much",
+                value="in the cost, but not in the expected error",
+                source="it is known which items they help, not by how much",
             )
         )
     if terms.criterion.measure.uses_prior:
         said.append(
-            Assumption(what="labels", value="by bayes, its prior fitted to the study's own answers", source="simulated")
+            Assumption(
+                what="labels", value="by bayes, with the prior fitted to the study's answers", source="simulated"
+            )
         )
     return tuple(said)
 
@@ -164,15 +162,15 @@ def _given(value: float, usual: float) -> str:
 
 
 VOTES, VOTES_REFITTED = 40, 25
-"""Votes an item up to which the curve is worked out; beyond it is drawn on."""
+"""The curve is computed up to this many votes per item, and extrapolated beyond."""
 RESAMPLES, RESAMPLES_REFITTED = 100, 40
 REFITTED = 500
-"""Pilots of at most so many items are fitted anew in every resample, which takes time."""
+"""For pilots of at most this many items, the prior is fitted again in every resample, which takes time."""
 LEAST_ITEMS = 200
-"""With fewer items a study cannot learn a prior that would tell it where to ask: adaptive is not looked at."""
+"""With fewer items a study cannot learn a prior that shows where to ask: adaptive assignment is not considered."""
 MOST_SIMULATED, MOST_SIMULATED_SMALL = 1_000, 600
 MOST_ADAPTIVE = 30
-"""Answers an item beyond which where to ask next hardly matters."""
+"""With more answers per item, the choice of the next item hardly matters."""
 MOST_TO_A_LEAD = 40
 FEWEST, AUDIT = 2, 0.05
 
@@ -205,16 +203,16 @@ def decide(
     progress: Progress = quiet,
     rng: np.random.Generator,
 ) -> Plan:
-    """The plan that serves a goal best: the smallest error that a budget buys, or the cheapest that is good enough.
+    """The best plan for a goal: the smallest error within a budget, or the cheapest one that reaches a threshold.
 
-    Over the `kinds` of question (an answer is worth so many plain votes: as `votes` says, else as `measured`, else as
-    published), equal numbers for all items or answers allotted one by one, and how many. `n_items` items like those of
-    the source are to be labelled; `items` are their ids, where known. With both a budget and `enough`: the cheapest
-    that is enough, or an error.
+    It compares the `kinds` of question (the votes an answer is worth are as in `votes`, else as `measured`, else as
+    published), equal numbers for all items or adaptive assignment, and numbers of answers. `n_items` items like those
+    of the source are to be labeled; `items` are their ids, if known. With a budget and a threshold: the cheapest plan
+    that reaches the threshold, or an error.
 
-    What it rests on: everybody is a draw from the same crowd, items are like the pilot's, and a richer answer is so
-    many votes whatever the item. Asking adaptively is simulated for plain choices alone, and chosen only where it is
-    better by more than chance; with fewer than 200 items it is not looked at.
+    Assumptions: all people are draws from the same crowd, items are like the pilot's, and a richer answer is worth the
+    same number of votes on every item. Adaptive assignment is simulated for plain choices only, and chosen only if it
+    is better by more than chance; with fewer than 200 items it is not considered.
     """
     if budget is None and enough is None:
         raise _neither()
@@ -253,7 +251,7 @@ def decide(
 
 
 def made_now(command: str = "", seed: int | None = None) -> Made:
-    """How a plan that is made now came about."""
+    """The provenance of a plan made now."""
     return Made(version=sfumato.__version__, at=datetime.now(UTC), command=command, seed=seed, pilot=None)
 
 
@@ -264,7 +262,7 @@ def _with_adaptive(
     enough: ErrorThreshold | None,
     rng: np.random.Generator,
 ) -> PlanTerms:
-    """The terms with what asking adaptively is worth, where that can be simulated and may matter."""
+    """The terms with the simulated value of adaptive assignment, if it is possible and may matter."""
     if PLAIN not in [worth.kind for worth in terms.worths]:
         return terms
     if terms.criterion.goal is Goal.CLASS:
@@ -274,7 +272,7 @@ def _with_adaptive(
     up_to = _most_of_interest(terms, budget, enough)
     if index is None or terms.n_items < LEAST_ITEMS or up_to <= FEWEST:
         return terms
-    # Small pilots took their time already, and leave more open than a few simulated studies do.
+    # Small pilots already took time, and are more uncertain than a few simulated studies.
     small = isinstance(source, Pilot) and source.n_items <= REFITTED
     adapted = adapted_by_index(
         population(source, MOST_SIMULATED * 4, rng),
@@ -291,7 +289,8 @@ def _with_adaptive(
 
 
 def _most_of_interest(terms: PlanTerms, budget: Budget | None, enough: ErrorThreshold | None) -> float:
-    """Plain votes an item up to which asking adaptively need be looked at: what money buys, or what is enough."""
+    """Plain votes per item up to which adaptive assignment is considered: what the budget pays, or what the threshold
+    needs."""
     most = float(min(terms.most, MOST_ADAPTIVE))
     if budget is not None and enough is None:
         most = min(most, terms.affordable(PLAIN, budget) / terms.n_items)
@@ -316,15 +315,15 @@ def _deeper(
 
 
 def _what_is_left(budget: Budget | None, deepened: DeeperItems | None, costs: CostModel) -> Budget | None:
-    """The budget once the deeper answers are paid for."""
+    """The budget after the deeper answers are paid."""
     if budget is None or deepened is None or not deepened.items:
         return budget
     spent = len(deepened.items) if budget.unit == ANSWERS else costs.money(deepened.kind, len(deepened.items))
     if spent >= budget.amount:
         raise BadSetting(
-            f"found a budget of {budget.amount:g} {budget.unit}, and {len(deepened.items):,} items to ask about with "
-            f"{deepened.kind} first, which takes {spent:,.2f} of it",
-            expected="something left for the others",
+            f"found a budget of {budget.amount:g} {budget.unit}, and {len(deepened.items):,} {deepened.kind} answers "
+            f"that cost {spent:,.2f} of it",
+            expected="budget left for the other answers",
             fix=f"choose fewer items for {deepened.kind}, or a larger budget",
             code="budget-too-small",
         )
@@ -334,7 +333,7 @@ def _what_is_left(budget: Budget | None, deepened: DeeperItems | None, costs: Co
 def _kept(
     items: Sequence[str] | None, deepened: DeeperItems | None, n_items: int, rng: np.random.Generator
 ) -> tuple[str, ...] | None:
-    """The items that the plan is for, drawn evenly where there are more of them than can be asked about; None: all."""
+    """The items of the plan, drawn at random if the budget does not cover all of them; None means all."""
     if items is None or len(items) == n_items:
         return None
     first = [item for item in (deepened.items if deepened else ()) if item in set(items)][:n_items]
@@ -346,8 +345,8 @@ def _kept(
 
 def _neither() -> BadSetting:
     return BadSetting(
-        "found neither a budget nor a target",
-        expected="what there is to spend, or what is good enough",
-        fix="give --budget, --target, or both",
+        "found neither a budget nor a threshold",
+        expected="the money to spend, or the error that is small enough",
+        fix="give --budget, --threshold, or both",
         code="bad-setting",
     )

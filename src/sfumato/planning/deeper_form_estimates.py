@@ -1,11 +1,8 @@
-"""Inclusion: means over everything that was asked, from answers that were each included with a known probability.
+"""Estimates of what the deeper form would have said for every answer, from the answers for which it opened.
 
-Deepening: what the deeper form would have said of every answer, from those it was opened for.
-
-It opens for who is not sure, and where people disagree: the mean of what it says is the mean of doubtful answers.
-Every answer has the probability with which it opened (`sfumato.elicitation.deeper_form`), so weighing by its inverse
-tells what everybody would have said. It is assumed that the choice before it changes nothing of what people then say
-in the form.
+The form opens when a participant is unsure or people disagree, so its plain mean describes uncertain answers. Every
+answer has a known probability of opening (`sfumato.elicitation.deeper_form`); weighting by its inverse removes that
+bias. It is assumed that the choice before it does not change the answers in the form. Called by `sfumato study depth`.
 """
 
 from __future__ import annotations
@@ -32,10 +29,10 @@ def horvitz_thompson(
     group: Int[np.ndarray, "included"],
     n_asked: Int[np.ndarray, "groups"],
 ) -> Float[np.ndarray, "groups columns"]:
-    """The mean of every group: each included value counts for `1 / probability` of the `n_asked` there are.
+    """The mean of every group: each included value counts `1 / probability` times out of `n_asked`.
 
-    Without bias whatever the values are, if every probability is right and above 0; a mean of distributions need not
-    sum to 1. `1/N * sum_i y_i / p_i` (Horvitz & Thompson 1952, Journal of the American Statistical Association 47).
+    Unbiased if every probability is correct and above 0; a mean of distributions need not sum to 1. `1/N * sum_i y_i /
+    p_i` (Horvitz & Thompson 1952, Journal of the American Statistical Association 47).
     """
     sums = _sums(values / probability[:, None], group, len(n_asked))
     return np.asarray(sums / np.maximum(n_asked, 1)[:, None])
@@ -47,11 +44,10 @@ def hajek(
     group: Int[np.ndarray, "included"],
     n_groups: int,
 ) -> Float[np.ndarray, "groups columns"]:
-    """The mean of every group, as above but divided by the estimated number instead of the known one; NaN where nothing
-    was included.
+    """The mean of every group, divided by the estimated instead of the known number; NaN if nothing was included.
 
-    A weighted mean: distributions stay distributions, and it mostly varies less. Its bias goes with one over the number
-    included. `sum_i (y_i / p_i) / sum_i (1 / p_i)` (Hajek 1971, in Godambe & Sprott, Foundations of Statistical
+    A weighted mean: distributions stay distributions, and the variance is usually smaller. The bias falls with the
+    number included. `sum_i (y_i / p_i) / sum_i (1 / p_i)` (Hajek 1971, in Godambe & Sprott, Foundations of Statistical
     Inference, 236).
     """
     weights = 1 / probability
@@ -68,11 +64,11 @@ def difference(
     group: Int[np.ndarray, "asked"],
     n_groups: int,
 ) -> Float[np.ndarray, "groups columns"]:
-    """The mean of every group: of what is guessed of each value, put right by what the included ones differ from it.
+    """The mean of every group of guessed values, corrected by the differences of the included values from their
+    guesses.
 
-    Without bias however bad the guess, and the better it is the less is left to chance. `values` count where
-    `is_included`. `1/N * sum_i (g_i + I_i (y_i - g_i) / p_i)` (Sarndal, Swensson & Wretman 1992, Model Assisted Survey
-    Sampling, ch. 6).
+    Unbiased for any guess; a better guess gives a smaller variance. `values` count where `is_included`. `1/N * sum_i
+    (g_i + I_i (y_i - g_i) / p_i)` (Sarndal, Swensson & Wretman 1992, Model Assisted Survey Sampling, ch. 6).
     """
     put_right = np.where(is_included[:, None] > 0, (values - guessed) / probability[:, None], 0.0)
     n_asked = np.bincount(group, minlength=n_groups)
@@ -80,7 +76,8 @@ def difference(
 
 
 def effective_number(probability: Float[np.ndarray, "included"]) -> float:
-    """How many answers of equal weight would tell as much: `(sum w)^2 / sum w^2` (Kish 1965, Survey Sampling)."""
+    """The number of equally weighted answers with the same information: `(sum w)^2 / sum w^2` (Kish 1965, Survey
+    Sampling)."""
     weights = 1 / probability
     return float(weights.sum() ** 2 / (weights**2).sum()) if len(weights) else 0.0
 
@@ -94,15 +91,15 @@ def _sums(
 
 
 DOUBT = "own doubt"
-"""The entropy of one person's belief about one item, in nats."""
+"""The entropy of one annotator's belief about one item, in nats."""
 FIRST = "choice"
 """The kind that comes before the deeper form."""
 
 
 @dataclass(frozen=True)
 class DeeperEstimate:
-    """A mean over all answers of what the deeper form would say: the plain mean of where it opened, and weighed; the
-    interval is of the Hajek estimate, for other items and the same policy."""
+    """A mean over all answers of what the deeper form would say: the plain mean where it opened, and weighted; the
+    interval is of the Hajek estimate, for other items."""
 
     quantity: str
     n_answers: int
@@ -116,7 +113,7 @@ class DeeperEstimate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimates(Table):
-    """One row a quantity: the share of every class, and the doubt within people."""
+    """One row per quantity: the share of every class, and the uncertainty within annotators."""
 
     rows: tuple[DeeperEstimate, ...]
 
@@ -133,8 +130,8 @@ class Estimates(Table):
 class DeeperFormEstimates:
     """What the deeper form says of the whole study and of each item.
 
-    By item, NaN where it never opened: `naive`, `horvitz_thompson`, `hajek`; and `assisted`, which has every item: the
-    choice stands for what the form says on average after it, put right by the answers where it opened.
+    By item, NaN where it never opened: `naive`, `horvitz_thompson`, `hajek`; and `assisted` for every item: the mean of
+    the form after each choice, corrected by the answers where it opened.
     """
 
     items: tuple[str, ...]
@@ -149,10 +146,10 @@ class DeeperFormEstimates:
     reasons: Mapping[str, int]
     """How often it opened, and why."""
     n_effective: float
-    """As many answers of equal weight would tell as much."""
+    """The effective number of deeper answers."""
 
     def labels(self) -> SoftLabels:
-        """The `assisted` estimates as soft labels: what lies below 0 by chance is 0, and rows sum to 1."""
+        """The `assisted` estimates as soft labels: negative values are set to 0, and rows sum to 1."""
         kept = np.clip(self.assisted, 0, None)
         return SoftLabels.from_numpy(
             list(self.items), kept / kept.sum(axis=1, keepdims=True), self.classes, n_annotators=self.n_answers
@@ -191,7 +188,8 @@ def deepened(
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """Every answer for a label: its item, the class chosen (-1: not sure), and what the deeper form said if it did."""
+    """Every answer for a label: its item, the class chosen (-1: not sure), and the answer in the deeper form if it
+    opened."""
 
     items: tuple[str, ...]
     classes: tuple[str, ...]
@@ -203,8 +201,8 @@ class _Asked:
     reasons: Mapping[str, int]
 
     def guesses(self) -> Float[np.ndarray, "answers classes"]:
-        """What the form says on average after such a choice; where it never opened after one, the choice itself. Who
-        was not sure was always asked, and needs no guess."""
+        """The mean of the form after such a choice; the choice itself if it never opened after one. Answers "not sure"
+        always open the form and need no guess."""
         rich = self.is_deeper & (self.first >= 0)
         after = hajek(self.probs[rich], self.probability[rich], self.first[rich], len(self.classes))
         usual = np.where(np.isnan(after), np.eye(len(self.classes)), after)
@@ -226,7 +224,7 @@ def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
     kinds = [name.split("/")[0] for name in labels.kind.names.to_pylist()]
     rows = [of_answer[pair] for pair in pairs]
     was_drawn = np.array([row["deeper"] is not None for row in rows], bool)
-    # Where [deeper] was taken out of the study file in between, a choice alone was answered.
+    # If [deeper] was removed from the study file in between, only the choice was answered.
     is_deeper = was_drawn & np.array([kinds[code] != FIRST for code in labels.kind.codes], bool)
     probability = np.array([row["deeper_probability"] or 0.0 for row in rows])
     never = int((probability <= 0).sum())
@@ -234,7 +232,7 @@ def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
         raise _cannot(labels, f"{len(rows):,} answers, and none in the deeper form", "wait for more answers")
     if never:
         found = f"{never:,} of {len(rows):,} answers for which the deeper form could never open"
-        raise _cannot(labels, found, "set share in [deeper] above 0: what can never be asked cannot be estimated")
+        raise _cannot(labels, found, "set share in [deeper] above 0: otherwise no estimate is possible")
     beliefs = _beliefs(labels.take(is_deeper))
     classes = tuple(labels.classes)
     texts = labels.payload.to_pylist()
@@ -243,7 +241,6 @@ def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
     for i, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
         if is_deeper[i]:
             said, belief = row["first"], beliefs.get(pair)
-            # An answer that says nothing of the classes is no answer in the form.
             kept[i] = belief is not None
             probs[i] = 0.0 if belief is None else belief
         else:
@@ -259,7 +256,7 @@ def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
 
 
 def _beliefs(rich: Annotations) -> dict[tuple[str, str], np.ndarray]:
-    """What each answer in the deeper form says of the study's classes, by item and annotator."""
+    """The distribution of each answer in the deeper form over the study's classes, by item and annotator."""
     beliefs = label_by_default(rich, rich.classes)
     within = beliefs.probs[:, : len(rich.classes)]
     items, people = beliefs.item.names.to_pylist(), beliefs.annotator.names.to_pylist()
@@ -299,7 +296,7 @@ def _estimates(
 def _cannot(annotations: Annotations, found: str, fix: str) -> BadTable:
     return BadTable(
         f"found {found}",
-        expected="answers of a study with [deeper], and the probability with which it opened for each",
+        expected="answers of a study with [deeper], each with the probability that it opened",
         fix=fix,
         code="no-probabilities",
         where=ErrorLocation(str(annotations.path) if annotations.path else None),

@@ -1,7 +1,5 @@
-"""Exchange: how many hard votes an answer of a richer kind is worth, goal by goal.
-
-Worth: the kinds of question a plan weighs, each with what its answers stand for in plain votes.
-"""
+"""Exchange rates estimated from data: how many hard votes an answer of a richer kind is worth, per goal; and the vote
+equivalents of the kinds that a plan compares."""
 
 from __future__ import annotations
 
@@ -35,20 +33,20 @@ from sfumato.tables.soft_labels import SoftLabels
 __all__ = ["PUBLISHED_RATES", "ExchangeRate", "ExchangeRates", "exchange_rates", "in_words", "qualities", "votes_worth"]
 
 STEPS = np.array([*range(13), 15, 18, 21, 25, 30, 35, 40, 50, 60])
-"""Numbers of votes that are looked at; between them the quality is taken to be a straight line."""
+"""Numbers of votes that are compared; between them the quality is interpolated linearly."""
 SPLITS = 12
 RESAMPLES = 300
 MOST_NUMBERS = 2**24
-"""Numbers that all splits may hold: of many items, which need fewer splits, fewer are made."""
+"""Upper limit of the numbers in all splits: with many items, fewer splits are made."""
 LEVEL = 0.95
 ENOUGH_HELD_OUT = 10
-"""Votes held out an item from which on total variation can be trusted."""
+"""From this many held-out votes per item, total variation is reliable."""
 
 
 def qualities(
     matched: MatchedAnswers, *, similarities: Similarities | None = None, truth: SoftLabels | None = None
 ) -> tuple[LabelQuality, ...]:
-    """What answers are judged by, the first of each goal being the one that counts."""
+    """The quality measures of answers; the first one per goal counts."""
     known = None if truth is None else truth.probs[truth.rows_of(matched.items)]
     losses = ("tv", "log-loss") if matched.most_votes >= ENOUGH_HELD_OUT else ("squared", "log-loss")
     return (*(DistributionQuality(loss) for loss in losses), ClassQuality(known), GeometryQuality(similarities))
@@ -66,13 +64,13 @@ def exchange_rates(
     resamples: int = RESAMPLES,
     rng: np.random.Generator,
 ) -> ExchangeRates:
-    """How many votes about the same items serve each goal as well as 1, 2, ... rich answers do.
+    """How many votes about the same items serve each goal as well as 1, 2, ... rich answers.
 
-    Half of every item's votes are given one by one, the others judge both sides; that is repeated for up to `splits`
-    random splits and averaged. Intervals are a bootstrap over items; smoothing is chosen anew in each draw. The
-    held-out votes favour votes: a crowd asked for its choice is predicted best by its own kind. Give `similarities` or
-    a `truth` where there are any. Without `votes` a person's answer is compared with the class it leads with, and other
-    people's leading classes judge: that says what the form adds, not what other people would.
+    Half of every item's votes are compared with, the other half is the reference; repeated for up to `splits` random
+    splits and averaged. Intervals are a bootstrap over items; smoothing is chosen again in each draw. Held-out votes
+    favor votes, because a crowd's choices are predicted best by choices: give `similarities` or a `truth` if available.
+    Without `votes`, each answer is compared with its own top class, and other people's top classes are the reference:
+    that shows what the form adds, not what other people would say.
     """
     matched = MatchedAnswers.of(rich, votes)
     size = matched.n_items * len(matched.classes) * (matched.most_votes + matched.most_rich + 2)
@@ -109,8 +107,8 @@ def votes_worth(
     of_votes: Float[np.ndarray, "draws steps"],
     of_rich: Float[np.ndarray, "draws rich_steps"],
 ) -> Float[np.ndarray, "draws rich_steps"]:
-    """How many votes reach the quality of each number of rich answers: the fewest that do, on straight lines between
-    `steps`; infinite where none does. A quality that falls for a while is taken not to."""
+    """How many votes reach the quality of each number of rich answers: the fewest, interpolated linearly between
+    `steps`; infinite if none does. Decreases of the quality are ignored."""
     rising = np.maximum.accumulate(of_votes, axis=1)
     result = np.full(of_rich.shape, np.inf)
     for i in range(len(steps) - 1, -1, -1):
@@ -128,7 +126,7 @@ def votes_worth(
 
 PLAIN = "choice"
 USUAL = ABOUT_ONE_ITEM
-"""The kinds that are weighed unless others are asked for: those that ask which classes an item may be of."""
+"""The kinds that are compared by default: those that ask for the classes of one item."""
 GIVEN_POWER = 1.0
 
 
@@ -140,11 +138,11 @@ class VoteEquivalent:
     rate: VoteRate
 
     def votes(self, each: float) -> float:
-        """Plain votes that `each` answers an item are worth."""
+        """Plain votes that `each` answers per item are worth."""
         return self.rate.at(each).votes
 
     def answers(self, votes: float) -> float:
-        """Answers an item that are worth so many votes; infinite where no number is."""
+        """Answers per item that are worth this many votes; infinite if no number is."""
         times = votes / self.rate.votes
         if times <= 1:
             return times
@@ -159,9 +157,9 @@ def worths_of(
     given: Mapping[str, float] | None = None,
     measured: Mapping[str, ExchangeRates] | None = None,
 ) -> tuple[VoteEquivalent, ...]:
-    """The kinds to weigh for a goal, each with its worth: as `given` (votes an answer), as measured, or as published.
+    """The kinds to compare for a goal, each with its votes per answer: as `given`, as measured, or as published.
 
-    An error where a kind is unknown, has no price, or does not speak to the goal.
+    An error if a kind is unknown, has no price, or does not serve the goal.
     """
     if kinds is None:
         kinds = (*USUAL, *(kind for kind in given or {} if kind not in USUAL))
@@ -190,7 +188,7 @@ def worth_of(
         raise BadSetting(
             f"found no exchange rate of {kind} answers for the goal {goal} ({rate.source})",
             expected=f"one of {', '.join(USUAL)}, or the votes that an answer is worth",
-            fix=f"measure it (sfumato plan compare), or say it: --votes {kind}=1.5",
+            fix=f"measure it (sfumato plan compare), or give it: --votes {kind}=1.5",
             code="no-rate",
         )
     return VoteEquivalent(kind, rate)

@@ -1,9 +1,5 @@
-"""Exchange rates: so many answers of a kind are worth so many hard votes, as a table.
-
-Published rates: what answers of each kind are worth in hard votes where there is no pilot to say.
-
-Rates: what any number of answers of a kind is worth in hard votes, measured or from what is published.
-"""
+"""Exchange rates between answers of a kind and hard votes: the table of measured rates, the published rates used
+without a pilot, and the rate of any number of answers."""
 
 from __future__ import annotations
 
@@ -23,9 +19,9 @@ from sfumato.tables.table import Table, columns_of, rows_of
 
 @dataclass(frozen=True)
 class ExchangeRate:
-    """`n_answers` rich answers an item are worth `votes` hard votes an item, between `low` and `high` in 95 of 100.
+    """`n_answers` rich answers per item are worth `votes` hard votes per item (95% CI `low` to `high`).
 
-    Infinite where even the `most` votes that could be given were worth less; 0 where one knows as much without asking.
+    Infinite if even the `most` available votes were worth less; 0 if answers add nothing.
     """
 
     kind: str
@@ -42,7 +38,7 @@ class ExchangeRate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExchangeRates(Table):
-    """One row a goal, measure and number of answers an item."""
+    """One row per goal, measure and number of answers per item."""
 
     rates: tuple[ExchangeRate, ...]
 
@@ -60,7 +56,6 @@ class ExchangeRates(Table):
         return cls(rows_of(read_rows(path), ExchangeRate))
 
     def by_kind(self) -> dict[str, ExchangeRates]:
-        """The rates of each kind by itself."""
         kinds = dict.fromkeys(rate.kind for rate in self.rates)
         return {kind: ExchangeRates(tuple(rate for rate in self.rates if rate.kind == kind)) for kind in kinds}
 
@@ -71,20 +66,20 @@ class ExchangeRates(Table):
 
 
 def in_words(rate: ExchangeRate) -> str:
-    """The rate as a sentence: `1 answer of kind top_two is worth 1.07 hard votes here (95%: 0.9 to 1.2)`."""
+    """The rate as a sentence: `1 top_two answer is worth 1.07 hard votes (95% CI 0.90 to 1.20), by accuracy`."""
     answers = f"{rate.n_answers} answers of kind {rate.kind} are" if rate.n_answers > 1 else f"1 {rate.kind} answer is"
     worth = f"more than {rate.most}" if np.isinf(rate.votes) else f"{rate.votes:.2f}"
     high = f"more than {rate.most}" if np.isinf(rate.high) else f"{rate.high:.2f}"
     low = f"{rate.low:.2f}" if np.isfinite(rate.low) else f"more than {rate.most}"
-    between = "" if np.isinf(rate.low) else f" (95%: {low} to {high})"
+    between = "" if np.isinf(rate.low) else f" (95% CI {low} to {high})"
     votes = "hard vote" if worth.endswith(" 1") else "hard votes"
-    return f"{answers} worth {worth} {votes} here{between}, by {rate.measure}"
+    return f"{answers} worth {worth} {votes}{between}, by {rate.measure}"
 
 
 ON_CIFAR_10 = "CIFAR-10S against CIFAR-10H"
-ASSUMED = "assumed, as top_two: to simulated people this form was mostly worth from half to one and a half of it"
-TOLD_THE_CLASS = "assumed: simulated people who were told the true class"
-SIMULATED = "simulated with noise 1, chosen so that top_two comes out as on CIFAR-10S; upper end: noise .55"
+ASSUMED = "assumed, like top_two: in simulations this form was mostly worth 0.5 to 1.5 times as much"
+CLASS_GIVEN = "assumed: simulated people who were given the true class"
+SIMULATED = "simulated with noise 1, chosen so that top_two matches CIFAR-10S; upper end: noise 0.55"
 TV, ACCURACY = "total variation", "accuracy"
 RANKS = "rank correlation with similarities of held-out labels"
 TRUE_RANKS = "rank correlation with the truth"
@@ -114,13 +109,13 @@ TOP_TWO = (
         {1: (1.93, 1.59, 2.65), 2: (4.34, 2.82, 6.72), 3: (6.71, 4.24, 10.94), 6: (13.11, 7.92, inf)},
     ),
 )
-"""Of the 991 images that have six soft answers and enough votes, as `exchange.exchange_rates` finds them: the mean of
-six seeds, of the figures and of the ends of their intervals. Single seeds gave 1.00 to 1.18 votes for one answer and
-3.5 to 3.7 for six (distribution), 1.9 to 2.0 and 11 to 16 (geometry). Infinite is beyond the 25 votes there were."""
+"""From the 991 images with six soft answers and enough votes, by `exchange_estimates.exchange_rates`: means over six
+seeds of the values and of the ends of their intervals. Single seeds gave 1.00 to 1.18 votes for one answer and 3.5 to
+3.7 for six (distribution), 1.9 to 2.0 and 11 to 16 (geometry). Infinite means beyond the 25 available votes."""
 
 
 def _assumed(kind: str, *goals: Goal) -> tuple[ExchangeRate, ...]:
-    """The rates of `top_two`, far less sure."""
+    """The rates of `top_two`, with much wider intervals."""
     return tuple(
         replace(rate, kind=kind, low=rate.low / 2, high=1.5 * rate.high, n_items=0, source=ASSUMED)
         for rate in TOP_TWO
@@ -129,8 +124,8 @@ def _assumed(kind: str, *goals: Goal) -> tuple[ExchangeRate, ...]:
 
 
 def _simulated(kind: str, points: dict[int, tuple[float, float, float]]) -> tuple[ExchangeRate, ...]:
-    """As `simulated_rates` finds them in 24 worlds at a noise of 1: the mean, the least world, and as the upper end the
-    mean at a noise of .55. No person's answers stand behind these."""
+    """By `simulated_rates` in 24 worlds with noise 1: the mean, the smallest world, and as upper end the mean with
+    noise 0.55. Not based on people's answers."""
     return tuple(
         ExchangeRate(kind, Goal.GEOMETRY, TRUE_RANKS, m, votes, low, high, 100, 0, SIMULATED)
         for m, (votes, low, high) in points.items()
@@ -149,29 +144,30 @@ PUBLISHED_RATES: tuple[ExchangeRate, ...] = (
     *_simulated("plausible", {1: (3.62, 2.92, 8.84), 2: (7.02, 5.33, 24.43), 6: (23.56, 18.29, inf)}),
     *_simulated("tokens", {1: (2.88, 2.58, 5.01), 2: (5.19, 3.97, 11.26), 6: (15.80, 11.14, 48.20)}),
     *_simulated("sliders", {1: (5.06, 3.94, 20.75), 2: (9.42, 5.79, 56.91), 6: (27.29, 20.65, inf)}),
-    ExchangeRate("typicality", Goal.DISTRIBUTION, TV, 1, 1.0, 0.5, 1.8, 25, 0, TOLD_THE_CLASS),
-    ExchangeRate("typicality", Goal.DISTRIBUTION, TV, 6, 1.7, 0.8, 3.0, 25, 0, TOLD_THE_CLASS),
-    ExchangeRate("typicality", Goal.GEOMETRY, RANKS, 1, 0.7, 0.5, 0.8, 25, 0, TOLD_THE_CLASS),
-    ExchangeRate("typicality", Goal.GEOMETRY, RANKS, 6, 0.8, 0.6, 0.9, 25, 0, TOLD_THE_CLASS),
+    ExchangeRate("typicality", Goal.DISTRIBUTION, TV, 1, 1.0, 0.5, 1.8, 25, 0, CLASS_GIVEN),
+    ExchangeRate("typicality", Goal.DISTRIBUTION, TV, 6, 1.7, 0.8, 3.0, 25, 0, CLASS_GIVEN),
+    ExchangeRate("typicality", Goal.GEOMETRY, RANKS, 1, 0.7, 0.5, 0.8, 25, 0, CLASS_GIVEN),
+    ExchangeRate("typicality", Goal.GEOMETRY, RANKS, 6, 0.8, 0.6, 0.9, 25, 0, CLASS_GIVEN),
 )
 """Measured on published data, simulated, or assumed; `source` says which.
 
-Kinds that are not here for a goal do not serve it by votes: who rates typicality was told the class, and who compares
-items or judges mixtures does not name one. For calibration nothing is known from answers alone.
+A kind without an entry for a goal cannot be counted in votes for it: for typicality the class is given, and item
+comparisons and mixtures name no class. For calibration nothing is known from answers alone.
 """
 
 
 USUAL_POWER = 0.65
-"""How answers add up where nobody measured it: as those of CIFAR-10S do for the distribution."""
-NOT_IN_VOTES = "does not say which class"
-BY_DISTRIBUTION = "answers alone cannot tell; as for the distribution"
+"""How answers add up if it was not measured: as on CIFAR-10S for the distribution."""
+NOT_IN_VOTES = "answers do not name classes"
+BY_DISTRIBUTION = "not known from answers alone; as for the distribution"
 
 
 @dataclass(frozen=True)
 class VoteRate:
-    """One answer is worth `votes` hard votes, between `low` and `high`; `m` of them `m ** power` times as much.
+    """One answer is worth `votes` hard votes, between `low` and `high`; `m` answers are worth `m ** power` times as
+    much.
 
-    The power is below 1 where people who say more say the same things. NaN votes: the kind does not speak to the goal.
+    The power is below 1 if further answers repeat earlier ones. NaN votes: the kind does not serve the goal.
     """
 
     votes: float
@@ -187,16 +183,16 @@ class VoteRate:
             not_negative("votes", self.votes)
 
     def at(self, n_answers: float) -> VoteRate:
-        """The votes that so many answers an item are worth; below one answer an item, that share of the items."""
+        """The votes that this many answers per item are worth; below one answer per item, that share of the items."""
         times = n_answers if n_answers < 1 else n_answers**self.power
         return replace(self, votes=self.votes * times, low=self.low * times, high=self.high * times)
 
 
 def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> VoteRate:
-    """The rate behind exchange rates of one kind, goal and measure, that of one answer first.
+    """The rate from exchange rates of one kind, goal and measure, sorted by number of answers.
 
-    The power is fitted to all numbers of answers that could be compared, from 0 to 1: whatever people said further is
-    at most as new as what they said first. A rate beyond the votes that were there counts as that many.
+    The power is fitted to all numbers of answers that could be compared, between 0 and 1. A rate beyond the available
+    votes counts as that many.
     """
     first = rates[0]
     votes = [min(rate.votes, rate.most) for rate in rates]
@@ -205,7 +201,7 @@ def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> VoteRate
     gained = np.log([votes[i] / votes[0] for i in known])
     alone = 1.0 if first.kind == "choice" else USUAL_POWER
     power = float(np.clip(m @ gained / (m @ m), 0, 1)) if len(known) else alone
-    beyond = f", at least: more than the {first.most} votes there were" if np.isinf(first.votes) else ""
+    beyond = f", a lower limit: more than the {first.most} available votes" if np.isinf(first.votes) else ""
     source = f"{first.source}, {first.n_items:,} items, by {first.measure}" if first.n_items else first.source
     low, high = min(first.low, float(first.most)), first.high
     each = first.n_answers**power
@@ -213,9 +209,9 @@ def rate_of(rates: Sequence[ExchangeRate], *, measured: bool = True) -> VoteRate
 
 
 def rate_for(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates] | None = None) -> VoteRate:
-    """The rate of a kind for a goal: measured where a pilot or runs say, else published.
+    """The rate of a kind for a goal: measured in a pilot or in runs if available, else published.
 
-    Calibration is a matter of models: unless runs say, it is taken as for the distribution, and the source says so.
+    Calibration is a property of models: without runs it is taken as for the distribution, and the source says so.
     """
     if kind != "choice" and measured and kind in measured and (rates := measured[kind].of_goal(goal)):
         return rate_of(rates)

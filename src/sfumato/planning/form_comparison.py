@@ -1,8 +1,9 @@
-"""Forms compared: what an answer in each of several forms tells of the pooled label, for the seconds it takes.
+"""Comparison of question forms: how close one answer in each form is to the pooled label, and how many seconds it
+takes. Called by `sfumato study compare`.
 
-A study with arms asks about the same items with several forms, each person with one of them by chance. The pooled label
-of an item is the mean over forms of their mean beliefs, the answers being scored left out: no answer is compared with
-itself, and no form counts for more because more people were asked with it.
+A study with arms asks about the same items with several forms; each participant gets one form at random. The pooled
+label of an item is the mean over forms of their mean beliefs, without the answers being scored: no answer is compared
+with itself, and no form counts more because more people used it.
 """
 
 from __future__ import annotations
@@ -22,20 +23,20 @@ from sfumato.tables.table import Table, columns_of
 
 TOTAL_VARIATION, KL = "total variation", "KL divergence"
 FLOOR = 0.001
-"""The share of a label that is spread evenly before a logarithm is taken."""
+"""The share of a label that is spread evenly over the classes before a logarithm is taken."""
 SUBSETS = 20
-"""Groups of answers drawn an item where several are pooled."""
+"""Groups of answers drawn per item when several are pooled."""
 MOST = 8
-"""So many answers an item are pooled at most."""
+"""The largest number of answers per item that are pooled."""
 
 
 @dataclass(frozen=True)
 class FormScore:
-    """What `n_answers` answers an item in one form say: how far their mean lies from the pooled label, the seconds they
-    take, and what each second takes off the divergence of knowing nothing (every class alike).
+    """The quality of `n_answers` answers per item in one form: the divergence of their mean from the pooled label, the
+    seconds they take, and the reduction per second of the divergence of a uniform label.
 
-    `more` is how much `per_second` lies above the first form's: a difference and no ratio, for a single vote may well
-    lie further off than knowing nothing. Intervals are for other items, and the same people.
+    `more` is the difference of `per_second` from the first form (not a ratio: a single vote may be further away than a
+    uniform label). Intervals are for other items, and the same people.
     """
 
     form: str
@@ -57,7 +58,7 @@ class FormScore:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FormScores(Table):
-    """One row a form, measure and number of answers."""
+    """One row per form, measure and number of answers."""
 
     scores: tuple[FormScore, ...]
 
@@ -78,10 +79,10 @@ def compare_forms(
     level: float = 0.95,
     resamples: int = 1000,
 ) -> FormScores:
-    """Every form of the table against the others, on the items that all of them were asked about twice or more.
+    """Every form of the table against the others, on the items with two answers or more in all of them.
 
-    `arms` says by name which form each annotator was asked with; without it, forms are the kinds of question. Only
-    answers for a label count.
+    `arms` gives the form of each annotator by name; without it, forms are the kinds of question. Only answers for a
+    label count.
     """
     forms = _forms(annotations, arms)
     asked_twice = [{item for item, rows in form.rows.items() if len(rows) > 1} for form in forms]
@@ -90,7 +91,7 @@ def compare_forms(
         raise BadTable(
             f"found {len(forms)} form{'s' * (len(forms) != 1)} ({listing([form.name for form in forms])}) and "
             f"{len(common)} items with two answers or more in each",
-            expected="several forms, asked about the same items, each by two people or more",
+            expected="several forms with the same items, each item answered by two people or more per form",
             fix="wait for more answers, or compare a study with [[arms]]",
             code="nothing-to-compare",
             where=ErrorLocation(str(annotations.path) if annotations.path else None),
@@ -111,7 +112,7 @@ def compare_forms(
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """The answers in one form: beliefs and seconds, and which rows are about each item."""
+    """The answers in one form: beliefs and seconds, and the rows of each item."""
 
     name: str
     probs: Float[np.ndarray, "answers classes"]
@@ -136,11 +137,11 @@ def _forms(annotations: Annotations, arms: Mapping[str, str] | None) -> list[_Fo
 
 def _form(name: str, own: Annotations) -> _Form:
     beliefs = label_by_default(own, own.classes)
-    # Where answers say nothing the labeler leaves them out: seconds are those of the answers that are left.
+    # The labeler omits answers without information; seconds are those of the remaining answers.
     answered = zip(_texts(own.item), _texts(own.annotator), strict=True)
     key = dict(zip(answered, own.seconds.tolist(), strict=True))
     n_classes = len(own.classes) or beliefs.probs.shape[1]
-    # "None of these" is in none of the classes: what is left of an answer counts, and one that leaves nothing does not.
+    # "None of these" is not a class: the rest of an answer counts; an answer without a rest does not.
     mass = beliefs.probs[:, :n_classes].sum(axis=1)
     beliefs, mass = beliefs.take(mass > 0), mass[mass > 0]
     items, people = _texts(beliefs.item), _texts(beliefs.annotator)
@@ -159,7 +160,7 @@ def _form(name: str, own: Annotations) -> _Form:
 
 @dataclass(frozen=True, eq=False)
 class _ItemFigures:
-    """Item by item: the divergence of knowing nothing and of the answers, by measure, and their seconds."""
+    """Per item: the divergence of a uniform label and of the answers, by measure, and their seconds."""
 
     nothing: Float[np.ndarray, "measures items"]
     divergence: Float[np.ndarray, "measures items"]
@@ -193,7 +194,7 @@ def _item_figures(
 
 
 def _groups(n: int, size: int, rng: np.random.Generator) -> Int[np.ndarray, "groups size"]:
-    """Every answer by itself; of larger groups some, drawn."""
+    """Every answer by itself; larger groups are drawn at random."""
     if size == 1:
         return np.arange(n)[:, None]
     return np.array([rng.choice(n, size, replace=False) for _ in range(SUBSETS)])
@@ -201,7 +202,7 @@ def _groups(n: int, size: int, rng: np.random.Generator) -> Int[np.ndarray, "gro
 
 @dataclass(frozen=True, eq=False)
 class _Figures:
-    """Over items drawn so or so: mean divergence, mean seconds, and what a second takes off."""
+    """Means over drawn items: divergence, seconds, and the reduction per second."""
 
     divergence: Float[np.ndarray, "draws"]
     seconds: Float[np.ndarray, "draws"]

@@ -1,7 +1,5 @@
-"""Goals: what labels are wanted for. A kind of label worth much for one goal may be worth little for another.
-
-Utilities: what recovering so much of the truth is worth to whoever plans. `UTILITIES` lists all.
-"""
+"""Goals: what labels are for, and utilities: the value of recovering a share of the true similarities. A label type may
+serve one goal well and another one badly."""
 
 from __future__ import annotations
 
@@ -15,7 +13,7 @@ from sfumato.tables.settings import above_0, not_negative
 
 
 class Goal(StrEnum):
-    """What the labels are wanted for; `meaning` says it in a line."""
+    """What the labels are for; `meaning` describes it in one line."""
 
     DISTRIBUTION = "distribution"
     CLASS = "class"
@@ -24,20 +22,18 @@ class Goal(StrEnum):
 
     @property
     def meaning(self) -> str:
-        """The goal in a line."""
         return MEANINGS[self]
 
 
 MEANINGS = {
     Goal.DISTRIBUTION: "how people judge each item: the crowd's distribution over the classes",
-    Goal.CLASS: "the class of each item: the true one, or the one named most often",
-    Goal.GEOMETRY: "which items are alike: for representations and few-shot learning",
-    Goal.CALIBRATION: "how well a model trained on the labels knows when to doubt",
+    Goal.CLASS: "the class of each item: the true one, or the most frequent one",
+    Goal.GEOMETRY: "which items are similar: for representations and few-shot learning",
+    Goal.CALIBRATION: "how well a model trained on the labels is calibrated",
 }
 
 
 def goal_named(name: str) -> Goal:
-    """The goal called `name`; the one place where a name becomes a goal."""
     if name not in list(Goal):
         raise unknown("goal", name, [goal.value for goal in Goal])
     return Goal(name)
@@ -58,7 +54,7 @@ class Utility(Protocol):
 @final
 @dataclass(frozen=True)
 class LinearUtility:
-    """`rho`: every bit of recovery is worth the same. The default."""
+    """`rho`: every gain is worth the same. The default."""
 
     name: ClassVar[str] = "linear"
 
@@ -69,10 +65,10 @@ class LinearUtility:
 @final
 @dataclass(frozen=True)
 class SigmoidUtility:
-    """`1 / (1 + exp(-steepness (rho - middle)))`: what counts is to come past the middle.
+    """`1 / (1 + exp(-steepness (rho - middle)))`: the value is in passing the middle.
 
-    Sucholutsky et al. (2023) have steepness 1 and middle 0, which is nearly linear; prefer a steep one around what your
-    use needs.
+    Sucholutsky et al. (2023) use steepness 1 and middle 0, which is nearly linear; prefer a steep one around the value
+    that your application needs.
     """
 
     steepness: float = 1.0
@@ -90,7 +86,7 @@ class SigmoidUtility:
 @final
 @dataclass(frozen=True)
 class LogitUtility:
-    """`log(rho / (1 - rho))`: the last bits are worth most. Recovery is kept within .001 and .999."""
+    """`log(rho / (1 - rho))`: the last gains are worth most. Recovery is limited to 0.001 to 0.999."""
 
     name: ClassVar[str] = "logit"
 
@@ -107,7 +103,6 @@ UTILITIES: tuple[type[LinearUtility] | type[SigmoidUtility] | type[LogitUtility]
 
 
 def utility_named(name: str) -> Utility:
-    """The utility called `name`; the one place where a name becomes an object."""
     for utility in UTILITIES:
         if utility.name == name:
             return utility()
@@ -115,9 +110,9 @@ def utility_named(name: str) -> Utility:
 
 
 def subjective_loss(rho: float, cost: float, *, utility: Utility | None = None, beta: float) -> float:
-    """`L = beta c - u(rho)`, to be made small (Sucholutsky et al. 2023): `beta` says how much cost hurts.
+    """`L = beta c - u(rho)`, to be minimized (Sucholutsky et al. 2023); `beta` is the weight of the cost.
 
-    The cost is in hard labels, for the same items: 1 for a hard label. The paper takes a soft label to cost as many as
-    there are classes; measured times say otherwise.
+    The cost is in hard labels for the same items: 1 for a hard label. The paper assumes that a soft label costs as many
+    hard labels as there are classes; measured times differ.
     """
     return not_negative("beta", beta) * not_negative("cost", cost) - (utility or LinearUtility()).of(rho)

@@ -1,4 +1,5 @@
-"""Which items deserve the richer form, or more answers: by their answers so far, or by how a model learnt them."""
+"""Which items to ask about with a richer form or more often: by their answers so far, or by how a model learned them.
+Called by `sfumato plan items`."""
 
 from __future__ import annotations
 
@@ -22,21 +23,21 @@ from sfumato.tables.settings import at_least
 from sfumato.tables.table import Table
 
 AT_ONCE = 2**12
-DOUBTFUL = (MapRegion.AMBIGUOUS, MapRegion.HARD)
-"""Where a model wavers or errs, people are asked how far they doubt; where it does not, which class it is."""
+UNCERTAIN = (MapRegion.AMBIGUOUS, MapRegion.HARD)
+"""Regions that get the richer form; others get the plain one."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ItemPriority(Table):
-    """One row an item: the error left, what an answer of each form takes off it a second, the form that is worth most,
-    and the item's rank by that (1: ask about it first)."""
+    """One row per item: the remaining error, its reduction per second by one answer of each form, the best form, and
+    the item's rank (1: ask about it first)."""
 
     items: tuple[str, ...]
     forms: tuple[str, ...]
     risk: Float[np.ndarray, "items"]
     worth: Float[np.ndarray, "items forms"]
     form: Int[np.ndarray, "items"]
-    """Its place in `forms`."""
+    """Its position in `forms`."""
 
     classes = ()
 
@@ -63,19 +64,20 @@ class ItemPriority(Table):
         return len(self.items)
 
     def asked_with(self, form: str) -> tuple[str, ...]:
-        """The items that a form is advised for, the most deserving first."""
+        """The items for which a form is advised, highest priority first."""
         order = np.argsort(self.rank)
         return tuple(self.items[i] for i in order if self.forms[self.form[i]] == form)
 
     def deepened(self, n: int) -> ItemPriority:
-        """The same, with the last form for the `n` items where it is worth most, and the first for all others.
+        """With the last form for the `n` items where it is worth most, and the first form for all others.
 
-        For a richer form that is wanted for what votes cannot say, though a second of it takes less off the error.
+        For a richer form that is wanted for information that votes do not have, although it reduces the error less per
+        second.
         """
         if at_least("deeper", n, 0) > len(self):
             raise BadSetting(
-                f"found {n:,} items to ask about with {self.forms[-1]}",
-                expected=f"at most the {len(self):,} there are",
+                f"found {n:,} items for {self.forms[-1]}",
+                expected=f"at most {len(self):,}, the number of items",
                 fix="choose fewer",
                 code="bad-setting",
             )
@@ -92,21 +94,20 @@ def deserving(
     index: AcquisitionIndex | None = None,
     prior: DirichletMixture | None = None,
 ) -> ItemPriority:
-    """Items ranked by the error that the next answer is expected to take away, a second of paid time.
+    """Items ranked by the expected reduction of their error by the next answer, per second of paid time.
 
     The error is that of the posterior mean under a mixture of Dirichlets, fitted to the answers unless a `prior` is
-    given: the KL divergence, or with the index `l2` the squared distance. An answer worth `w` votes takes off
-    `R w / (A + w)` of it (`depth.worth_of_votes`), so that a rich form gains most on items about which much was said
-    already and much is left open, and little where the first votes settle it. A rate of exchange is an average over
-    items: that a form says more on contested items is not in it.
+    given: the KL divergence, or with the index `l2` the squared distance. An answer worth `w` votes reduces it by `R w
+    / (A + w)` (`allocation.worth_of_votes`), so a rich form gains most on items with many answers and much remaining
+    uncertainty. Exchange rates are averages over items: that a form may say more on contested items is not included.
     """
     counts = check_counts(counts)
     if not forms:
-        raise BadSetting("found no forms", expected="at least one", fix="name a kind of question", code="bad-setting")
+        raise BadSetting("found no forms", expected="at least one", fix="give a kind of question", code="bad-setting")
     if len(items) != len(counts):
         raise BadTable(
             f"found {len(items):,} items and {len(counts):,} rows of counts",
-            expected="one row an item",
+            expected="one row per item",
             fix="give both in the same order",
             code="wrong-shape",
         )
@@ -126,7 +127,7 @@ def deserving(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MapPriority(Table):
-    """Items chosen from a data map, one row each: class, region, how the model wavered, the form advised, the rank."""
+    """Items selected from a data map, one row each: class, region, variability, advised form, rank."""
 
     selection: ItemSelection
     variability: Float[np.ndarray, "items"]
@@ -159,21 +160,22 @@ def deserving_of_map(
     fill: bool = False,
     rng: np.random.Generator,
 ) -> MapPriority:
-    """Items by how a model learnt them, so many of each class from each region: `evaluate.selecting.select`.
+    """Items by how a model learned them, with a quota per class and region: see `evaluation.item_selection.select`.
 
-    Ambiguous and hard ones are asked about with the richer form, the others with the plain one, as soft-digits was
-    made; among them those that wavered most come first. For items that nobody answered about yet: where there are
-    answers, `deserving` says more. What confuses a network need not divide people.
+    Ambiguous and hard items get the richer form, the others the plain one, as in soft-digits; higher variability first.
+    For items without answers: with answers, prefer `deserving`. Items that confuse a network need not divide people.
     """
     chosen = select(drawn, labels, quota, rng=rng, fill=fill)
     if not len(chosen):
         counted = ", ".join(f"{drawn.count(region):,} {region}" for region in REGIONS)
         raise BadTable(
-            f"found no item by this quota among {counted}",
+            f"found no item for this quota among {counted}",
             expected="at least one item",
             fix="choose another quota",
             code="no-rows",
         )
     row = {item: i for i, item in enumerate(drawn.items.to_pylist())}
     variability = drawn.variability[[row[item] for item in chosen.items]]
-    return MapPriority(chosen, variability, tuple(richer if region in DOUBTFUL else plain for region in chosen.regions))
+    return MapPriority(
+        chosen, variability, tuple(richer if region in UNCERTAIN else plain for region in chosen.regions)
+    )

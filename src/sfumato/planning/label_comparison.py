@@ -1,7 +1,5 @@
-"""Comparing: which kind of label is worth its price, goal by goal, at equal items and at equal budget.
-
-The map of value: which kind of label recovers most, over numbers of items and classes, at equal items and budget.
-"""
+"""Comparison of label types: which kind is worth its price, per goal, at equal items and at equal budget; and a
+simulated map over numbers of items and classes. Called by `sfumato plan compare`."""
 
 from __future__ import annotations
 
@@ -30,24 +28,24 @@ from sfumato.tables.table import Table, columns_of
 
 DIMENSIONS = 5
 NOISE = 1.0
-"""How people err who answer as those of CIFAR-10S did: see `simulated_rates`."""
+"""The noise at which simulated people answer like those of CIFAR-10S: see `simulated_rates`."""
 BETA = 0.02
 WORLDS = 3
 BASE = "choice"
 DIGITS = 2
-"""Votes that agree in so many digits are equally good."""
+"""Votes that agree in this many digits are equally good."""
 
 
 @dataclass(frozen=True)
 class LabelTypeComparison:
-    """One kind for one goal. Values are in hard votes an item; NaN where the kind does not speak to the goal.
+    """One kind for one goal. Values are in hard votes per item; NaN if the kind does not serve the goal.
 
-    `seconds` and `money` are of one answer, all paid. `votes` is what it is worth, by a pilot where `measured` is 1,
-    and `equal_items` the same for one answer an item. `equal_budget` is what the `n_answers` an item are worth that the
-    budget buys. `information_ratio` is that of the formula, `measured_ratio` that of the pilot's own labels, of which
-    the share `flip_rate` of triplets is false and `kept` of each is left. `rho` is what one answer an item recovers of
-    simulated similarities (or all pairs of items judged, for the kind `similarity`), `loss` is `beta c - u(rho)` with
-    the cost `c` of that in hard labels. Rank 1 is best; equal values share a rank.
+    `seconds` and `money` are per answer, all included. `votes` is what an answer is worth, from a pilot if `measured`
+    is 1, and `equal_items` the same for one answer per item. `equal_budget` is the value of the `n_answers` per item
+    that the budget pays. `information_ratio` is that of the formula, `measured_ratio` that of the pilot's labels, of
+    which the share `flip_rate` of triplets is false and `kept` of each remains. `rho` is what one answer per item
+    recovers of simulated similarities (for the kind `similarity`: all pairs judged), `loss` is `beta c - u(rho)` with
+    the cost `c` in hard labels. Rank 1 is best; equal values share a rank.
     """
 
     kind: str
@@ -77,7 +75,7 @@ class LabelTypeComparison:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Table):
-    """One row a kind and goal; `budget` is the money that buys `equal_budget`."""
+    """One row per kind and goal; `budget` is the money for `equal_budget`."""
 
     rows: tuple[LabelTypeComparison, ...]
     budget: float
@@ -95,7 +93,7 @@ class Comparison(Table):
         return tuple(sorted((row for row in self.rows if row.goal == goal), key=lambda row: row.rank_budget))
 
     def best(self, goal: Goal, *, at_equal_budget: bool) -> str:
-        """The kind that serves a goal best; of those that are equally good one that was measured, and the cheapest."""
+        """The best kind for a goal; among equals a measured one, then the cheapest."""
         rank = "rank_budget" if at_equal_budget else "rank_items"
         return min(self.of_goal(goal), key=lambda row: (getattr(row, rank), -row.measured, row.money)).kind
 
@@ -116,10 +114,9 @@ def compare(
 ) -> Comparison:
     """The comparison of kinds for every goal.
 
-    What `measured` says of a kind counts; the rest is published, simulated or assumed, and each figure says which.
-    Without a `budget` it is what one answer of the dearest kind about every item costs. A kind that is worth the same
-    for each item may still lose at equal budget, and the other way round: for a fixed set of items look at the one,
-    for fixed money at the other.
+    `measured` rates are used first; the rest is published, simulated or assumed, and each number states which. The
+    default `budget` pays one answer of the most expensive kind per item. A kind may win at equal items and lose at
+    equal budget, and the reverse: for a fixed set of items use the first, for fixed money the second.
     """
     check_size(n_items, n_classes)
     not_negative("beta", beta)
@@ -153,20 +150,20 @@ def compare(
 
 
 def check_size(n_items: int, n_classes: int) -> None:
-    """Raise unless so many items of so many classes can be compared."""
+    """Raise unless this many items of this many classes can be compared."""
     at_least("items", n_items, 1)
     if n_classes < 2:
         raise BadSetting(
             f"found {n_classes} class{'es' * (n_classes != 1)}",
-            expected="two classes or more: with one there is nothing to say",
-            fix="give the number of classes people choose from",
+            expected="two classes or more",
+            fix="give the number of classes that people choose from",
             code="bad-setting",
         )
     if n_classes > n_items:
         raise BadSetting(
             f"found {n_classes:,} classes for {n_items:,} items",
-            expected="an item for each class, or more",
-            fix="plan for more items, or join classes; "
+            expected="at least one item per class",
+            fix="plan for more items, or merge classes; "
             "with fewer items than classes a similarity judgment says more than any label",
             code="bad-setting",
         )
@@ -179,7 +176,7 @@ def _of(error: TripletError | None) -> tuple[float, float, float]:
 
 
 def _ranked(rows: list[LabelTypeComparison]) -> tuple[LabelTypeComparison, ...]:
-    """The rows with their ranks within each goal; what does not speak to a goal comes last."""
+    """The rows with their ranks within each goal; kinds that do not serve a goal are last."""
 
     def value(row: LabelTypeComparison, name: str) -> float:
         found = float(getattr(row, name))
@@ -201,9 +198,9 @@ SEEDS = 3
 
 @dataclass(frozen=True)
 class MapCell:
-    """What one kind recovers of `n` items of `k` classes: with an answer an item, and with what one answer of the
-    dearest kind costs spent on this one. `best_items` and `best_budget` are 1 where no other kind recovers more,
-    `yours` is 1 where the numbers are those of the study (simulated with at most 200 items)."""
+    """What one kind recovers of `n` items of `k` classes: with one answer per item, and with the cost of one answer of
+    the most expensive kind. `best_items` and `best_budget` are 1 if no other kind recovers more; `yours` is 1 for the
+    size of the study (simulated with at most 200 items)."""
 
     n: int
     k: int
@@ -219,7 +216,7 @@ class MapCell:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ValueMap(Table):
-    """One row a number of items, number of classes and kind; those of the study last."""
+    """One row per number of items, number of classes and kind; those of the study last."""
 
     cells: tuple[MapCell, ...]
 
@@ -251,11 +248,11 @@ def value_map(
     progress: Callable[[int, int], None] | None = None,
 ) -> ValueMap:
     """The map, by simulation: worlds of every size, people who see distances with an error of `noise` standard
-    deviations, labels unfolded, Spearman's rho with the true similarities of the items.
+    deviations, labels unfolded, and Spearman's rho with the true similarities of the items.
 
-    At equal budget a kind that costs a tenth is asked of ten people, at most 40. Kinds that do not label items
-    (similarities, triplets) are left out: their price grows otherwise. Without noise further people add nothing, and
-    equal items and equal budget would be one map.
+    At equal budget a kind at a tenth of the price gets ten answers, at most 40. Kinds that do not label items
+    (similarities, triplets) are left out: their price grows differently. Without noise further answers add nothing, and
+    both maps would be equal.
     """
     not_negative("noise", noise)
     size = yours or (max(n), min(k))
@@ -297,14 +294,14 @@ def _simulated(
     seeds: int,
     rng: np.random.Generator,
 ) -> dict[str, tuple[float, float]]:
-    """The mean recovery of each kind, with one answer and with so many, in the same worlds."""
+    """The mean recovery of each kind, with one answer and with `n_answers`, in the same worlds."""
     rhos: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
     for _ in range(seeds):
         world = LatentWorld.drawn(max(min(n, MOST_SIMULATED), k, 3), k, d, rng=rng)
         known: dict[tuple[object, int], float] = {}
         for kind in kinds:
             for m in (1, n_answers[kind]):
-                # Kinds that say the same, and the same number of answers, are simulated once.
+                # Kinds with the same signal and number of answers are simulated once.
                 if (said := (signal_of(kind, n, k), m)) not in known:
                     known[said] = simulated_rho(kind, world, n_answers=m, noise=noise, rng=rng)
             signal = signal_of(kind, n, k)

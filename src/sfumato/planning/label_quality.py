@@ -1,9 +1,5 @@
-"""Quality: how well the labels that few answers give serve a goal, so that answers of two kinds can be compared.
-
-Similarities: how alike people found pairs of items, as a matrix.
-
-Geometry: how well the similarities of labels rank pairs of items.
-"""
+"""Label quality: how well labels from few answers serve a goal (distribution, class, geometry), so that answers of two
+kinds can be compared; and similarity judgments as a matrix. Called by `exchange_estimates.py`."""
 
 from __future__ import annotations
 
@@ -26,13 +22,13 @@ from sfumato.tables.payloads import payload_kind
 from sfumato.tables.settings import one_of
 
 CONSTANTS = np.concatenate([[1e-6], np.geomspace(0.003, 1, 9)])
-"""Smoothing to choose from: a share of a vote added to every class."""
+"""Smoothing constants to choose from: a share of a vote added to every class."""
 LOSSES = {"tv": "total variation", "squared": "squared distance", "log-loss": "log-loss"}
 
 
 @dataclass(frozen=True, eq=False)
 class QualitySplit:
-    """Sums of the first 0, 1, ... answers about each item, and the distributions that judge their labels."""
+    """Sums of the first 0, 1, ... answers about each item, and the reference distributions."""
 
     sums: Float[np.ndarray, "items steps classes"]
     reference: Float[np.ndarray, "items classes"]
@@ -40,32 +36,32 @@ class QualitySplit:
 
 @runtime_checkable
 class QualityCurve(Protocol):
-    """How good labels of 0, 1, ... answers are, for any weighing of the items; more is better."""
+    """The quality of labels from 0, 1, ... answers, for any weights of the items; more is better."""
 
     def values(self, weights: Float[np.ndarray, "draws items"]) -> Float[np.ndarray, "draws steps"]: ...
 
 
 @runtime_checkable
 class LabelQuality(Protocol):
-    """What makes labels good for a goal; `measure` says it in words."""
+    """What makes labels good for a goal; `measure` names it."""
 
     goal: ClassVar[Goal]
     odd_alone: ClassVar[bool]
-    """Whether an even number of votes is known to serve no better than the odd one before."""
+    """Whether an even number of votes is never better than the odd number before."""
     most_splits: ClassVar[int]
-    """Random splits that are worth their time."""
+    """The largest useful number of random splits."""
 
     @property
     def measure(self) -> str: ...
 
     def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> QualityCurve:
-        """Labels from the first answers of each split, judged by what it holds out."""
+        """The quality of labels from the first answers of each split, compared with its reference."""
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """What each item loses, by smoothing and number of answers: the best smoothing counts, chosen for each weighing
-    and number of answers."""
+    """Loss per item, smoothing and number of answers; the best smoothing is chosen for each set of weights and number
+    of answers."""
 
     losses: Float[np.ndarray, "smoothings steps items"]
 
@@ -80,14 +76,13 @@ class Losses:
 @final
 @dataclass(frozen=True)
 class DistributionQuality:
-    """How near the shares of the answers come to those of votes held out: by total variation, squared distance or
+    """How close the shares of the answers are to those of held-out votes: by total variation, squared distance or
     log-loss.
 
-    The label of M answers is `(sum + a) / (M + a K)`, where `a` is the best for each kind and number of answers, found
-    on the votes that judge: neither side is handicapped by its smoothing, and both are favoured alike. Total variation
-    is the default: it hardly depends on smoothing. It needs some ten votes held out an item: against fewer it favours
-    labels as ragged as these few are, which squared distance does not. Log-loss cannot forgive a class that one vote
-    did not name: it makes rich answers worth more, and `bayes` makes that difference smaller.
+    The label of M answers is `(sum + a) / (M + a K)`, with the best `a` for each kind and number of answers, found on
+    the reference itself: both kinds get the same advantage. Total variation is the default: it hardly depends on
+    smoothing. It needs about ten held-out votes per item; with fewer, squared distance is less biased. Log-loss makes
+    rich answers worth more, because one vote gives most classes no probability; `bayes` makes that difference smaller.
     """
 
     loss: str = "tv"
@@ -111,7 +106,7 @@ class DistributionQuality:
         return Losses(np.mean(found, axis=0).transpose(1, 0, 2))
 
     def _lost(self, split: QualitySplit, constant: float) -> Float[np.ndarray, "steps items"]:
-        """What each item loses, by number of answers, under one smoothing."""
+        """The loss per item and number of answers, for one smoothing constant."""
         sums = split.sums.transpose(1, 0, 2)
         label = (sums + constant) / (sums.sum(axis=2, keepdims=True) + constant * sums.shape[2])
         if self.loss == "tv":
@@ -124,11 +119,10 @@ class DistributionQuality:
 @final
 @dataclass(frozen=True, eq=False)
 class ClassQuality:
-    """How often the most probable class is the one that votes held out name most often, or the true one if it is given.
+    """How often the most probable class is the most frequent one of held-out votes, or the true one if given.
 
-    Classes that are equally probable share the hit, and so do classes that were named equally often. Two votes then
-    name the leading class as often as one does, and four hardly more often than three: only odd numbers of votes are
-    compared with.
+    Ties share the hit. Two votes name the leading class no more often than one, and four hardly more often than three:
+    only odd numbers of votes are compared.
     """
 
     truth: Float[np.ndarray, "items classes"] | None = None
@@ -153,7 +147,7 @@ def _leading(probs: Float[np.ndarray, "*items classes"]) -> Float[np.ndarray, "*
 
 @dataclass(frozen=True, eq=False)
 class Similarities:
-    """The mean rating of every pair of items; NaN where nobody rated it, and on the diagonal."""
+    """The mean rating of every pair of items; NaN on the diagonal and for pairs without a rating."""
 
     items: pa.StringArray
     values: Float[np.ndarray, "items items"]
@@ -164,14 +158,14 @@ class Similarities:
             raise BadTable(
                 f"found an array of shape {self.values.shape} for {n} items",
                 expected="a symmetric array, items x items",
-                fix="give one number a pair, the same both ways",
+                fix="give one number per pair, the same in both directions",
                 code="bad-similarities",
             )
         freeze(self, "values")
 
     @classmethod
     def of(cls, annotations: Annotations) -> Similarities:
-        """Of answers of kind `similarity`, whichever of the two items was shown as the first."""
+        """From answers of kind `similarity`, in either order of the two items."""
         table = annotations.of_kind("similarity").for_purposes("label")
         first = table.item.text()
         other: list[str] = []
@@ -189,22 +183,22 @@ class Similarities:
         return cls(items, np.where(n_each > 0, total / np.maximum(n_each, 1), np.nan))
 
     def of_items(self, items: pa.StringArray) -> Float[np.ndarray, "items items"]:
-        """The similarities of these items; NaN for items that nobody rated."""
+        """The similarities of these items; NaN for items without ratings."""
         at = pc.index_in(items, value_set=self.items).fill_null(-1).to_numpy(zero_copy_only=False)
         found = self.values[np.ix_(at, at)]
         return np.where((at >= 0)[:, None] & (at >= 0), found, np.nan)
 
 
 MOST_PLACED = 300
-"""Items whose similarities are looked at: pairs grow with the square."""
+"""The largest number of items whose pairs are ranked."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairRanks:
-    """Ranks of all pairs of items by label and by reference; Spearman's rho for any weighing of the items.
+    """Ranks of all pairs of items by label and by reference; Spearman's rho for any weights of the items.
 
-    A pair weighs by both its items, so that a bootstrap over items is one over the pairs they bring; ranks are those
-    among all items.
+    A pair's weight is the product of its items' weights, so a bootstrap over items is one over their pairs; ranks are
+    those among all items.
     """
 
     found: tuple[tuple[Float[np.ndarray, "placed placed"], ...], ...]
@@ -232,11 +226,11 @@ class PairRanks:
 @final
 @dataclass(frozen=True, eq=False)
 class GeometryQuality:
-    """How well the similarities of labels rank the pairs of items: Spearman's rho with similarity judgments, or where
-    there are none with the similarities of labels held out.
+    """How well the similarities of labels rank pairs of items: Spearman's rho with similarity judgments, or with the
+    similarities of held-out labels.
 
-    Two labels are as similar as it is probable that answers drawn from them agree, `p . q`. At most 300 items, evenly
-    spread, are placed.
+    The similarity of two labels is the probability that answers drawn from them agree, `p . q`. At most 300 items,
+    evenly spread, are used.
     """
 
     similarities: Similarities | None = None

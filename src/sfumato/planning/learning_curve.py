@@ -1,7 +1,5 @@
-"""Learning curves: what a downstream metric would be with more answers an item, from runs with fewer.
-
-Exchange from runs: what answers are worth to a model, from models trained on few and on many of them.
-"""
+"""Learning curves: a downstream metric at more answers per item, extrapolated from runs with fewer; and exchange rates
+from models trained on few and on many answers."""
 
 from __future__ import annotations
 
@@ -26,13 +24,13 @@ from sfumato.tables.settings import above_0, between_0_and_1
 
 EXPONENTS = np.geomspace(0.1, 3, 120)
 FAR, TOO_FAR = 3.0, 10.0
-"""How many times the most answers of any run a curve may be read at with a warning, and at all."""
+"""A curve may be read up to 3 times the most answers of any run; up to 10 times with a warning."""
 FEWEST_SIZES = 3
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """The metric at `n_answers`: the curve with its interval, and between which values one new run would come out."""
+    """The metric at `n_answers`: the curve with its interval, and the prediction interval of one new run."""
 
     n_answers: float
     value: float
@@ -44,17 +42,17 @@ class Predicted:
 
 @dataclass(frozen=True, eq=False)
 class LearningCurve:
-    """`a + b M^-c`, fitted to runs with M answers an item; `c` alone bends it, `a` is where it ends.
+    """`a + b M^-c`, fitted to runs with M answers per item; `c` is the exponent, `a` the limit.
 
-    For every exponent on a grid (or for 1 alone, the law of an estimate's variance) a and b follow by least squares,
-    and an exponent counts by its profile likelihood, `RSS(c)^(-(n - 2) / 2)`. Predictions are Student's t around each
-    of those lines, all together: an exponent that the runs cannot tell apart from the best one widens the interval
-    instead of being left out. No interval knows of a curve that turns.
+    For every exponent on a grid (or only for 1, the law of an estimate's variance) a and b follow by least squares, and
+    an exponent is weighted by its profile likelihood, `RSS(c)^(-(n - 2) / 2)`. Predictions are a mixture of Student's t
+    distributions around these lines, so uncertainty about the exponent widens the interval. No interval covers a curve
+    that changes its shape.
 
-    Give the seeds where runs share them: each seed's own level is then set apart, and counts again towards a new run.
-    On 200 simulated curves each (5 sizes, 4 seeds) 95% intervals held the truth 90 to 98% of the time, inside the runs
-    and up to 6 times beyond; down to 80% where seeds mattered and were not given. (Cortes et al. 1994, *Learning
-    curves*; Viering and Loog 2023, *The shape of learning curves*, on when not to trust them.)
+    Give the seeds if runs share them: each seed's level is then estimated, and its variance is part of the prediction
+    for a new run. On 200 simulated curves each (5 sizes, 4 seeds) 95% intervals covered the truth 90 to 98% of the
+    time, within the runs and up to 6 times beyond; down to 80% when seeds mattered and were not given. (Cortes et al.
+    1994, *Learning curves*; Viering and Loog 2023, *The shape of learning curves*, on when not to trust them.)
     """
 
     n_answers: Float[np.ndarray, "runs"]
@@ -73,12 +71,12 @@ class LearningCurve:
 
     @property
     def best(self) -> tuple[float, float, float]:
-        """a, b and c of the likeliest curve."""
+        """a, b and c of the most likely curve."""
         i = int(np.argmax(self.weight))
         return float(self.coefficients[i, 0]), float(self.coefficients[i, 1]), float(self.exponents[i])
 
     def at(self, n_answers: float, level: float = 0.95) -> Predicted:
-        """The metric at `n_answers` answers an item; beyond 3 times those of any run a warning, beyond 10 an error."""
+        """The metric at `n_answers` answers per item; beyond 3 times those of any run a warning, beyond 10 an error."""
         above_0("n_answers", n_answers)
         between_0_and_1("level", level)
         reach = n_answers / float(self.n_answers.max())
@@ -86,13 +84,13 @@ class LearningCurve:
             raise BadSetting(
                 f"found n_answers = {n_answers:g}, {reach:.0f} times the most of any run",
                 expected=f"at most {TOO_FAR * self.n_answers.max():g}, {TOO_FAR:g} times the most",
-                fix="run with more answers first: so far out, the form of the curve decides and not the runs",
+                fix="run with more answers first: this far out, the result depends on the shape of the curve",
                 code="too-far",
             )
         if reach > FAR:
             warnings.warn(
-                f"{n_answers:g} answers are {reach:.1f} times the most of any run: the interval holds only if the "
-                "curve keeps its form",
+                f"{n_answers:g} answers are {reach:.1f} times the most of any run: the interval is valid only if the "
+                "curve keeps its shape",
                 SfumatoWarning,
                 stacklevel=2,
             )
@@ -108,7 +106,7 @@ class LearningCurve:
     def _quantile(
         self, mean: Float[np.ndarray, "exponents"], variance: Float[np.ndarray, "exponents"], tail: float
     ) -> float:
-        """Of the mixture of Student's t around the lines, by bisection."""
+        """A quantile of the mixture of Student's t distributions, by bisection."""
         error = np.sqrt(np.maximum(variance, 1e-300))
         low, high = float((mean - 1e3 * error).min()), float((mean + 1e3 * error).max())
         for _ in range(80):
@@ -125,29 +123,29 @@ def fit_learning_curve(
     *,
     fixed: bool = False,
 ) -> LearningCurve:
-    """The curve through runs: how many answers an item each had, its metric, and if they are shared the seeds.
+    """The curve through runs: answers per item, metric, and optionally the seed of each run.
 
-    With `fixed` the curve is `a + b / M`: prefer it where there are only three sizes, or where theory says so.
+    With `fixed` the curve is `a + b / M`: prefer it with only three sizes, or if theory says so.
     """
     m, y = np.asarray(n_answers, np.float64), np.asarray(value, np.float64)
     if not (m.ndim == 1 and m.shape == y.shape and np.isfinite(y).all() and np.isfinite(m).all() and (m > 0).all()):
         raise BadTable(
             f"found {len(m)} numbers of answers and {len(y)} values",
-            expected="as many of each, all finite, answers above 0",
-            fix="give one row a run",
+            expected="equally many of both, all finite, answers above 0",
+            fix="give one row per run",
             code="bad-runs",
         )
     exponents = np.ones(1) if fixed else EXPONENTS
     codes = np.unique(np.asarray(seed), return_inverse=True)[1] if seed is not None else np.zeros(len(m), np.int64)
     n_seeds = int(codes.max(initial=0)) + 1
-    # A seed's own level can be told from the curve only where each seed ran at several sizes.
+    # The level of a seed can be separated from the curve only if each seed ran at several sizes.
     apart = n_seeds > 1 and len(np.unique(np.stack([codes.astype(np.float64), m]), axis=1).T) >= 2 * n_seeds
     freedom = len(m) - 2 - (n_seeds - 1 if apart else 0) - (0 if fixed else 1)
     if len(np.unique(m)) < FEWEST_SIZES or freedom < 1:
         raise BadTable(
             f"found {len(m)} runs with {len(np.unique(m))} different numbers of answers",
-            expected=f"at least {FEWEST_SIZES} different ones, and more runs than the curve has parameters",
-            fix="run with further numbers of answers, or with further seeds",
+            expected=f"at least {FEWEST_SIZES} different ones, and more runs than parameters",
+            fix="run with more numbers of answers, or with more seeds",
             code="too-few-runs",
         )
     level_of = np.eye(n_seeds)[codes] if apart else np.ones((len(m), 1))
@@ -176,7 +174,7 @@ def fit_learning_curve(
 
 
 def read_runs(source: str | Path | Any, *, fixed: bool = False) -> LearningCurve:
-    """The curve through a table of runs (a file, or anything that speaks Arrow): `n_answers, value[, seed]`."""
+    """The curve through a table of runs (a file, or any Arrow object): `n_answers, value[, seed]`."""
     rows = read_rows(source) if isinstance(source, (str, Path)) else Rows.of(source)
     check_columns(rows, ("n_answers", "value"))
     m, y, seeds = list[np.ndarray](), list[np.ndarray](), list[Any]()
@@ -201,18 +199,17 @@ POINTS = 30
 def exchange_from_runs(source: str | Path | Any, *, hard: str = "choice") -> dict[str, ExchangeRates]:
     """What answers of each kind are worth for calibration, from a table of runs: `kind, n_answers, value[, seed]`.
 
-    `value` is what the models were trained to be good at, a calibration error for one; whether less of it is better is
-    told by the curve of the hard votes, which more of them must improve. A learning curve is fitted to each kind, and
-    the votes are found that reach what each number of rich answers reached, up to 3 times the most votes of any run.
-    The interval joins the worst of one curve with the best of the other: it is wider than 95%, and held the truth
-    in 59 of 60 simulated comparisons.
+    `value` is the metric, such as a calibration error; whether smaller is better follows from the curve of the hard
+    votes. A learning curve is fitted to each kind; the result is the number of votes with the same value as each number
+    of rich answers, up to 3 times the most votes of any run. The interval combines the worst of one curve with the best
+    of the other: it is wider than 95%, and covered the truth in 59 of 60 simulated comparisons.
     """
     by_kind = _by_kind(read_rows(source) if isinstance(source, (str, Path)) else Rows.of(source))
     if hard not in by_kind or len(by_kind) < 2:
         raise BadTable(
             f"found runs with labels of {listing(list(by_kind)) or 'no kind'}",
             expected=f"runs with hard votes, of kind {hard}, and with another kind",
-            fix=f"train models on hard votes too, and call their kind {hard}",
+            fix=f"train models on hard votes too, and name their kind {hard}",
             code="bad-runs",
         )
     curves = {kind: fit_learning_curve(*runs) for kind, runs in by_kind.items()}
@@ -220,7 +217,7 @@ def exchange_from_runs(source: str | Path | Any, *, hard: str = "choice") -> dic
     steps = np.geomspace(votes.n_answers.min(), FAR * votes.n_answers.max(), POINTS)
     middle, low, high = _read(votes, steps)
     sign = -1.0 if middle[-1] < middle[0] else 1.0
-    # Turned so that more is better: then the worst of a curve is its lower end.
+    # With this sign more is better, and the worst of a curve is its lower end.
     worst, best = np.sort(sign * np.stack([low, high]), axis=0)
     result = {}
     for kind, curve in curves.items():

@@ -1,4 +1,5 @@
-"""Matched: rich answers and hard votes about the same items, split into what is given and what judges."""
+"""Rich answers and hard votes about the same items, split at random into answers to compare and votes as reference.
+Called by `exchange_estimates.py`."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ MOST_RICH = 10
 MOST_VOTES = 60
 FEWEST_ITEMS = 10
 COMMON = 0.1
-"""Items with fewer answers than all but this share of items have are left out, so that all numbers of answers are
-compared on the same items."""
+"""Items with fewer answers than this quantile are left out, so that all numbers of answers are compared on the same
+items."""
 
 
 @dataclass(frozen=True, eq=False)
 class SplitAnswers:
-    """Sums of the first 0, 1, ... answers about each item, in random order, and the shares of the votes held out."""
+    """Sums of the first 0, 1, ... answers about each item, in random order, and the shares of the held-out votes."""
 
     rich: Float[np.ndarray, "items rich_steps classes"]
     votes: Float[np.ndarray, "items vote_steps classes"]
@@ -39,8 +40,8 @@ class SplitAnswers:
 class MatchedAnswers:
     """Rich answers (`rich`, distributions) and votes (`voted`, classes) about the same items.
 
-    `same_people` says that the votes are the leading classes of the rich answers themselves: then a person's rich
-    answer is compared with the vote that this person would have cast, and the votes of others judge both.
+    With `same_people` the votes are the top classes of the rich answers: an annotator's rich answer is compared with
+    the vote that this annotator would have given, and the votes of others are the reference.
     """
 
     items: pa.StringArray
@@ -58,8 +59,8 @@ class MatchedAnswers:
 
     @classmethod
     def of(cls, rich: Beliefs | Annotations, votes: Beliefs | Annotations | SoftLabels | None = None) -> MatchedAnswers:
-        """Both matched by item and class name; items with too few answers are left out, and of very many items some
-        2,000, evenly spread, are kept. Without `votes`, the leading class of each rich answer is its vote."""
+        """Both matched by item and class name. Items with too few answers are left out, and at most 2,000 items, evenly
+        spread, are kept. Without `votes`, the top class of each rich answer is its vote."""
         if isinstance(rich, Annotations):
             rich = label_by_default(rich.for_purposes("label"))
         coded = rich.coded()
@@ -74,7 +75,7 @@ class MatchedAnswers:
             raise BadTable(
                 f"found {len(items):,} items in one table and {len(vote_items):,} in the other, and none in both",
                 expected="the same items, by the same names",
-                fix="check how the items are called in both; one example of each: "
+                fix="check the item names in both; one example of each: "
                 f"{listing([items[0].as_py()])} and {listing([vote_items[0].as_py()])}"
                 if len(items) and len(vote_items)
                 else "ask both kinds of question about the same items",
@@ -92,8 +93,8 @@ class MatchedAnswers:
         if can.sum() < FEWEST_ITEMS:
             raise BadTable(
                 f"found {int(can.sum())} items with an answer and two votes or more, of {n_shared:,} in both tables",
-                expected=f"at least {FEWEST_ITEMS}: half of the votes are compared with, the others judge",
-                fix="ask about more of the same items, or more people about each",
+                expected=f"at least {FEWEST_ITEMS}: half of the votes are compared, the others are the reference",
+                fix="ask about more of the same items, or more people per item",
                 code="too-few-items",
             )
         available = given if votes is None else n_rich
@@ -121,7 +122,7 @@ class MatchedAnswers:
         return len(self.items)
 
     def halved(self, rng: np.random.Generator) -> SplitAnswers:
-        """A random half of every item's votes to be given (the larger, if they are odd), the others to judge by."""
+        """A random half of every item's votes to compare (the larger one, if odd), the others as reference."""
         place = _places(self.vote_item, self.n_items, rng)
         n_votes = np.bincount(self.vote_item, minlength=self.n_items)
         is_given = place < ((n_votes + 1) // 2)[self.vote_item]
@@ -139,15 +140,15 @@ class MatchedAnswers:
 def _votes(
     votes: Beliefs | Annotations | SoftLabels, classes: tuple[str, ...]
 ) -> tuple[pa.StringArray, Int[np.ndarray, "votes"], Int[np.ndarray, "votes"]]:
-    """The items, and of every vote its item and class, classes numbered as in `classes`."""
+    """The items, and of every vote its item and class, numbered as in `classes`."""
     if isinstance(votes, Annotations):
         votes = label_by_default(votes.for_purposes("label"))
-    # A form may offer more than the votes did: "none of these".
+    # A form may have more options than the votes, such as "none of these".
     if strange := [name for name in votes.classes if name not in classes]:
         raise BadTable(
             f"found votes for {listing(strange)}",
             expected=f"the classes of the other answers: {listing(list(classes))}",
-            fix="name the classes alike in both tables",
+            fix="use the same class names in both tables",
             code="different-classes",
         )
     order = np.array([classes.index(name) for name in votes.classes])
@@ -160,8 +161,8 @@ def _votes(
     if votes.hard is None:
         raise BadTable(
             "found votes that are distributions",
-            expected="hard votes, one class an answer, or labels that say how many people stand behind them",
-            fix="give answers of kind choice; soft answers are what they are compared with",
+            expected="hard votes, one class per answer, or labels with a number of annotators",
+            fix="give answers of kind choice",
             code="not-votes",
         )
     return votes.item.names, votes.item.codes.astype(np.int64), order[votes.hard]
@@ -172,7 +173,7 @@ def _most(n_answers: Int[np.ndarray, "items"], limit: int) -> int:
 
 
 def _places(item: Int[np.ndarray, "rows"], n_items: int, rng: np.random.Generator) -> Int[np.ndarray, "rows"]:
-    """The place of every answer in a random order of its item's."""
+    """The position of every answer in a random order of its item's answers."""
     n_each = np.bincount(item, minlength=n_items)
     place = np.empty(len(item), np.int64)
     order = np.lexsort((rng.random(len(item)), item))

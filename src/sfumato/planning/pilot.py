@@ -1,9 +1,5 @@
-"""A pilot: what people said about some items already, and the prior over items that follows from it.
-
-The prior behind an allocation: what items usually look like, by the answers so far.
-
-The items a plan is for, drawn: like those of a pilot, or from a prior that is assumed.
-"""
+"""A pilot (answers about some items), the prior over items fitted to it, and populations of items drawn from either.
+Used by all planning functions."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """How often each class was named for each item of a pilot; a belief counts for each class by its mass."""
+    """How often each class was chosen for each item of a pilot; a belief counts for each class by its probability."""
 
     counts: Float[np.ndarray, "items classes"]
 
@@ -44,9 +40,9 @@ class Pilot:
 
     @classmethod
     def of(cls, table: Beliefs | Annotations | SoftLabels) -> Pilot:
-        """The answers in a table; labels must say how many people stand behind them, and how people judge.
+        """The answers in a table; labels need the number of annotators, and must describe people's judgments.
 
-        All answers of a person about an item count as one.
+        All answers of an annotator about an item count as one.
         """
         if not len(table):
             raise _no_answers("no rows")
@@ -62,15 +58,14 @@ class Pilot:
 
     @property
     def answers_an_item(self) -> float:
-        """How many answers an item has, on average."""
+        """Mean answers per item."""
         return float(self.counts.sum() / len(self.counts))
 
     @cached_property
     def prior(self) -> DirichletMixture:
-        """The mixture of Dirichlets that makes the answers most probable, as `bayes` fits it.
+        """The mixture of Dirichlets with the highest likelihood, fitted as in `bayes`.
 
-        It has a component for every five items, at most 40: a small pilot cannot tell more apart. At most 5,000 items,
-        evenly spread, are looked at.
+        It has one component per five items, at most 40, and is fitted to at most 5,000 items, evenly spread.
         """
         counts = self.thinned(MOST_FITTED).counts
         n_components = min(MOST_COMPONENTS, max(2, len(counts) // ITEMS_A_COMPONENT))
@@ -78,21 +73,21 @@ class Pilot:
         return fit_mixture(counts, start, iterations=ITERATIONS, tolerance=TOLERANCE).prior
 
     def fitted_from(self, prior: DirichletMixture, iterations: int) -> DirichletMixture:
-        """The prior of these answers, found from that of nearly the same ones in a few steps."""
+        """The prior of these answers, starting from that of similar ones, in a few steps."""
         return fit_mixture(self.thinned(MOST_FITTED).counts, prior, iterations=iterations, tolerance=TOLERANCE).prior
 
     def thinned(self, most: int) -> Pilot:
-        """At most so many of its items, evenly spread."""
+        """At most `most` of its items, evenly spread."""
         if self.n_items <= most:
             return self
         return Pilot(self.counts[np.linspace(0, self.n_items - 1, most).astype(np.int64)])
 
 
 def dirichlet(alpha: Sequence[float], n_classes: int = 0) -> DirichletMixture:
-    """A prior to assume where there is no pilot: one Dirichlet; a single `alpha` stands for each of `n_classes`.
+    """An assumed prior if there is no pilot: one Dirichlet; a single `alpha` is used for each of `n_classes`.
 
-    1 makes every distribution as probable as any other; below 1 people mostly agree, above 1 they mostly do not. Under
-    a symmetric one two people disagree about an item with probability `(K - 1) alpha / (K alpha + 1)`.
+    With 1 every distribution is equally probable; below 1 people mostly agree, above 1 they mostly do not. Under a
+    symmetric one two people disagree about an item with probability `(K - 1) alpha / (K alpha + 1)`.
     """
     values = np.asarray(alpha, np.float64).ravel()
     if len(values) == 1:
@@ -100,8 +95,8 @@ def dirichlet(alpha: Sequence[float], n_classes: int = 0) -> DirichletMixture:
     if len(values) < 2 or not np.isfinite(values).all() or not (values > 0).all() or n_classes not in (0, len(values)):
         raise BadSetting(
             f"found a Dirichlet of {show(values.tolist())}" + (f" for {n_classes} classes" if n_classes else ""),
-            expected="finite numbers above 0, one a class, for at least two classes",
-            fix="give one number a class, or one for all and the number of classes",
+            expected="finite numbers above 0, one per class, for at least two classes",
+            fix="give one number per class, or one for all and the number of classes",
             code="bad-prior",
         )
     return DirichletMixture(np.ones(1), values[None])
@@ -110,9 +105,9 @@ def dirichlet(alpha: Sequence[float], n_classes: int = 0) -> DirichletMixture:
 def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
     if labels.n_annotators is None:
         raise BadTable(
-            "found labels that do not say how many people stand behind them",
+            "found labels without the number of annotators",
             expected="a number of annotators for every item",
-            fix="give the beliefs the labels were made from, or a column n_annotators",
+            fix="give the beliefs of the labels, or a column n_annotators",
             code="no-counts",
         )
     if labels.estimand is Estimand.TRUTH:
@@ -130,8 +125,8 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
     if np.abs(counts - whole).max() < 1e-3:
         return np.asarray(whole)
     warnings.warn(
-        "the labels are no shares of whole answers: taken as fractions of votes, which says too little about how far "
-        "people differ where the labels were smoothed; the beliefs themselves say more",
+        "the labels are not shares of whole answers and are read as fractions of votes; if they were smoothed, "
+        "disagreement is underestimated: give the beliefs instead",
         SfumatoWarning,
         stacklevel=4,
     )
@@ -142,28 +137,27 @@ def _no_answers(found: str) -> BadTable:
     return BadTable(
         f"found {found}",
         expected="a pilot with at least one answer",
-        fix="ask some people about some items first, or assume a prior",
+        fix="collect some answers first, or assume a prior",
         code="no-rows",
     )
 
 
 QUICK_COMPONENTS = 60
 QUICK_ITEMS_A_COMPONENT = 20
-"""With fewer items, fewer components (but one a class): a prior with more of them fits chance."""
+"""With fewer items, fewer components (but one per class): a prior with more of them fits noise."""
 QUICK_MOST_FITTED = 10_000
-"""The prior is fitted on this many items at most, spread evenly over those with answers."""
+"""The prior is fitted to at most this many items, evenly spread over those with answers."""
 QUICK_ITERATIONS, QUICK_TOLERANCE = 100, 1e-5
 FINENESS = 20
-"""Fractions of votes are rounded to this part of one for the fit, so that few different rows are left."""
+"""Fractions of votes are rounded to this part of a vote for the fit, so that fewer distinct rows remain."""
 
 
 def fit_prior(counts: Num[np.ndarray, "items classes"]) -> DirichletMixture:
-    """A mixture of Dirichlets fitted to the counts: a function of them alone, so that it can be found again.
+    """A mixture of Dirichlets fitted to the counts, deterministic.
 
-    Looser than `aggregate.Bayes` and many times quicker, for a prior that is fitted anew as answers arrive. Before
-    anything was answered it is one Dirichlet under which two people agree most of the time. One more item, which may
-    have any distribution, counts like each of those answered: with a handful of items the fit alone would be far surer
-    than it can be, and would stop asking after two answers.
+    Less precise than `aggregation.Bayes` and many times faster, for a prior that is fitted again as answers arrive.
+    Without answers it is one Dirichlet under which two people mostly agree. One more item of any distribution is added:
+    with few items the fit alone would be overconfident, and would stop asking after two answers.
     """
     answered = counts[counts.sum(axis=1) > 0]
     if not len(answered):
@@ -178,10 +172,11 @@ def fit_prior(counts: Num[np.ndarray, "items classes"]) -> DirichletMixture:
 
 
 def _cautious(fitted: DirichletMixture, n_items: int, n_answers: float) -> DirichletMixture:
-    """The prior as sure as so many items and answers allow, with one more item that may be anything.
+    """The prior limited to the certainty that this many items and answers allow, with one more item of any
+    distribution.
 
-    `n` items with `m` answers each cannot tell a component whose parameters sum to much more than `m sqrt(n / 2)` from
-    one where all items are alike, and the likeliest fit often is the latter: there the sum is bounded.
+    `n` items with `m` answers each cannot distinguish a component whose parameters sum to much more than `m sqrt(n /
+    2)` from one where all items are equal, and the most likely fit often is the latter: the sum is limited.
     """
     share = fitted.weights / fitted.weights.sum()
     mass = fitted.alpha.sum(axis=1)
@@ -194,20 +189,20 @@ def _cautious(fitted: DirichletMixture, n_items: int, n_answers: float) -> Diric
 
 
 def check_counts(counts: np.ndarray) -> Float[np.ndarray, "items classes"]:
-    """The counts as numbers of votes, or an error unless they can be such."""
+    """The counts as numbers of votes, or an error."""
     found = np.asarray(counts, np.float64)
     if found.ndim != 2 or not len(found):
         raise BadTable(
             f"found counts of shape {found.shape}",
             expected="items x classes, with at least one item",
-            fix="give one row an item and one column a class",
+            fix="give one row per item and one column per class",
             code="wrong-shape",
         )
     if found.shape[1] < 2:
         raise BadTable(
             f"found {found.shape[1]} class",
-            expected="at least two: with one, nobody can differ",
-            fix="name every class that could be chosen, also those that nobody chose",
+            expected="at least two classes",
+            fix="name every class that could be chosen, also those without answers",
             code="one-class",
         )
     if not (np.isfinite(found) & (found >= 0)).all():
@@ -222,9 +217,9 @@ def check_counts(counts: np.ndarray) -> Float[np.ndarray, "items classes"]:
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Distributions as items may have them, and the prior that a reader of answers about them holds.
+    """Possible distributions of items, and the prior with which answers about them are read.
 
-    `item` says for which item of the pilot each was drawn; all items were drawn for equally often.
+    `item` is the item of the pilot for which each was drawn; all items have equally many draws.
     """
 
     prior: DirichletMixture
@@ -233,10 +228,10 @@ class Population:
 
     @classmethod
     def of_pilot(cls, pilot: Pilot, prior: DirichletMixture, n_draws: int, rng: np.random.Generator) -> Population:
-        """At least `n_draws` distributions, equally many for every item of a pilot: what it may be, given its answers.
+        """At least `n_draws` distributions, equally many per item of a pilot, from its posterior.
 
-        Together they lie nearer to the truth than draws from the prior do (it is one more step of EM, over all
-        distributions): on CIFAR-10H the chance that two people differ comes out 3% too high instead of 6%.
+        Together they are closer to the truth than draws from the prior (one more step of EM over all distributions): on
+        CIFAR-10H the probability that two people differ is 3% too high instead of 6%.
         """
         n_times = -(-n_draws // pilot.n_items)
         counts, place = np.unique(pilot.counts, axis=0, return_inverse=True)
@@ -263,14 +258,14 @@ class Population:
         return int(self.item[-1]) + 1
 
     def by_item(self, values: Float[np.ndarray, "draws answers"]) -> Float[np.ndarray, "items answers"]:
-        """The mean of `values` for every item."""
+        """The mean of `values` per item."""
         return np.asarray(values.reshape(self.n_items, -1, values.shape[1]).mean(axis=1))
 
 
 def _dirichlet_rows(alpha: Float[np.ndarray, "draws classes"], rng: np.random.Generator) -> np.ndarray:
     """A draw from the Dirichlet of every row.
 
-    In logarithms, as `G(a) = G(a + 1) U^(1/a)`, because gamma numbers of small parameters are too small for floats.
+    In logarithms, as `G(a) = G(a + 1) U^(1/a)`, because gamma variates of small parameters underflow.
     """
     logs = np.log(rng.standard_gamma(alpha + 1)) + np.log(1 - rng.random(alpha.shape)) / alpha
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))

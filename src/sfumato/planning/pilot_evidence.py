@@ -1,7 +1,5 @@
-"""Evidence: what pilots say about kinds of label: how long answers take, what they are worth, how often they err.
-
-Triplet errors: how often what labels say about "nearer" is false, and what that leaves of it.
-"""
+"""What pilots say about kinds of label: how long answers take, how many votes they are worth, and how often their
+triplets "a is nearer to b than to c" are false. Called by `sfumato plan compare`."""
 
 from __future__ import annotations
 
@@ -26,15 +24,15 @@ from sfumato.tables.errors import BadTable, ErrorLocation, listing
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table, columns_of
 
-MOST_LABELLED = 100
-MOST_RATED = 40
-"""Items that are looked at: all their triplets are written out."""
+MOST_LABELED, MOST_RATED = 100, 40
+"""The largest number of items whose triplets are listed."""
 
 
 @dataclass(frozen=True)
 class TripletError:
-    """What one answer an item says: `n_triplets` in all, of which the share `flip_rate` is false; `kept` is what the
-    noise model leaves of each, and `information_ratio` the share of all questions that is answered, right or wrong."""
+    """The triplets in one answer per item: `n_triplets`, of which the share `flip_rate` is false; `kept` is the
+    information that remains of each under the noise model, and `information_ratio` the share of all questions answered,
+    correct or not."""
 
     kind: str
     against: str
@@ -47,7 +45,7 @@ class TripletError:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TripletErrors(Table):
-    """One row a kind."""
+    """One row per kind."""
 
     errors: tuple[TripletError, ...]
 
@@ -68,17 +66,16 @@ def triplet_errors(
     noise: NoiseModel | None = None,
     rng: np.random.Generator,
 ) -> TripletErrors:
-    """How often one answer an item errs, of a rich kind and of votes: against similarity judgments, or where there are
-    none against the label of the votes held out.
+    """How often one answer per item is wrong, of a rich kind and of votes: compared with similarity judgments, or with
+    the label of held-out votes.
 
-    Against a label, classes are objects too; what it leaves tied counts half, and a label of few votes leaves much
-    tied: both kinds then look worse than they are. Against judgments only items are compared, by how probable it is
-    that two answers agree. Some items, evenly spread, are looked at.
+    Compared with a label, classes are objects too, and ties in the label count half: with few votes both kinds look
+    worse than they are. Compared with judgments, only items are used, by the probability that two answers agree.
     """
     half = matched.halved(rng)
     answers = {kind: half.rich[:, 1], "choice": half.votes[:, 1]}
     if similarities is None:
-        places = _spread(np.arange(matched.n_items), MOST_LABELLED)
+        places = _spread(np.arange(matched.n_items), MOST_LABELED)
         true = RankedLists.of_labels(half.reference[places])
         judged = {name: RankedLists.of_labels(labels[places]) for name, labels in answers.items()}
         against = "the label of held-out votes"
@@ -95,7 +92,6 @@ def triplet_errors(
     for name, orders in judged.items():
         wrong = flip_rate(judged=orders, true=true)
         ratio = information_ratio(orders.n_triplets, orders.n_objects)
-        # Labels that are tied throughout say nothing, falsely or not.
         kept = model.kept(wrong) if orders.n_triplets else 0.0
         errors.append(TripletError(name, against, len(places), orders.n_triplets, ratio, wrong, kept))
     return TripletErrors(tuple(errors))
@@ -106,7 +102,7 @@ def _spread(places: np.ndarray, most: int) -> np.ndarray:
 
 
 def _all_rated(known: Bool[np.ndarray, "items items"]) -> np.ndarray:
-    """Items of which every pair was rated: those with most gaps go, one by one, until none is left."""
+    """Items of which every pair was rated: those with most missing pairs are removed one by one."""
     gaps = ~known & ~np.eye(len(known), dtype=bool)
     left = np.arange(len(known))
     while len(left) > 3 and gaps[np.ix_(left, left)].any():
@@ -115,7 +111,7 @@ def _all_rated(known: Bool[np.ndarray, "items items"]) -> np.ndarray:
 
 
 def kept_of(labels: Float[np.ndarray, "points classes"], error: TripletError) -> float:
-    """What a study's own labels say, in triplets without noise, if they err as often as the pilot's."""
+    """The noise-free triplets in a study's own labels, if they have the same error rate as the pilot's."""
     return RankedLists.of_labels(labels).n_triplets * error.kept
 
 
@@ -125,7 +121,7 @@ HARD = "choice"
 
 @dataclass(frozen=True)
 class PilotEvidence:
-    """What was measured, by kind; `notes` say of what, in sentences. Empty where there was no pilot."""
+    """What was measured, by kind; `notes` describe the data. Empty without a pilot."""
 
     times: Mapping[str, KindTime] = field(default_factory=dict)
     rates: Mapping[str, ExchangeRates] = field(default_factory=dict)
@@ -145,11 +141,11 @@ def evidence_of(
     timed: Sequence[str] = (),
     rng: np.random.Generator,
 ) -> PilotEvidence:
-    """What pilots say. Hard votes are those given, or the pilots' own answers of kind `choice`; similarity judgments
-    those given, or the pilots' own.
+    """What pilots say. Hard votes are those given, or the pilots' own answers of kind `choice`; likewise similarity
+    judgments.
 
-    `timed` are kinds whose times the caller knows; every other kind of a pilot must have some. Rich kinds are compared
-    with votes about the same items; where there are no votes, with the classes that their own answers lead with.
+    `timed` are kinds whose times are given; every other kind of a pilot must have times. Rich kinds are compared with
+    votes about the same items; without votes, with the top classes of their own answers.
     """
     found: dict[str, list[Annotations]] = {}
     for pilot in pilots:
@@ -166,10 +162,10 @@ def evidence_of(
     notes = [f"{kind}: {len(table):,} answers about {len(table.item.names):,} items" for kind, table in by_kind.items()]
     if isinstance(votes, SoftLabels) and votes.n_annotators is not None:
         notes.append(f"votes: {int(votes.n_annotators.sum()):,} about {len(votes):,} items")
-    labelling = [kind for kind, _ in USUAL_LABELERS]
+    labeled_kinds = [kind for kind, _ in USUAL_LABELERS]
     rates, errors, n_classes = {}, dict[str, TripletError](), 0
     for kind, table in by_kind.items():
-        if kind not in labelling:
+        if kind not in labeled_kinds:
             continue
         beliefs = label_by_default(table)
         n_classes = max(n_classes, len(beliefs.classes))
@@ -180,7 +176,7 @@ def evidence_of(
         counted = triplet_errors(matched, kind=kind, similarities=similarities, rng=rng)
         errors |= {error.kind: error for error in counted.errors}
         if votes is None:
-            notes.append(f"{kind}: no votes to compare with; each answer is compared with the class it leads with")
+            notes.append(f"{kind}: no votes to compare with; each answer is compared with its own top class")
     return PilotEvidence(
         times, rates, errors, tuple(by_kind), max((len(table.item.names) for table in by_kind.values()), default=0),
         n_classes, tuple(notes),
@@ -188,7 +184,7 @@ def evidence_of(
 
 
 def _joined(tables: Sequence[Annotations]) -> Annotations:
-    """The answers of several files about one kind as one table; they must have been asked about the same classes."""
+    """The answers of several files of one kind as one table; their classes must be equal."""
     if len(tables) == 1:
         return tables[0]
     for table in tables[1:]:
@@ -210,8 +206,8 @@ def _time(kind: str, table: Annotations) -> KindTime:
     usual = DEFAULT_TIMES[kind].mean_seconds() if kind in DEFAULT_TIMES else 10
     raise BadTable(
         f"found {len(table):,} answers of kind {kind} without a time",
-        expected="times, to know what an answer costs",
-        fix=f"give its mean time: --seconds {kind}={usual:.1f} is what is usual, or record times",
+        expected="times, to compute the cost of an answer",
+        fix=f"give its mean time (usual: --seconds {kind}={usual:.1f}), or record times",
         code="no-times",
         where=ErrorLocation(str(table.path) if table.path else None, column="seconds"),
     )
@@ -221,7 +217,7 @@ def _empty(pilot: Annotations) -> BadTable:
     return BadTable(
         "found no rows",
         expected="a pilot with at least one answer",
-        fix="ask some people about some items first, or leave the pilot out: published figures are used then",
+        fix="collect some answers first, or omit the pilot to use published values",
         code="no-rows",
         where=ErrorLocation(str(pilot.path) if pilot.path else None),
     )

@@ -1,10 +1,6 @@
-"""The parts of a Plan, one type an object of its file. Every field must be there, and no other may be.
-
-The Plan: what to ask about which items, how often, at what expected precision and cost. A JSON file.
-
-The loop of the data closes through this file: whoever collects reads it, nothing is imported back. These types are its
-whole contract: every field must be there, no other may be, and numbers are numbers.
-"""
+"""The Plan: what to ask about which items, how often, with the expected error and cost, as a JSON file. `sfumato plan`
+writes it; `serve` and `simulate` read it. These types are its whole format: every field is required, and no others are
+allowed."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ class PlanPart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlanDeeper(PlanPart, frozen=True, kw_only=True):
-    """The richer form that some items are asked about with: an answer is worth `votes`, and takes paid `seconds`."""
+    """The richer form for some items: an answer is worth `votes`, and takes paid `seconds`."""
 
     kind: Text
     votes: Positive
@@ -43,7 +39,7 @@ class PlanDeeper(PlanPart, frozen=True, kw_only=True):
 
 
 class PlanQuestion(PlanPart, frozen=True, kw_only=True):
-    """What is asked: the kind of question, and the paid seconds an answer takes, the whole session shared out."""
+    """The kind of question, and the paid seconds per answer, including the rest of the session."""
 
     kind: Text
     deeper: PlanDeeper | None
@@ -51,7 +47,7 @@ class PlanQuestion(PlanPart, frozen=True, kw_only=True):
 
 
 class Fewest(PlanPart, frozen=True, kw_only=True, tag_field="assignment", tag="fewest"):
-    """As many answers for every item: the items with the fewest are asked about next, until all have `each`."""
+    """Equally many answers for every item: items with the fewest are next, until all have `each`."""
 
     each: Count
 
@@ -61,16 +57,16 @@ class Fewest(PlanPart, frozen=True, kw_only=True, tag_field="assignment", tag="f
 
     @property
     def on_average(self) -> float:
-        """Answers an item."""
+        """Answers per item."""
         return float(self.each)
 
 
 class PlanAdaptive(PlanPart, frozen=True, kw_only=True, tag_field="assignment", tag="adaptive"):
-    """The next answer goes where `index` says it is worth most, between `fewest` and `most` answers an item.
+    """The next answer goes to the item with the highest value by `index`, between `fewest` and `most` answers per item.
 
-    An item is finished once the risk that is left of it is `target`, or one class is `lead` answers ahead, whichever of
-    them is given. A share `audit` of the answers goes to open items at random. `on_average` is what all of this is
-    expected to come to an item; it is also where a study with money for no more stops.
+    An item is finished once its remaining risk is at most `threshold` (`target` in the file), or one class is `lead`
+    answers ahead, whichever is given. A share `audit` of the answers goes to open items at random. `on_average` is the
+    expected number of answers per item, and the limit of a study with a budget.
     """
 
     index: Text
@@ -87,7 +83,7 @@ class PlanAdaptive(PlanPart, frozen=True, kw_only=True, tag_field="assignment", 
 
 
 class Expected(PlanPart, frozen=True, kw_only=True):
-    """The error to expect, by `measure`, on average over the items, and its 95% interval; None where it is assumed."""
+    """The expected error by `measure`, mean over the items, and its 95% interval (None if assumed)."""
 
     measure: Text
     value: NotNegative
@@ -97,7 +93,7 @@ class Expected(PlanPart, frozen=True, kw_only=True):
 
 
 class Cost(PlanPart, frozen=True, kw_only=True):
-    """What it takes: money, answers, paid hours, people, and the money of one answer."""
+    """Money, answers, paid hours, people, and the money per answer."""
 
     money: NotNegative
     currency: Text
@@ -108,14 +104,14 @@ class Cost(PlanPart, frozen=True, kw_only=True):
 
 
 class Budget(PlanPart, frozen=True, kw_only=True):
-    """What there was to spend: money, or with the unit `answers` answers."""
+    """What can be spent: money, or with the unit `answers` a number of answers."""
 
     amount: Positive
     unit: Text
 
 
 class Point(PlanPart, frozen=True, kw_only=True):
-    """One point of the curve that was read: answers an item, the error to expect of them, and what all would cost."""
+    """One point of the curve: answers per item, their expected error, and the total cost."""
 
     answers: Positive
     value: NotNegative
@@ -140,7 +136,7 @@ class Alternative(PlanPart, frozen=True, kw_only=True):
 
 
 class Assumption(PlanPart, frozen=True, kw_only=True):
-    """A figure that the plan rests on, and where it comes from."""
+    """A value that the plan depends on, and its source."""
 
     what: Text
     value: str
@@ -155,7 +151,7 @@ class PilotFile(PlanPart, frozen=True, kw_only=True):
 
 
 class Made(PlanPart, frozen=True, kw_only=True):
-    """How the plan came about: the version of sfumato, when, by which command, with which seed, from which pilot."""
+    """The provenance of the plan: version of sfumato, time, command, seed, and pilot."""
 
     version: Text
     at: Annotated[datetime, msgspec.Meta(tz=True)]
@@ -170,10 +166,10 @@ __all__ = ["VERSION", "Fewest", "Plan", "PlanAdaptive"]
 
 
 class Plan(PlanPart, frozen=True, kw_only=True):
-    """What to ask, of how many, about which items, and what is to be expected of it.
+    """What to ask, how often, about which items, and the expected result.
 
-    `items` is `"all"`, or the ids of those the plan is for; `deeper_items` are asked about with the deeper form first.
-    `read` and `write` are the only ways in and out of a file; docs/plan.md explains every field.
+    `items` is `"all"`, or the ids of the items; `deeper_items` are asked about with the deeper form first. docs/plan.md
+    explains every field.
     """
 
     sfumato_plan: Literal[1] = 1
@@ -195,13 +191,13 @@ class Plan(PlanPart, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
-        """The plan in a file, every field checked; an error names the first field that is wrong."""
+        """The plan in a file, every field checked; an error names the first wrong field."""
         place = Path(path)
         return cls.of(read_document(place), file=str(place))
 
     @classmethod
     def of(cls, document: Any, *, file: str | None = None) -> Plan:
-        """The plan that plain JSON values say, every field checked."""
+        """The plan from plain JSON values, every field checked."""
         _check_version(document, file)
         try:
             plan: Plan = msgspec.convert(document, cls)
@@ -211,7 +207,7 @@ class Plan(PlanPart, frozen=True, kw_only=True):
         return plan
 
     def check(self, *, file: str | None = None) -> None:
-        """Raise unless the fields fit each other: what the type of each alone cannot say."""
+        """Raise unless the fields fit each other."""
         _check_kind(self.question.kind, "question.kind", file)
         if self.question.deeper is not None:
             _check_kind(self.question.deeper.kind, "question.deeper.kind", file)
@@ -232,10 +228,10 @@ class Plan(PlanPart, frozen=True, kw_only=True):
             raise _bad("found a value outside its own interval", "expected.value", file)
 
     def write(self, path: str | Path) -> None:
-        """Write the plan as JSON; a file that stood there is replaced only once the new one is whole."""
+        """Write the plan as JSON; an existing file is replaced only once the new one is complete."""
         place = Path(path)
         kind_of(place, (JSON,))
-        # What is written must be readable: the same checks, on the very text.
+        # What is written must be readable: run the same checks on the text.
         text = msgspec.json.format(msgspec.json.encode(self), indent=2)
         Plan.of(msgspec.json.decode(text))
         with atomic_write(place) as part:
@@ -247,9 +243,9 @@ def _check_version(document: Any, file: str | None) -> None:
     if isinstance(document, dict) and found == VERSION and not isinstance(found, bool):
         return
     if found is None:
-        said, fix = "found a document that does not say it is a plan", "give the file that sfumato plan wrote"
+        said, fix = "found a document that is not a plan", "give the file that sfumato plan wrote"
     else:
-        said, fix = f"found version {show(found)} of the plan file", "make the plan anew with this version of sfumato"
+        said, fix = f"found version {show(found)} of the plan file", "make the plan again with this version of sfumato"
     raise BadFile(
         said,
         expected=f'an object with "sfumato_plan": {VERSION}',
@@ -292,12 +288,12 @@ def _or_more(high: float | None) -> float:
 
 def _unknown(what: str, name: str, known: list[str], field: str, file: str | None) -> UnknownName:
     return unknown(
-        what, name, known, where=ErrorLocation(file, column=field), fix="make the plan anew, or mend the field"
+        what, name, known, where=ErrorLocation(file, column=field), fix="make the plan again, or correct the field"
     )
 
 
 def _not_as_typed(message: str, file: str | None) -> BadFile:
-    """The error for msgspec's ``Expected `int`, got `str` - at `$.n_items` ``, and its like."""
+    """The error for a message of msgspec, such as ``Expected `int`, got `str` - at `$.n_items` ``."""
     said, _, field = message.partition(" - at ")
     expected, got, found = said.partition(", got ")
     field = field.strip("`").removeprefix("$").removeprefix(".")
@@ -312,7 +308,7 @@ def _bad(found: str, field: str, file: str | None, expected: str = "") -> BadFil
     return BadFile(
         found,
         expected=expected or f"a plan file, version {VERSION}, as docs/plan.md describes it",
-        fix="make the plan anew, or mend the field",
+        fix="make the plan again, or correct the field",
         code="bad-plan",
         where=ErrorLocation(file, column=field or None),
     )

@@ -1,7 +1,5 @@
-"""How near M answers come to an item's distribution, where that distribution is given: closed forms.
-
-What "near enough" means: how far a label from M answers is off, under a prior over items. `MEASURES` lists all.
-"""
+"""The error of labels from M answers: closed forms for given distributions, and error measures (`MEASURES`) under a
+prior over items."""
 
 from __future__ import annotations
 
@@ -27,12 +25,12 @@ NUMBERS_AT_ONCE = 2**20
 def expected_tv(
     probs: Float[np.ndarray, "items classes"], n_answers: Sequence[int]
 ) -> Float[np.ndarray, "items answers"]:
-    """The total variation to expect between each distribution and the shares of so many answers drawn from it.
+    """The expected total variation between each distribution and the shares of M answers drawn from it.
 
     Exact, from the mean absolute deviation of a binomial (De Moivre 1730; Diaconis and Zabell 1991, *Closed form
-    summation for classical distributions*): `sum_j v_j (1 - p_j) Binom(v_j; M, p_j) / M` with
-    `v_j = floor(M p_j) + 1`. The normal approximation is a fifth too high at ten answers. It speaks of plain shares;
-    where answers are read in the light of a prior, as `bayes` does, fewer are needed: see `expected_kl`.
+    summation for classical distributions*): `sum_j v_j (1 - p_j) Binom(v_j; M, p_j) / M` with `v_j = floor(M p_j) + 1`.
+    The normal approximation is a fifth too high at ten answers. For plain shares; with a prior, as in `bayes`, fewer
+    answers are needed: see `expected_kl`.
     """
     many = _checked(probs, n_answers)
     log_factorial = gammaln(np.arange(many.max() + 2) + 1.0)
@@ -53,9 +51,9 @@ def expected_tv(
 def expected_l2(
     probs: Float[np.ndarray, "items classes"], n_answers: Sequence[int]
 ) -> Float[np.ndarray, "items answers"]:
-    """The squared distance to expect between each distribution and the shares of so many answers: `(1 - |p|^2) / M`.
+    """The expected squared distance between each distribution and the shares of M answers: `(1 - |p|^2) / M`.
 
-    Prefer `expected_tv` where a figure should be read as a share of people.
+    Prefer `expected_tv` for a value that reads as a share of people.
     """
     many = _checked(probs, n_answers)
     return np.asarray((1 - (probs**2).sum(axis=1, keepdims=True)) / many)
@@ -64,23 +62,22 @@ def expected_l2(
 def expected_kl(
     probs: Float[np.ndarray, "items classes"], n_answers: Sequence[int], alpha: Float[np.ndarray, "classes"]
 ) -> Float[np.ndarray, "items answers"]:
-    """The KL divergence to expect between each distribution and its posterior mean under a Dirichlet prior, in nats.
+    """The expected KL divergence between each distribution and its posterior mean under a Dirichlet prior, in nats.
 
-    Exact: the mean `(alpha_j + x_j) / (A + M)` needs only the binomial law of each count, so
-    `E KL = sum_j p_j (log p_j - E log(alpha_j + x_j)) + log(A + M)`. Shares themselves have no finite KL divergence:
-    a class that nobody named would have to be impossible. Under a mixture of Dirichlets the mean hangs on all counts
-    together: `DivergenceError` takes that one by simulation.
+    Exact: the mean `(alpha_j + x_j) / (A + M)` needs only the binomial distribution of each count, so `E KL = sum_j p_j
+    (log p_j - E log(alpha_j + x_j)) + log(A + M)`. Plain shares have no finite KL divergence. Under a mixture of
+    Dirichlets the mean depends on all counts together: `DivergenceError` simulates it.
     """
     many = _checked(probs, n_answers)
     if alpha.shape != probs.shape[1:] or not (alpha > 0).all() or not np.isfinite(alpha).all():
         raise BadSetting(
             f"found alpha = {alpha.tolist()}",
-            expected=f"{probs.shape[1]} finite numbers above 0, one a class",
+            expected=f"{probs.shape[1]} finite numbers above 0, one per class",
             fix="choose another alpha",
             code="bad-setting",
         )
     minus_entropy = xlogy(probs, probs).sum(axis=1)
-    # Shares of votes repeat: each value is worked out once.
+    # Shares of votes repeat: each value is computed once.
     distinct = [np.unique(probs[:, k], return_inverse=True) for k in range(probs.shape[1])]
     result = np.empty((len(probs), len(many)))
     for i, m in enumerate(many):
@@ -93,10 +90,9 @@ def expected_kl(
 
 
 def _mean_logs(m: int, alpha: Float[np.ndarray, "classes"]) -> Float[np.ndarray, "degrees classes"]:
-    """`E log(alpha_k + x)` over a binomial count x, as a function of its p: the Chebyshev series in `1 - 2 p`.
+    """`E log(alpha_k + x)` over a binomial count x, as a function of p: the Chebyshev series in `1 - 2 p`.
 
-    It is a polynomial of degree M in p, so that its values at M + 1 points say all; the series is then quick to read
-    at any number of them.
+    It is a polynomial of degree M in p, determined by its values at M + 1 points.
     """
     count = np.arange(m + 1)
     angle = (count + 0.5) * np.pi / (m + 1)
@@ -116,7 +112,7 @@ def _checked(probs: Float[np.ndarray, "items classes"], n_answers: Sequence[int]
 
 
 def _blocks(probs: Float[np.ndarray, "items classes"]) -> list[slice]:
-    """Rows in parts small enough for what is worked out about them to fit the memory."""
+    """Rows in parts whose intermediate results fit into memory."""
     at_once = max(1, NUMBERS_AT_ONCE // probs.shape[1])
     return [slice(first, first + at_once) for first in range(0, len(probs), at_once)]
 
@@ -127,8 +123,7 @@ DRAWS = 4000
 
 @runtime_checkable
 class ErrorMeasure(Protocol):
-    """How far a label is off: to be expected of items that are given, of items from a prior, and of each that was asked
-    about."""
+    """The error of a label: expected for given items, expected under a prior, and actual after simulated answers."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -136,25 +131,25 @@ class ErrorMeasure(Protocol):
     """Whether the label is the posterior mean; otherwise it is the shares of the answers."""
 
     def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
-        """The error to expect after 1, 2, ... `most` answers about each of these items."""
+        """The expected error after 1, 2, ... `most` answers about each of these items."""
         ...
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
-        """The error to expect after 1, 2, ... `most` answers about an item from this prior."""
+        """The expected error after 1, 2, ... `most` answers about an item from this prior."""
         ...
 
     def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:
-        """How far the label of each item really is off after the answers it got in a simulation."""
+        """The actual error of each item's label after simulated answers."""
         ...
 
 
 @dataclass(frozen=True)
 class TotalVariationError:
-    """The mass by which the shares of the answers differ from the item's distribution; the default.
+    """The total variation between the shares of the answers and the item's distribution; the default.
 
-    Of given items the closed form `expected_tv`. Of a prior its expectation under the Beta marginals of each component,
-    by quadrature over `cells` cells: `f(p) = p (1 - p) g(p)`, so `E f = a b / (A (A + 1)) E g` under
-    Beta(a + 1, b + 1), where g is smooth. With 1,000 cells it is within 0.1% of the exact double sum.
+    For given items the closed form `expected_tv`. Under a prior its expectation over the Beta marginals of each
+    component, by quadrature over `cells` cells: `f(p) = p (1 - p) g(p)`, so `E f = a b / (A (A + 1)) E g` under Beta(a
+    + 1, b + 1), where g is smooth. With 1,000 cells it is within 0.1% of the exact double sum.
     """
 
     cells: int = CELLS
@@ -179,7 +174,7 @@ class TotalVariationError:
         edges = np.sin(np.linspace(0, np.pi / 2, self.cells + 1)) ** 2
         middle = np.sin((np.arange(self.cells) + 0.5) * np.pi / 2 / self.cells) ** 2
         two = np.stack([middle, 1 - middle], axis=1)
-        # Two classes deviate alike: half of their sum is one class's part.
+        # Two classes deviate equally: half of their sum is the part of one class.
         smooth = expected_tv(two, range(1, most + 1)) / 2 / (middle * (1 - middle))[:, None]
         mass = prior.alpha.sum(axis=1)
         result = np.zeros(most)
@@ -197,7 +192,8 @@ class TotalVariationError:
 class SquaredError:
     """The squared distance between the shares of the answers and the item's distribution: `(1 - E |p|^2) / M`, exact.
 
-    Prefer it where the label feeds a squared loss (the Brier score of a model against it is too high by just this).
+    Prefer it if the label is used with a squared loss (the Brier score of a model against it is too high by this
+    amount).
     """
 
     name: ClassVar[str] = "l2"
@@ -228,10 +224,10 @@ class SquaredError:
 class DivergenceError:
     """The KL divergence of the item's distribution from the posterior mean under the prior, in nats.
 
-    What `bayes` is expected to lose where the prior is right (it is fitted on all answers, so this comes true with many
-    items), and what a model trained on its labels loses in cross-entropy. Given the counts it is closed,
-    `H(mean) - E H(p)`; over the counts that may come it is averaged by `draws` simulated items of a prior, with a
-    standard error of about 1.5% at 4,000. Given items are each asked about once in simulation.
+    The expected loss of `bayes` if the prior is correct (it is fitted to all answers, so this holds with many items),
+    and the cross-entropy lost by a model trained on its labels. Given the counts it has a closed form, `H(mean) - E
+    H(p)`; the mean over counts uses `draws` simulated items of a prior, with a standard error of about 1.5% at 4,000.
+    Given items are each simulated once.
     """
 
     draws: int = DRAWS
@@ -260,7 +256,6 @@ MEASURES: tuple[ErrorMeasure, ...] = (TotalVariationError(), SquaredError(), Div
 
 
 def measure_from_name(name: str) -> ErrorMeasure:
-    """The measure called `name`; the one place where a name becomes an object."""
     for measure in MEASURES:
         if measure.name == name:
             return measure
@@ -268,6 +263,6 @@ def measure_from_name(name: str) -> ErrorMeasure:
 
 
 def expected_squares(prior: DirichletMixture) -> Float[np.ndarray, "components"]:
-    """`E |p|^2` of each component: how often two people agree about an item."""
+    """`E |p|^2` of each component: the probability that two people agree about an item."""
     mass = prior.alpha.sum(axis=1)
     return np.asarray((prior.alpha * (prior.alpha + 1)).sum(axis=1) / (mass * (mass + 1)))

@@ -1,7 +1,5 @@
-"""Recorded answers, in the order they came or any other, split into those to be asked for and those to judge by.
-
-From counts to soft labels, and how far these are from the truth: the two estimators that replays compare.
-"""
+"""Recorded answers split into answers to give and a reference, and the two label estimators that replays compare.
+Called by `replay.py`."""
 
 from __future__ import annotations
 
@@ -22,16 +20,16 @@ from sfumato.tables.files import read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
 FEWEST = 2
-"""Answers an item needs to be in both halves."""
+"""Answers that an item needs to be in both halves."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedSplit:
-    """Answers to be asked for, and the distributions that estimates are judged by."""
+    """Answers to give, and the reference distributions of the items."""
 
     recorded: RecordedAnswers
     pool: Int[np.ndarray, "items most"]
-    """The answers of each item in the order in which they will be given, by their row; -1 where there are no more."""
+    """The answers of each item in the order in which they are given, by row; -1 where there are no more."""
     truth: Float[np.ndarray, "items classes"]
 
     @property
@@ -42,7 +40,8 @@ class RecordedSplit:
 
 @dataclass(frozen=True, eq=False)
 class RecordedAnswers:
-    """Answers sorted by item, each a class (`hard`) or a distribution (`soft`), items with fewer than two left out."""
+    """Answers sorted by item, each a class (`hard`) or a distribution (`soft`); items with fewer than two are left
+    out."""
 
     item: Int[np.ndarray, "rows"]
     hard: Int[np.ndarray, "rows"] | None
@@ -53,7 +52,7 @@ class RecordedAnswers:
 
     @classmethod
     def of(cls, answers: Annotations | Beliefs | SoftLabels) -> RecordedAnswers:
-        """Recorded answers of a table: answers of kind `choice`, beliefs, or labels that counts stand behind."""
+        """From answers of kind `choice`, beliefs, or labels with numbers of annotators."""
         if isinstance(answers, Annotations):
             answers = _votes(answers.for_purposes("label"))
         if isinstance(answers, SoftLabels):
@@ -63,14 +62,14 @@ class RecordedAnswers:
 
     @classmethod
     def of_counts(cls, counts: np.ndarray) -> RecordedAnswers:
-        """Answers of which only the counts are known: any order of an item's votes is as good as another."""
+        """From counts only, in any order of an item's votes."""
         whole = check_counts(counts).astype(np.int64)
         item, chosen = (np.repeat(axis, whole.ravel()) for axis in np.indices(whole.shape).reshape(2, -1))
         return cls._sorted(item, chosen, None, *whole.shape)
 
     @classmethod
     def read(cls, path: str | Path) -> RecordedAnswers:
-        """Recorded answers of a file; its columns say which table it is."""
+        """From a file; its columns determine which table it is."""
         names = read_rows(path).schema.names
         kind = Annotations if "payload" in names else Beliefs if "annotator" in names else SoftLabels
         return cls.of(kind.read(path))
@@ -85,8 +84,8 @@ class RecordedAnswers:
         if not kept.any():
             raise BadTable(
                 f"found {len(item):,} answers, and no item with {FEWEST} of them",
-                expected="items with several answers: half of them are given, the others judge",
-                fix="record more answers an item",
+                expected="items with several answers: half of them are given, the others are the reference",
+                fix="record more answers per item",
                 code="no-rows",
             )
         number = np.cumsum(kept) - 1
@@ -102,7 +101,7 @@ class RecordedAnswers:
         )
 
     def per_item(self) -> float:
-        """Answers an item, on average."""
+        """Mean answers per item."""
         return len(self.item) / self.n_items
 
     def votes(self, rows: Int[np.ndarray, "asked"]) -> Float[np.ndarray, "asked classes"]:
@@ -113,7 +112,7 @@ class RecordedAnswers:
         return np.asarray(np.eye(self.n_classes)[self.hard[rows]])
 
     def halves(self, rng: np.random.Generator, *, keep_order: bool = False) -> RecordedSplit:
-        """A random half of every item's answers to be given (the larger, if they are odd); the others are the truth.
+        """A random half of every item's answers to give (the larger one, if odd); the others are the truth.
 
         Given in random order, or with `keep_order` as they were recorded.
         """
@@ -124,12 +123,12 @@ class RecordedAnswers:
         return RecordedSplit(self, self._pool(is_given, rank, keep_order), truth / truth.sum(axis=1, keepdims=True))
 
     def against(self, truth: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> RecordedSplit:
-        """All answers to be given, in random order, judged by distributions that are known."""
+        """All answers to give, in random order, compared with known distributions."""
         assert truth.shape == (self.n_items, self.n_classes)
         return RecordedSplit(self, self._pool(np.ones(len(self.item), bool), self._shuffled(rng)[0], False), truth)
 
     def _shuffled(self, rng: np.random.Generator) -> tuple[Int[np.ndarray, "rows"], Int[np.ndarray, "items"]]:
-        """The place of every answer in a random order of its item's, and how many answers each item has."""
+        """The position of every answer in a random order of its item's answers, and the answers per item."""
         n_answers = np.bincount(self.item, minlength=self.n_items)
         first = np.cumsum(n_answers) - n_answers
         rank = np.empty(len(self.item), np.int64)
@@ -147,13 +146,13 @@ class RecordedAnswers:
 
 
 def _votes(annotations: Annotations) -> Beliefs:
-    """Answers of kind `choice` as votes; what other answers mean is for a labeler to say."""
+    """Answers of kind `choice` as votes; other kinds need a labeler first."""
     kinds = [name for name in annotations.kind.names.to_pylist() if name.split("/")[0] != "choice"]
     if kinds:
         raise BadTable(
             f"found answers of kind {listing(kinds)}",
             expected="answers of kind choice, or beliefs",
-            fix="turn them into beliefs first: sfumato label ANNOTATIONS -o beliefs.parquet",
+            fix="convert them into beliefs first: sfumato label ANNOTATIONS -o beliefs.parquet",
             code="wrong-kind",
             where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
         )
@@ -161,13 +160,13 @@ def _votes(annotations: Annotations) -> Beliefs:
 
 
 def _counts_behind(labels: SoftLabels) -> Int[np.ndarray, "items classes"]:
-    """The votes that shares came from."""
+    """The votes of each class."""
     place = ErrorLocation(str(labels.path) if labels.path else None)
     if labels.n_annotators is None or not labels.n_annotators.any():
         raise BadTable(
-            "found labels without the number of people behind them",
+            "found labels without the number of annotators",
             expected="n_annotators, to know how often each class was chosen",
-            fix="give the answers themselves (beliefs), or import the counts anew",
+            fix="give the beliefs, or import the counts again",
             code="no-counts",
             where=place,
         )
@@ -175,9 +174,9 @@ def _counts_behind(labels: SoftLabels) -> Int[np.ndarray, "items classes"]:
     whole = np.round(counts)
     if (np.abs(counts - whole) > 0.01).any():
         raise BadTable(
-            "found labels that are no shares of votes",
+            "found labels that are not shares of votes",
             expected="probabilities that are whole numbers of votes out of n_annotators",
-            fix="give the answers themselves (beliefs): these labels were smoothed or came from soft answers",
+            fix="give the beliefs: these labels were smoothed or come from soft answers",
             code="no-counts",
             where=place,
         )
@@ -190,7 +189,7 @@ ADD_CONSTANT, BAYES = "add-constant", "bayes"
 
 @dataclass(frozen=True)
 class Loss:
-    """How far estimates are from the truth, on average over items; logarithms in nats."""
+    """Mean distances of estimates from the truth over items; logarithms in nats."""
 
     log_loss: float
     kl: float
@@ -199,7 +198,8 @@ class Loss:
 
 
 def loss_of(estimate: Float[np.ndarray, "items classes"], truth: Float[np.ndarray, "items classes"]) -> Loss:
-    """Log-loss `-sum_k q_k log p_k`, KL divergence (log-loss less the entropy of q) total variation, `|p - q|^2`."""
+    """Log-loss `-sum_k q_k log p_k`, KL divergence (log-loss minus the entropy of q), total variation, and `|p -
+    q|^2`."""
     log_loss = -xlogy(truth, estimate).sum(axis=1).mean()
     entropy = -xlogy(truth, truth).sum(axis=1).mean()
     distance = np.abs(estimate - truth).sum(axis=1).mean() / 2
@@ -212,9 +212,9 @@ def add_constant(
 ) -> Float[np.ndarray, "items classes"]:
     """`(c + a) / (n + a K)` with the constant `a` that is best by log-loss *on the truth itself*.
 
-    Nobody can choose it so well in earnest: as a baseline it is favoured, which keeps what is compared with it honest.
+    A baseline with an advantage that no real study has, which makes comparisons with it conservative.
     """
-    # A log-loss needs only how much truth stands at each count and at each total, of which there are few.
+    # The log-loss needs only the truth summed by distinct count and by distinct total, of which there are few.
     count, of_count = _truth_at(counts, truth)
     total, of_total = _truth_at(counts.sum(axis=1, keepdims=True), truth.sum(axis=1, keepdims=True))
     n_classes = counts.shape[1]
@@ -224,12 +224,12 @@ def add_constant(
 
 
 def bayes(counts: Float[np.ndarray, "items classes"]) -> Float[np.ndarray, "items classes"]:
-    """The posterior mean under a Dirichlet mixture fitted on these very counts: it never sees the truth."""
+    """The posterior mean under a Dirichlet mixture fitted to these counts, without the truth."""
     rows, place = np.unique(counts, axis=0, return_inverse=True)
     return np.asarray(ItemPosteriors(rows, fit_prior(counts)).mean[place.ravel()])
 
 
 def _truth_at(counts: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The different counts, and how much truth there is at each."""
+    """The distinct counts, and the sum of the truth at each."""
     found, place = np.unique(counts, return_inverse=True)
     return found, np.bincount(place.ravel(), truth.ravel())

@@ -1,7 +1,5 @@
-"""Crowds to rehearse a plan with: people who answer by the items' own distributions, or simulated ones with a form.
-
-Rehearsing: a plan tried on simulated people before anybody is paid, in memory, and held against what it promised.
-"""
+"""Rehearsal of a plan with simulated people, in memory, compared with its expected error and cost; and the simulated
+crowds. Called by `sfumato plan rehearse`."""
 
 from __future__ import annotations
 
@@ -29,12 +27,12 @@ from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import at_least
 
 JUDGES = 200
-"""People outside the study who are asked about an item to find out what the crowd says of it."""
+"""Simulated people outside the study whose answers are the crowd's distribution of an item."""
 
 
 @dataclass(frozen=True, eq=False)
 class SimulatedAnswers:
-    """Answers of one person, as shares of a vote, and the seconds that each took."""
+    """Answers of one simulated person as shares of a vote, and the seconds of each."""
 
     votes: Float[np.ndarray, "asked classes"]
     seconds: Float[np.ndarray, "asked"]
@@ -42,7 +40,7 @@ class SimulatedAnswers:
 
 @runtime_checkable
 class CrowdSource(Protocol):
-    """Who answers. Items are numbers, in the order of the plan's."""
+    """A crowd that answers. Items are numbered in the order of the plan."""
 
     @property
     def n_people(self) -> int: ...
@@ -50,19 +48,19 @@ class CrowdSource(Protocol):
     def answer(
         self, person: int, items: Int[np.ndarray, "asked"], kind: str, rng: np.random.Generator
     ) -> SimulatedAnswers:
-        """What a person answers about each of these items, asked in this form."""
+        """The answers of a person about these items, with this form."""
         ...
 
     def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
-        """How the whole crowd judges each of these items: what labels are held against."""
+        """The distribution of the whole crowd for each of these items: the reference of labels."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnCrowd:
-    """People who answer by the items' own distributions, as a plan assumes them: a rehearsal of the plan alone.
+    """People who answer by the items' own distributions, as a plan assumes.
 
-    They can only choose a class: what they would say in a richer form is for `SimulatedCrowd`.
+    They only choose a class; for richer forms use `SimulatedCrowd`.
     """
 
     probs: Float[np.ndarray, "items classes"]
@@ -78,9 +76,9 @@ class DrawnCrowd:
     ) -> SimulatedAnswers:
         if kind != "choice":
             raise BadSetting(
-                f"found answers of kind {kind} to rehearse with people who only choose",
-                expected="a plan of choices alone",
-                fix="rehearse with --study: simulated people fill in any form",
+                f"found a plan with answers of kind {kind}",
+                expected="a plan with choices only",
+                fix="rehearse with --study: its simulated people can answer any form",
                 code="wrong-kind",
             )
         edges = np.cumsum(self.probs[items], axis=1)
@@ -94,10 +92,10 @@ class DrawnCrowd:
 
 @dataclass(frozen=True, eq=False)
 class SimulatedCrowd:
-    """Simulated annotators, each of their own skill, leanings, speed and attention, who fill in the study's form.
+    """Simulated annotators with individual skill, bias, speed and attention, who answer the study's form.
 
-    Their answers are labelled as the kind usually is. What the crowd says of an item is what 200 others like them would
-    choose: people who see badly agree less than the truth would have it, and labels can know no more than they say.
+    Their answers are labeled with the usual labeler of the kind. The crowd's distribution of an item is what 200 others
+    like them would choose: unskilled people agree less than the truth, and labels cannot know more than they say.
     """
 
     study: Study
@@ -152,7 +150,7 @@ def _votes(raw: Sequence[dict[str, object]], kind: str, classes: Sequence[str]) 
     )
     beliefs = label_by_default(Annotations.from_arrow(table, classes), classes)
     coded = beliefs.coded()
-    # Answers that no labeler can use leave nothing behind.
+    # Answers that the labeler omits count as no votes.
     votes = np.zeros((len(raw), len(classes)))
     columns = [list(beliefs.classes).index(name) for name in classes]
     names = beliefs.item.names.to_pylist()
@@ -162,13 +160,13 @@ def _votes(raw: Sequence[dict[str, object]], kind: str, classes: Sequence[str]) 
 
 
 JUDGED = 300
-"""Items that the whole crowd is asked about, where that takes asking."""
+"""The largest number of items for which a simulated crowd is asked."""
 GROWTH = 0.3
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What came of a plan: the error found and its standard error over items, and what it took."""
+    """The result of a rehearsal: the error and its standard error over items, and the cost."""
 
     value: float
     spread: float
@@ -178,54 +176,51 @@ class Rehearsal:
     hours: float
     people: int
     seconds: float
-    """What an answer took the simulated people, on average; money and hours are by the plan's own seconds."""
+    """Mean seconds per answer of the simulated people; money and hours use the plan's seconds."""
     finished: float
-    """The share of items that met their own target: the lead or the error at which they stop, or all their answers."""
+    """The share of items that reached their own rule: lead, error threshold, or number of answers."""
     ran_out: bool
-    """Whether there were too few people for the answers that the plan wants."""
+    """Whether there were too few people for the planned answers."""
 
     def verdict(self, plan: Plan) -> str:
-        """Whether the plan held, in a sentence."""
+        """Whether the result is as planned, in a sentence."""
         if self.ran_out:
-            return (
-                f"too few people: {self.people:,} gave {self.answers:,} answers of the {plan.cost.answers:,} that the "
-                "plan wants"
-            )
+            return f"too few people: {self.people:,} gave {self.answers:,} of the {plan.cost.answers:,} planned answers"
         low, high = self.value - 1.96 * self.spread, self.value + 1.96 * self.spread
-        # An assumed prior has no interval: half as much again is as near as anybody could have known.
+        # An assumed prior has no interval: a factor of 1.5 is used.
         first = plan.expected.low if plan.expected.low is not None else plan.expected.value / 1.5
         last = plan.expected.high if plan.expected.high is not None else plan.expected.value * 1.5
         if low > last:
             times = self.value / max(plan.expected.value, 1e-12)
-            said = f"the error came out {times:.2g} times as large as expected: do not rely on the plan for such people"
+            said = f"the error is {times:.2g} times as large as expected: do not use the plan for such people"
         elif high < first:
-            said = "the error came out smaller than expected: fewer answers may do"
+            said = "the error is smaller than expected: fewer answers may be enough"
         else:
-            said = "the plan holds: the error is as expected"
+            said = "the error is as expected"
         dearer = self.answers / plan.cost.answers
         if dearer > 1.1:
-            said += f"; it took {dearer:.2g} times the answers"
+            said += f"; it needed {dearer:.2g} times the answers"
         elif dearer < 0.9:
-            said += f"; it took {dearer:.0%} of the answers"
+            said += f"; it needed {dearer:.0%} of the answers"
         if plan.budget is not None and plan.budget.unit == plan.cost.currency and self.money > plan.budget.amount:
-            said += f"; the budget is overspent by {self.money - plan.budget.amount:,.2f} {plan.cost.currency}"
+            said += f"; it exceeds the budget by {self.money - plan.budget.amount:,.2f} {plan.cost.currency}"
         return said
 
 
 def rehearse(
     plan: Plan, crowd: CrowdSource, *, n_items: int, batch_size: int = 25, rng: np.random.Generator
 ) -> Rehearsal:
-    """People come one after the other and answer a batch each, about items as the plan assigns them, until it stops.
+    """People arrive one after the other and answer one batch each, assigned as in the plan, until it stops.
 
-    Deeper items are asked about with the deeper form first, which counts for as many of their answers as it has votes.
-    Labels are then made as the plan assumes (`bayes`, or plain shares) and held against what the whole crowd says.
+    Deeper items are asked about with the deeper form first, which counts as its number of votes. Labels are then made
+    as the plan assumes (`bayes`, or plain shares) and compared with the crowd's distribution.
     """
     at_least("batch_size", batch_size, 1)
     if n_items != plan.n_items:
         raise BadSetting(
             f"found {n_items:,} items, and a plan for {plan.n_items:,}",
             expected="the items of the plan",
-            fix="rehearse with the study that the plan was made for",
+            fix="give the study that the plan was made for",
             code="wrong-items",
         )
     asking = _Asking(plan, crowd, batch_size, rng)
@@ -252,7 +247,7 @@ def rehearse(
 
 
 class _Asking:
-    """The study as it goes: who has come, and what was answered."""
+    """The simulated study: people so far, and their answers."""
 
     def __init__(self, plan: Plan, crowd: CrowdSource, batch_size: int, rng: np.random.Generator) -> None:
         self.plan, self.crowd, self.batch_size, self.rng = plan, crowd, batch_size, rng
@@ -263,11 +258,11 @@ class _Asking:
         self.finished = 0.0
 
     def deeper(self, n_items: int) -> None:
-        """One answer in the deeper form about each item that it was chosen for."""
+        """One answer in the deeper form about each deeper item."""
         form = self.plan.question.deeper
         if form is None or not self.plan.deeper_items:
             return
-        # Which items these are does not matter to a rehearsal on drawn people; ids are not at hand for all of them.
+        # Drawn crowds have no item ids: any items will do.
         numbers = np.arange(min(len(self.plan.deeper_items), n_items))
         if self.plan.items != "all":
             numbers = np.flatnonzero(np.isin(self.plan.items, self.plan.deeper_items))
@@ -280,7 +275,7 @@ class _Asking:
             self.n_deeper += len(chosen)
 
     def usual(self) -> None:
-        """Batch after batch, until the plan says that it is enough."""
+        """Collect batches until the plan is fulfilled."""
         answers = self.plan.answers
         if not isinstance(answers, PlanAdaptive):
             self._ask(UniformIndex(), answers.each * self.plan.n_items, answers.each)
@@ -288,7 +283,7 @@ class _Asking:
             return
         self._ask(UniformIndex(), answers.fewest * self.plan.n_items, answers.fewest)
         index = index_named(answers.index, {"lead": answers.lead} if answers.index == "lead" else None)
-        # A lead or a target says itself when it is enough; without either the answers planned for are what there is.
+        # A lead or a threshold ends each item; without either the planned number of answers is the limit.
         by_rule = answers.lead is not None or answers.target is not None
         most = answers.most if by_rule else answers.on_average
         state = self._ask(index, round(most * self.plan.n_items), answers.most, answers.target, answers.lead)
@@ -316,7 +311,7 @@ class _Asking:
         return state
 
     def _come(self, items: Int[np.ndarray, "asked"], kind: str) -> Float[np.ndarray, "asked classes"] | None:
-        """The next person and what they answer; None where nobody is left."""
+        """The answers of the next person; None if nobody is left."""
         if self.n_came >= self.crowd.n_people:
             self.ran_out = True
             return None
@@ -338,9 +333,9 @@ def _lost(
     crowd: CrowdSource,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "judged"]:
-    """The error of each item judged, by the measure that the plan is about."""
+    """The error of each item, by the measure of the plan."""
     said = crowd.says(judged, rng)
-    # What 200 people say of an item is itself a sample: its own share of the error is taken off.
+    # The crowd's distribution is itself a sample of 200 people: its sampling error is subtracted.
     n_said = JUDGES if isinstance(crowd, SimulatedCrowd) else np.inf
     measure = plan.expected.measure
     if measure == "wrong_class":

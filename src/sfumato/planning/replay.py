@@ -1,9 +1,5 @@
-"""Replay: what policies would have known, as curves, as a table, and as answers that they save.
-
-Policies replayed on recorded answers: what would have been known, had each of them chosen what to ask.
-
-How many answers the most frequent label alone needs, where asking stops once one class is well ahead.
-"""
+"""Replay of policies on recorded answers: what each policy would have known after each budget, and how many answers it
+saves. Called by `sfumato plan replay`."""
 
 from __future__ import annotations
 
@@ -36,12 +32,12 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, eq=False)
 class ReplayCurve:
-    """How far a policy's estimates are from the truth as answers come in; one row a split, one column a budget."""
+    """Distances of a policy's estimates from the truth by budget; one row per split, one column per budget."""
 
     policy: str
     estimator: str
     answers: Float[np.ndarray, "splits budgets"]
-    """Answers an item, on average: fewer than the budget where a policy wanted no more."""
+    """Mean answers per item: fewer than the budget if a policy stopped earlier."""
     log_loss: Float[np.ndarray, "splits budgets"]
     kl: Float[np.ndarray, "splits budgets"]
     total_variation: Float[np.ndarray, "splits budgets"]
@@ -50,7 +46,7 @@ class ReplayCurve:
 
 @dataclass(frozen=True)
 class ReplayRow:
-    """One policy, estimator and budget: means over splits, and for the log-loss where other splits would put it."""
+    """One policy, estimator and budget: means over splits, and the interval of the log-loss over splits."""
 
     policy: str
     estimator: str
@@ -67,7 +63,7 @@ class ReplayRow:
 
 @dataclass(frozen=True)
 class AnswersNeeded:
-    """Answers an item with which a policy matches a reference, and how many times fewer; NaN where it never does."""
+    """Answers per item with which a policy matches a reference, and how many times fewer; NaN if it never does."""
 
     policy: str
     estimator: str
@@ -79,10 +75,10 @@ class AnswersNeeded:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay(Table):
-    """One row a policy, estimator and budget.
+    """One row per policy, estimator and budget.
 
-    Intervals are about other random halves of the same answers (Student's t over splits): not about other items or
-    people. None with a single split.
+    Intervals are for other random halves of the same answers (Student's t over splits), not for other items or people.
+    None with a single split.
     """
 
     curves: tuple[ReplayCurve, ...]
@@ -91,7 +87,6 @@ class Replay(Table):
     classes = ()
 
     def rows(self) -> list[ReplayRow]:
-        """The figures one by one."""
         found = []
         for curve in self.curves:
             for b in range(curve.answers.shape[1]):
@@ -116,15 +111,14 @@ class Replay(Table):
         return sum(curve.answers.shape[1] for curve in self.curves)
 
     def curve(self, policy: str, estimator: str) -> ReplayCurve:
-        """The curve of a policy and an estimator."""
         return next(each for each in self.curves if (each.policy, each.estimator) == (policy, estimator))
 
     def needed(
         self, policy: str = UniformIndex.name, estimator: str = ADD_CONSTANT, by: str = "log_loss"
     ) -> list[AnswersNeeded]:
-        """For every curve, the answers an item that match the loss of a reference at the largest budget.
+        """For every curve, the answers per item that match the loss of a reference at the largest budget.
 
-        `by` names the loss. Between two budgets it is taken to fall in a straight line, which is a little pessimistic.
+        `by` names the loss. It is interpolated linearly between budgets, which is slightly pessimistic.
         """
         reference = self.curve(policy, estimator)
         found = []
@@ -149,7 +143,7 @@ def _interval(values: Float[np.ndarray, "splits"]) -> tuple[float, float]:
 
 
 def _crossing(answers: Float[np.ndarray, "budgets"], losses: Float[np.ndarray, "budgets"], wanted: float) -> float:
-    """The answers at which the losses first come down to `wanted`."""
+    """The answers at which the losses first fall to `wanted`."""
     enough = np.flatnonzero(losses <= wanted)
     if not len(enough):
         return float("nan")
@@ -161,12 +155,12 @@ def _crossing(answers: Float[np.ndarray, "budgets"], losses: Float[np.ndarray, "
 
 
 BATCH = 0.01
-"""Answers that are given between two looks at what is worth asking, as a share of those there are (or of the items)."""
+"""Answers given between two updates, as a share of the answers so far (or of the items)."""
 METRICS = ("log_loss", "kl", "total_variation", "squared_error")
 GROWTH = 0.2
-"""How much answers grow before the prior is fitted anew."""
+"""The share of new answers after which the prior is fitted again."""
 
-Told = Callable[[float, str], None]
+ProgressCallback = Callable[[float, str], None]
 
 
 def replay(
@@ -177,13 +171,13 @@ def replay(
     splits: int = 3,
     keep_order: bool = False,
     stopping: Stopping = NEVER,
-    progress: Told | None = None,
+    progress: ProgressCallback | None = None,
     rng: np.random.Generator,
 ) -> Replay:
-    """Every policy on the same random halves: half of each item's answers is there to be asked for, the other judges.
+    """Every policy on the same random halves: half of each item's answers can be given, the other half is the
+    reference.
 
-    `budget` is in answers an item, on average. Labels are estimated by the best constant added, and by `bayes` from
-    the very counts collected.
+    `budget` is the mean number of answers per item. Labels are estimated with the best added constant, and by `bayes`.
     """
     at_least("budget", budget, 1)
     at_least("splits", splits, 1)
@@ -204,7 +198,7 @@ def replay(
 
 @dataclass(frozen=True)
 class ReplayRun:
-    """One policy on one split: answers an item and losses by estimator at every budget."""
+    """One policy on one split: answers per item and losses by estimator at every budget."""
 
     answers: tuple[float, ...]
     losses: dict[str, list[Loss]]
@@ -219,7 +213,7 @@ def replayed(
     batch: float = BATCH,
     rng: np.random.Generator,
 ) -> ReplayRun:
-    """One policy on one split, its prior fitted anew now and then, as a study would."""
+    """One policy on one split; the prior is fitted again as answers come in, as in a study."""
     n_items, n_classes = split.truth.shape
     above_0("batch", batch)
     room = split.n_given
@@ -246,7 +240,7 @@ def replayed(
 
 
 def joined(policy: str, runs: Sequence[ReplayRun]) -> list[ReplayCurve]:
-    """The runs of one policy as a curve an estimator."""
+    """The runs of one policy as one curve per estimator."""
     answers = np.array([run.answers for run in runs])
     return [
         ReplayCurve(policy, name, answers, *(_stacked(runs, name, metric) for metric in METRICS))
@@ -255,18 +249,18 @@ def joined(policy: str, runs: Sequence[ReplayRun]) -> list[ReplayCurve]:
 
 
 def budgets_to(most: int) -> tuple[int, ...]:
-    """Budgets to look at: every one while few, then ever further apart; the last is `most`."""
+    """All small budgets, then ever larger steps; the last is `most`."""
     steps = [*range(1, 13), *(round(12 * 1.25**i) for i in range(1, 40))]
     return (*(step for step in steps if step < most), most)
 
 
 def check_budget(split: RecordedSplit, budget: int) -> None:
-    """An error unless the recorded answers suffice for `budget` an item."""
+    """Raise unless the recorded answers suffice for `budget` per item."""
     possible = float(split.n_given.mean())
     if budget > possible:
         raise BadSetting(
-            f"found a budget of {budget} answers an item",
-            expected=f"at most {int(possible)}: half of the answers judge, the others are {possible:.1f} an item",
+            f"found a budget of {budget} answers per item",
+            expected=f"at most {int(possible)}: half of the recorded answers, {possible:.1f} per item",
             fix=f"choose a budget of {int(possible)} or fewer, or record more answers",
             code="budget-too-large",
         )
@@ -278,26 +272,26 @@ def _stacked(runs: Sequence[ReplayRun], estimator: str, metric: str) -> Float[np
 
 @dataclass(frozen=True)
 class ModalStop:
-    """What stopping at a lead comes to on recorded answers."""
+    """The result of stopping at a lead on recorded answers."""
 
     lead: int
     answers_per_item: float
     recorded_per_item: float
     agrees: float
-    """Share of items whose leading class at the stop is (or ties with) the most frequent of all recorded answers."""
+    """Share of items whose top class at the stop is (or ties with) the most frequent of all recorded answers."""
     unfinished: float
-    """Share of items whose recorded answers ran out before the lead was reached."""
+    """Share of items whose recorded answers ended before the lead was reached."""
 
     @property
     def times_fewer(self) -> float:
-        """How many times fewer answers than were recorded."""
+        """How many times fewer answers than recorded."""
         return self.recorded_per_item / self.answers_per_item
 
 
 def stop_at_lead(recorded: RecordedAnswers, lead: int, rng: np.random.Generator) -> ModalStop:
     """Every item's answers in random order until one class is `lead` ahead of the second, or there are no more.
 
-    Says only who leads: the shares themselves are left as rough as so few answers make them (`replay` judges those).
+    For the most frequent class only; `replay` measures the distributions.
     """
     at_least("lead", lead, 1)
     pool = recorded.against(np.zeros((recorded.n_items, recorded.n_classes)), rng).pool

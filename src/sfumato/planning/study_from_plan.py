@@ -1,4 +1,5 @@
-"""A Plan put to work: the study as the plan would have it asked, and the items that the plan is for."""
+"""A study changed by a plan: its question, assignment and numbers of answers, and the items of the plan. Called by
+`serve` and `simulate` with `--plan`."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ from sfumato.tables.errors import BadSetting, listing
 
 
 def study_from_plan(study: Study, plan: Plan) -> Study:
-    """The study with the plan's question, assignment and numbers of answers; all else stays as its file has it.
+    """The study with the plan's question, assignment and numbers of answers; everything else as in its file.
 
-    The question keeps the file's wording and settings where the plan asks for the same kind.
+    The question keeps the wording and settings of the file if the kind is the same.
     """
     if sorted(plan.classes) != sorted(study.class_names):
         raise BadSetting(
             f"found a plan for the classes {listing(list(plan.classes))}",
             expected=f"the classes of the study: {listing(list(study.class_names))}",
-            fix="plan from a pilot of this study",
+            fix="make the plan from a pilot of this study",
             code="wrong-classes",
         )
     answers, people = plan.answers, study.people
@@ -30,7 +31,7 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
     if (form := plan.question.deeper) is not None:
         deeper = Deeper(_asked(study, form.kind), form.votes, form.seconds, plan.deeper_items)
     if not isinstance(answers, AdaptivePlan):
-        # Items that are to be asked about deeply need a guide, if only one that asks for as many about each.
+        # Deeper items need an item selector, if only one with equal numbers of answers.
         by = Assignment.ADAPTIVE if deeper is not None and deeper.items else Assignment.FEWEST
         return replace(
             study,
@@ -57,7 +58,8 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
 
 
 def _in_all(plan: Plan, answers: AdaptivePlan) -> int | None:
-    """The answers to stop at: those the budget pays for; without one those planned, unless items stop by themselves."""
+    """The total number of answers: those the budget pays; without one those planned, unless items stop by
+    themselves."""
     if (budget := plan.budget) is not None:
         affordable = budget.amount if budget.unit == "answers" else budget.amount / max(plan.cost.an_answer, 1e-12)
         return max(int(affordable + 1e-9), plan.cost.answers)
@@ -65,15 +67,15 @@ def _in_all(plan: Plan, answers: AdaptivePlan) -> int | None:
 
 
 def plan_items(study: Study, plan: Plan, items: Sequence[Item]) -> list[Item]:
-    """The items that the plan is for, and those everybody practises on."""
+    """The items of the plan, and the practice items."""
     if plan.items == "all":
         return list(items)
     known = {item.id for item in items}
     if missing := [item for item in plan.items if item not in known]:
         raise BadSetting(
-            f"found {len(missing):,} items in the plan that the study does not have: {listing(missing, 3)}",
+            f"found {len(missing):,} items in the plan that are not in the study: {listing(missing, 3)}",
             expected="a plan for items of this study",
-            fix="give the study that the plan was made for, or plan anew",
+            fix="give the study that the plan was made for, or make the plan again",
             code="unknown-item",
         )
     wanted = {*plan.items, *(each.item for each in study.practice)}
@@ -86,9 +88,9 @@ def _asked(study: Study, kind: str) -> Question:
         return same
     if kind not in ABOUT_ONE_ITEM:
         raise BadSetting(
-            f"found a plan that asks with {kind}, and a study that asks with {study.question.kind}",
-            expected=f"the study's own kind, or one that needs nothing but the item: {listing(list(ABOUT_ONE_ITEM))}",
-            fix="set the kind in the study file, with what it needs",
+            f"found a plan with the kind {kind}, and a study with the kind {study.question.kind}",
+            expected=f"the study's own kind, or one that needs only the item: {listing(list(ABOUT_ONE_ITEM))}",
+            fix="set the kind in the study file, with its settings",
             code="wrong-kind",
         )
     return Question(kind, study.question.framing)

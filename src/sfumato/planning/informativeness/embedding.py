@@ -1,9 +1,5 @@
-"""Embeddings: where judgments put the objects, and how much of the truth that recovers.
-
-Spectral unfolding: an embedding in closed form, from ranks alone.
-
-Dimensionality: how many numbers an item would need to say as much as its label, and what fewer classes lose.
-"""
+"""Embeddings of judgments: spectral unfolding in closed form, how much of the true similarities it recovers, and the
+effective dimensionality of labels."""
 
 from __future__ import annotations
 
@@ -24,16 +20,16 @@ from sfumato.tables.growable_array import freeze
 from sfumato.tables.settings import at_least
 
 DIGITS = 9
-"""Similarities closer than this share of the largest are tied."""
+"""Similarities that differ by less than this share of the largest are tied."""
 
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """A place for every object: points, then classes (where judgments were about classes)."""
+    """A position for every object: points, then classes (if judgments were about classes)."""
 
     objects: Float[np.ndarray, "objects dimensions"]
     loss: float
-    """What is left unexplained, in the method's own unit; NaN for a closed form."""
+    """The remaining loss of the method; NaN for a closed form."""
     n_iterations: int
     converged: bool
 
@@ -47,23 +43,22 @@ class Embedding:
 
 @runtime_checkable
 class Embedder(Protocol):
-    """How judgments become places."""
+    """How judgments become positions."""
 
     def embed(self, orders: RankedLists, *, rng: np.random.Generator) -> Embedding:
-        """An embedding; `rng` is for initial values alone, never the stream that the data came from."""
+        """An embedding; `rng` is for initial values only, never the stream of the data."""
 
 
 def recovery(*, found: Float[np.ndarray, "objects objects"], true: Float[np.ndarray, "all_there all_there"]) -> float:
-    """Spearman's rho of two similarity matrices above their diagonals; 0 where one of them is constant.
+    """Spearman's rho of two similarity matrices above their diagonals; 0 if one of them is constant.
 
-    Similarities that differ by rounding alone are tied: points with equal labels have equal places, and an order among
-    them would be that of the machine. `true` may be larger: then only its first objects are compared.
+    Similarities that differ only by rounding are tied. `true` may be larger: then only its first objects are compared.
     """
     n = len(found)
     if len(true) < n or n < 3:
         raise BadTable(
-            f"found similarities of {n} objects beside {len(true)} true ones",
-            expected="three objects or more, all of which have true similarities",
+            f"found similarities of {n} objects, and true ones of {len(true)}",
+            expected="three objects or more, all with true similarities",
             fix="compare with the world that the labels came from",
             code="bad-similarities",
         )
@@ -71,13 +66,13 @@ def recovery(*, found: Float[np.ndarray, "objects objects"], true: Float[np.ndar
 
 
 def centred_ranks(similarities: Float[np.ndarray, "objects objects"]) -> Float[np.ndarray, "pairs"]:
-    """The ranks of what lies above the diagonal, less their mean; for comparing one matrix with many."""
+    """The ranks above the diagonal minus their mean; for comparing one matrix with many."""
     ranks = rankdata(_rounded(similarities[np.triu_indices(len(similarities), 1)]))
     return np.asarray(ranks - ranks.mean(), np.float64)
 
 
 def correlation(a: Float[np.ndarray, "pairs"], b: Float[np.ndarray, "pairs"]) -> float:
-    """The correlation of two centred vectors; 0 where one of them is constant."""
+    """The correlation of two centered vectors; 0 if one of them is constant."""
     size = np.sqrt((a @ a) * (b @ b))
     return float(a @ b / size) if size > 0 else 0.0
 
@@ -88,32 +83,32 @@ def _rounded(values: Float[np.ndarray, "pairs"]) -> Float[np.ndarray, "pairs"]:
 
 
 PASSES = 30
-"""Rounds of centring rows and columns in turn, where entries are missing; one is exact where none is."""
+"""Iterations of centering rows and columns if entries are missing."""
 
 
 @final
 @dataclass(frozen=True)
 class SpectralUnfolding:
-    """Places of points and classes from the singular vectors of a matrix of ranks.
+    """Positions of points and classes from the singular vectors of a matrix of ranks.
 
-    Every judged pair gets its rank, from 0 (farthest) to 1, in each list that holds it; of labels these are the rank
-    in its row and the one in its column, which are averaged. The matrix `A` of averages is double-centred, as in
+    Every judged pair gets its rank, from 0 (farthest) to 1, in each list that contains it; for labels these are the
+    ranks in its row and in its column, which are averaged. The matrix `A` of averages is double-centered, as in
     Torgerson's scaling (1952) and metric unfolding (Schoenemann 1970), and `A = U S V'` gives points `U S^(1/2)` and
-    classes `V S^(1/2)`, stretched by `(n/k)^(1/4)` and its inverse so that both kinds are equally long on average.
-    All components are kept: the dimension of the truth need not be known. Pairs nobody judged count as average.
+    classes `V S^(1/2)`, scaled by `(n/k)^(1/4)` and its inverse so that both have equal mean length. All components are
+    kept: the true dimension need not be known. Pairs without judgments count as average.
 
-    In milliseconds, without iterations or initial values, and on soft labels about as near to the truth as GNMDS: the
-    default. Prefer `Gnmds` where few pairs were judged (missing entries, single triplets) or the loss matters.
+    Takes milliseconds, without iterations or initial values, and recovers soft labels about as well as GNMDS: the
+    default. Prefer `Gnmds` if few pairs were judged (missing entries, single triplets) or the loss matters.
     """
 
     def embed(self, orders: RankedLists, *, rng: np.random.Generator | None = None) -> Embedding:  # noqa: ARG002
-        """The embedding, strongest dimension first; nothing is random."""
+        """The embedding, strongest dimension first; deterministic."""
         nearness = mean_ranks(orders)
         n, k = orders.n_points, orders.n_classes
         if k:
             block = np.full((n, k), np.nan)
             block[orders.first, orders.second - n] = nearness
-            # The QR-based driver: the faster one may fail to converge on degenerate matrices.
+            # The QR-based driver: the faster one may not converge on degenerate matrices.
             u, s, v = svd(centred(block), full_matrices=False, lapack_driver="gesvd", check_finite=False)
             stretch = (n / k) ** 0.25
             objects = np.concatenate([u * stretch, v.T / stretch]) * np.sqrt(s)
@@ -126,7 +121,7 @@ class SpectralUnfolding:
 
 
 def mean_ranks(orders: RankedLists) -> Float[np.ndarray, "pairs"]:
-    """The rank of every pair, averaged over the lists that hold it: 0 is farthest, 1 nearest, ties share theirs."""
+    """The rank of every pair, averaged over its lists: 0 is farthest, 1 nearest; ties share their mean."""
     lengths = np.diff(orders.starts)
     place = np.arange(len(orders.pair)) - np.repeat(orders.starts[:-1], lengths)
     tied = np.bincount(orders.tie)
@@ -138,7 +133,7 @@ def mean_ranks(orders: RankedLists) -> Float[np.ndarray, "pairs"]:
 
 
 def centred(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
-    """The matrix less the means of its rows and of its columns, over what is known; 0 where nothing is."""
+    """The matrix minus its row and column means, over known entries; 0 elsewhere."""
     known = ~np.isnan(matrix)
     if known.all():
         values = matrix - matrix.mean(axis=1, keepdims=True)
@@ -153,7 +148,7 @@ def centred(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "row
 
 @dataclass(frozen=True)
 class EffectiveDimensionality:
-    """The fewest principal components that recover as much as labels do; all of them, where even those do not."""
+    """The fewest principal components that recover as much as labels do; all of them if even those do not."""
 
     n_components: int
     rho: float
@@ -169,7 +164,7 @@ def principal_components(world: LatentWorld) -> Float[np.ndarray, "objects compo
 
 
 def component_rho(world: LatentWorld, n_components: int) -> float:
-    """What the first `n_components` principal components recover: about the most that so many numbers can say."""
+    """What the first `n_components` principal components recover."""
     kept = principal_components(world)[:, : at_least("n_components", n_components, 1)]
     return recovery(found=kept @ kept.T, true=world.cosines())
 
@@ -196,7 +191,7 @@ def judged_rho(
     noise_rng: np.random.Generator | None = None,
     embedder: Embedder | None = None,
 ) -> float:
-    """What labels of a kind recover of a world; `rng` is for initial values, `noise_rng` for what people mistake."""
+    """What labels of a kind recover of a world; `rng` is for initial values, `noise_rng` for errors of perception."""
     orders = kind.judge(world, noise=noise, rng=noise_rng)
     embedding = (embedder or SpectralUnfolding()).embed(orders, rng=rng)
     return recovery(found=embedding.gram(), true=world.cosines())
@@ -204,7 +199,7 @@ def judged_rho(
 
 @dataclass(frozen=True, eq=False)
 class SparsityCurve:
-    """What is recovered with so many classes (or components) an item, by kind."""
+    """Recovery by number of classes (or components) per item and kind."""
 
     kept: tuple[int, ...]
     components: Float[np.ndarray, "kept"]
@@ -221,11 +216,10 @@ def sparsity_curve(
     noise: float = 0.0,
     embedder: Embedder | None = None,
 ) -> SparsityCurve:
-    """Recovery by the number of classes that a label keeps: of each item its own, or for all items the same.
+    """Recovery by the number of classes that a label keeps: per item its own, or the same for all items.
 
-    Sparse labels say that the classes left out lie below; labels of the top classes say nothing of those. With as many
-    classes as there are, both are soft labels. `noise_rng` makes the generator of the noise: the same for all points
-    of the curve, so that they differ by what is kept alone.
+    Sparse labels say that omitted classes are farther; top-class labels say nothing about them. With all classes both
+    are soft labels. `noise_rng` creates the noise generator: the same for all points of the curve.
     """
     kept = tuple(kept or range(1, world.n_classes + 1))
     rhos = [

@@ -1,4 +1,4 @@
-"""GNMDS: the embedding that breaks judgments least, found without writing out a single triplet."""
+"""GNMDS: the embedding that violates the fewest judgments, computed without listing triplets."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ MOST_DOUBLINGS = 10
 @final
 @dataclass(frozen=True)
 class Gnmds:
-    """Generalised non-metric multidimensional scaling in `n_dimensions` (Agarwal et al. 2007).
+    """Generalized non-metric multidimensional scaling in `n_dimensions` (Agarwal et al. 2007).
 
-    Minimises `sum max(0, 1 + |x_a - x_b|^2 - |x_a - x_c|^2)` over all triplets "a is nearer to b than to c", plus
-    `ridge` times the squared length of all places. The triplets of one ranked list are summed without writing them out
-    (see `gnmds_kernels`): a step costs `m log m` for a list of `m` judged pairs, or less, not `m^2`. The steps are
-    those of L-BFGS with the line search of Lewis and Overton (2013), made for losses with kinks.
+    Minimizes `sum max(0, 1 + |x_a - x_b|^2 - |x_a - x_c|^2)` over all triplets "a is nearer to b than to c", plus
+    `ridge` times the squared length of all positions. The triplets of one ranked list are summed without listing them
+    (see `gnmds_kernels`): a step costs at most `m log m` for a list of `m` judged pairs, not `m^2`. The steps are those
+    of L-BFGS with the line search of Lewis and Overton (2013) for nonsmooth losses.
 
-    Ends when two steps in a row lower the loss by less than `tolerance` a triplet, in units of the margin, which is 1.
-    A lower loss is not always nearer to the truth, for some triplets of a label are false: from the unfolding, many
-    more steps lower the loss much and the recovery a little. 0 is for the loss itself.
+    Ends when two steps in a row lower the loss by less than `tolerance` per triplet, in units of the margin, which is
+    1. A lower loss is not always closer to the truth, because some triplets of a label are false: after the unfolding,
+    many more steps lower the loss much and improve the recovery a little. Use 0 for the loss itself.
 
-    Starts from the spectral unfolding, or at random, or where `start` says. The loss is not convex: another start may
-    end elsewhere. Prefer `SpectralUnfolding` for soft labels, where it comes as near to the truth in a fraction of the
-    time.
+    Starts from the spectral unfolding, at random, or at `start`. The loss is not convex: another start may end
+    elsewhere. Prefer `SpectralUnfolding` for soft labels, which recovers as much in a fraction of the time.
     """
 
     n_dimensions: int
@@ -49,7 +48,7 @@ class Gnmds:
         rng: np.random.Generator,
         start: Float[np.ndarray, "objects dimensions"] | None = None,
     ) -> Embedding:
-        """The embedding after at most `n_iterations` steps; `converged` where no step was left that helps."""
+        """The embedding after at most `n_iterations` steps; `converged` if no step improves it."""
         from sfumato.planning.informativeness.gnmds_kernels import minimise
 
         shape = orders.n_objects, at_least("n_dimensions", self.n_dimensions, 1)
@@ -69,8 +68,6 @@ class Gnmds:
 
 @dataclass(frozen=True, eq=False)
 class LossAndGradient:
-    """The loss of an embedding, and where it grows fastest."""
-
     loss: float
     gradient: Float[np.ndarray, "objects dimensions"]
 
@@ -88,9 +85,9 @@ def loss_and_gradient(orders: RankedLists, places: Float[np.ndarray, "objects di
 def _unfolded(
     orders: RankedLists, shape: tuple[int, int], rng: np.random.Generator
 ) -> Float[np.ndarray, "objects dimensions"]:
-    """The strongest components of the spectral unfolding, and a little chance.
+    """The strongest components of the spectral unfolding, plus small noise.
 
-    Without it, places that are all 0 along a dimension would never leave it: the loss is flat there.
+    Without noise, positions that are 0 along a dimension would stay there: the loss is flat.
     """
     found = SpectralUnfolding().embed(orders).objects[:, : shape[1]]
     size = np.sqrt(np.vdot(found, found) / found.size)
@@ -109,6 +106,6 @@ def _check_places(places: np.ndarray, shape: tuple[int, int]) -> None:
         raise BadTable(
             f"found places of shape {places.shape}, or not all finite",
             expected=f"finite places, objects x dimensions: {shape}",
-            fix="give a place for every point and class",
+            fix="give a position for every point and class",
             code="bad-places",
         )

@@ -1,8 +1,8 @@
-"""GNMDS, compiled: the hinge loss of ranked lists without writing out a triplet, and its minimisation.
+"""GNMDS, compiled: the hinge loss of ranked lists without listing triplets, and its minimization.
 
 In a list, nearest first, an earlier pair with squared distance `p` and a later one with `q` cost `max(0, 1 + p - q)`.
-Long lists are summed by merging sorted halves and short ones by counting, both in `gnmds_list_loss`. Numba caches compiled
-code by file: after a change to `gnmds_list_loss`, change this file too.
+Long lists are summed by merging sorted halves and short ones by counting, both in `gnmds_list_loss`. Numba caches
+compiled code by file: after a change to `gnmds_list_loss`, change this file too.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ from sfumato.tables.numba_kernel import Kernel, readonly
 SHORT = 512
 """Lists up to this length are summed by counting."""
 MEMORY = 8
-"""Past steps that L-BFGS remembers."""
+"""Past steps that L-BFGS stores."""
 ENOUGH, STEEP = 1e-4, 0.9
-"""The two constants of the line search: the loss falls by that share of what the slope promised, and the slope is
-flatter than that share of it."""
+"""The two constants of the line search: the required decrease of the loss, and the required decrease of the slope."""
 MOST_TRIES = 30
 SMALL_STEPS = 2
-"""So many steps in a row that hardly lower the loss are the last."""
+"""After this many steps in a row that hardly lower the loss, it ends."""
 
 _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
 
 @_jit
 def _prepared(n_points, n_classes, first, second, starts, pair, tie):  # type: ignore[no-untyped-def]
-    """What of the lists stays the same from step to step, and room for what does not.
+    """What stays the same from step to step, and buffers for the rest.
 
-    The squared distances of a whole block of points and classes lie row by row, each filled up to a multiple of 16 so
-    that all of it is computed several numbers an instruction; those of other pairs lie as the pairs do.
+    The squared distances of a full block of points and classes are stored by row, padded to a multiple of 16 for vector
+    instructions; those of other pairs in the order of the pairs.
     """
     n_pairs = len(first)
     width = -(-n_classes // WIDE) * WIDE
@@ -82,7 +81,7 @@ def _distances(width, first, second, x, distance):  # type: ignore[no-untyped-de
         row[:] = 0.0
         t = 0
         while t + 4 <= n_dimensions:
-            # Four dimensions at once: the row goes to memory a quarter as often.
+            # Four dimensions at once: a quarter of the memory writes.
             a, b, c, d = x[i, t], x[i, t + 1], x[i, t + 2], x[i, t + 3]
             to_a, to_b, to_c, to_d = classes[t], classes[t + 1], classes[t + 2], classes[t + 3]
             for j in range(width):
@@ -96,7 +95,7 @@ def _distances(width, first, second, x, distance):  # type: ignore[no-untyped-de
 
 @_jit
 def _turned(rows, width):  # type: ignore[no-untyped-def]
-    """Dimension by dimension, filled up with zeros."""
+    """Transposed, padded with zeros."""
     turned = np.zeros((rows.shape[1], width))
     for i in range(rows.shape[0]):
         for t in range(rows.shape[1]):
@@ -122,7 +121,7 @@ def _pulled(width, first, second, x, weight, gradient):  # type: ignore[no-untyp
     classes, pulls = _turned(x[n:], width), np.zeros((n_dimensions, width))
     i = 0
     while i < n:
-        # Four points at once, for the same reason; what is left is done one by one.
+        # Four points at once, for the same reason; the rest one by one.
         several = i + 4 <= n
         v, w, y, z = (i, i + 1, i + 2, i + 3) if several else (i, i, i, i)
         of_v, of_w = weight[v * width : (v + 1) * width], weight[w * width : (w + 1) * width]
@@ -156,7 +155,7 @@ def _pulled(width, first, second, x, weight, gradient):  # type: ignore[no-untyp
 
 @_jit
 def _evaluate(prepared, first, second, starts, tie, x, gradient):  # type: ignore[no-untyped-def]
-    """The loss of all lists at `x`; its gradient is written into `gradient`."""
+    """The loss of all lists at `x`; its gradient is written to `gradient`."""
     width, slot, begins, ends, spans, room, distance, weight, numbers = prepared
     keys, keys_2, pull = numbers[0], numbers[1], numbers[2]
     _distances(width, first, second, x, distance)
@@ -221,9 +220,9 @@ def _direct(slopes, steps, changes, products, alpha, newest, n_kept, direction):
 def _minimise(  # type: ignore[no-untyped-def]
     first, second, starts, pair, tie, n_points, n_classes, n_doublings, n_iterations, least_fall, ridge, places, report
 ):
-    """Moves `places` to a lower loss, after doubling them as often as that lowers it.
+    """Move `places` to a lower loss, after doubling them while that lowers it.
 
-    `report` gets the number of steps, and whether no step was left that helps.
+    `report` receives the number of steps, and whether no step improves the loss.
     """
     prepared = _prepared(n_points, n_classes, first, second, starts, pair, tie)
     x, x_2 = places, places.copy()

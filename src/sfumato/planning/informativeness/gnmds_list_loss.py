@@ -1,15 +1,13 @@
-"""The hinge loss of a long ranked list, by merging sorted halves.
+"""The compiled hinge loss of one ranked list: short lists by comparing all pairs, 16 per instruction; long lists by
+merge sort.
 
-Sort by merging: when two neighbouring runs, each sorted by distance, are about to be merged, all of the left come
-earlier than all of the right; a pointer that moves only forward finds for every `p` how many `q` lie below `1 + p`, and
-their sum. Ties in the list can only straddle the middle; what they added is taken off by the same walk.
+Short: for every entry the number of later entries below its squared distance plus 1, and of earlier entries above it.
+Distances are first mapped to 16-bit integers in order, so that 16 are compared at once; pairs with equal integers are
+compared again exactly. Up to some hundred entries this is faster than sorting.
 
-The hinge loss of a short ranked list, by comparing all of its pairs, sixteen an instruction.
-
-For every entry of a list is needed how many later ones lie below its squared distance plus 1, and for every entry how
-many earlier ones reach above it. Distances become whole numbers of 16 bits first, in an order-preserving way, so that
-sixteen are compared at once; the few pairs that are equal as whole numbers are compared again as they were. So the
-counts are exact, and nothing is sorted: up to some hundred entries that is faster than any sorting.
+Long: when two sorted neighboring runs are merged, all entries of the left come earlier than those of the right; a
+forward pointer finds for every `p` the number and sum of `q` below `1 + p`. Ties can only span the middle, and are
+subtracted by the same walk.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 WIDE = 16
-"""So many numbers are compared at once."""
+"""Numbers compared at once."""
 LEVELS = 65_400.0
-"""The whole numbers that stand for distances go from minus half of it to half of it."""
+"""Distances are mapped to integers from minus half of it to half of it."""
 NEVER = 32_767
-"""Larger than all of them: what fills up the last sixteen."""
+"""Larger than all of them: padding."""
 
 _WHOLE, _BLOCK = numba.types.intp, ir.VectorType(ir.IntType(16), WIDE)
 _jit = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
@@ -55,7 +53,7 @@ def _counter(relation: str) -> Any:
 
 
 def _limited_counter(relation: str, limit: str) -> Any:
-    """Adds to what `_counter` sets; `i` counts only where `places[at + t] limit limits[first + i]`."""
+    """Adds to the result of `_counter`; `i` counts only where `places[at + t] limit limits[first + i]`."""
 
     def counted(
         _: Any,
@@ -100,7 +98,7 @@ def _store(builder: Any, what: Any, data: Any, at: Any) -> None:
 
 
 def _spread(builder: Any, data: Any, at: Any) -> Any:
-    """One number, sixteen times."""
+    """One number, repeated sixteen times."""
     one = builder.insert_element(ir.Constant(_BLOCK, ir.Undefined), builder.load(builder.gep(data, [at])), at.type(0))
     return builder.shuffle_vector(
         one, ir.Constant(_BLOCK, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), WIDE), None)
@@ -114,8 +112,8 @@ _reached_or_equal, _reached_or_equal_in_part = _counter("<="), _limited_counter(
 
 @_jit
 def tie_limits(starts, tie, shortest, longest, begins, ends, spans):  # type: ignore[no-untyped-def]
-    """Where, in its list, what lies below each entry begins, and what lies above it ends; and for every sixteen
-    entries, which others lie above or below all of them, and which of some. Of lists of such lengths alone."""
+    """For lists of these lengths: where the entries after each entry's tie begin and those before it end; and for every
+    block of sixteen, which others are after or before all of them, and which after or before some."""
     block = 0
     for i in range(len(starts) - 1):
         start, length = starts[i], starts[i + 1] - starts[i]
@@ -142,7 +140,7 @@ def tie_limits(starts, tie, shortest, longest, begins, ends, spans):  # type: ig
 
 @_jit
 def short_list_loss(length, keys, room, start, begins, ends, block, spans, pull):  # type: ignore[no-untyped-def]
-    """The cost of one list; `pull` gets the derivative by each squared distance. Entry `i` has distance `keys[i]`.
+    """The loss of one list; `pull` receives the derivative by each squared distance. Entry `i` has distance `keys[i]`.
 
     The list begins at `start` in `begins` and `ends`, and at `block` in `spans`.
     """
@@ -163,7 +161,7 @@ def short_list_loss(length, keys, room, start, begins, ends, block, spans, pull)
         block += 1
     loss, differ = _added_up(length, keys, earlier, later, pull)
     if differ != 0:
-        # What is equal as a whole number was counted as reaching, but not as reached.
+        # Equal integers were counted as reaching, but not as reached.
         _look_again(length, keys, room, start, begins, block, spans)
         loss, differ = _added_up(length, keys, earlier, later, pull)
     return loss
@@ -191,7 +189,7 @@ def _highest(length, values):  # type: ignore[no-untyped-def]
 
 @_jit
 def _look_again(length, keys, room, start, begins, block, spans):  # type: ignore[no-untyped-def]
-    """Compare as they were what is equal as whole numbers; `block` is where the next list begins in `spans`."""
+    """Compare equal integers exactly; `block` is where the next list begins in `spans`."""
     key, reach, earlier, later, places = room
     counts = np.empty(length + WIDE, np.int16)
     block -= -(-length // WIDE)
@@ -214,18 +212,18 @@ def _look_again(length, keys, room, start, begins, block, spans):  # type: ignor
 
 @_jit
 def room_for(longest):  # type: ignore[no-untyped-def]
-    """Arrays for `short_list_loss`; the last are the places in a list."""
+    """Buffers for `short_list_loss`; the last are the positions in a list."""
     room = np.empty((4, longest + WIDE), np.int16)
     return room[0], room[1], room[2], room[3], np.arange(longest + WIDE).astype(np.int16)
 
 
 RUN = 8
-"""Runs so short are compared pair by pair, and sorted by insertion."""
+"""Shorter runs are compared pair by pair, and sorted by insertion."""
 
 
 @_jit
 def _walk(keys, places, low, middle, high, tie, only, sign, pull):  # type: ignore[no-untyped-def]
-    """The cost of sorted keys `low:middle` before sorted keys `middle:high`; of tie `only` alone where it is not -1."""
+    """The loss of sorted keys `low:middle` before sorted keys `middle:high`; of tie `only` if it is not -1."""
     loss, total, n_right = 0.0, 0.0, 0
     right = middle
     for left in range(low, middle):
@@ -265,7 +263,7 @@ def _merge(keys, places, low, middle, high, keys_to, places_to):  # type: ignore
 
 @_jit
 def _short_run(keys, places, low, high, tie, pull):  # type: ignore[no-untyped-def]
-    """The cost within a short run; sorts it by distance."""
+    """The loss within a short run; sorts it by distance."""
     loss = 0.0
     for i in range(low, high):
         for j in range(i + 1, high):
@@ -286,7 +284,8 @@ def _short_run(keys, places, low, high, tie, pull):  # type: ignore[no-untyped-d
 
 @_jit
 def long_list_loss(length, keys, keys_2, tie, pull):  # type: ignore[no-untyped-def]
-    """The cost of one list; `pull` gets the derivative by each squared distance. Entry `i` has distance `keys[i]`."""
+    """The loss of one list; `pull` receives the derivative by each squared distance. Entry `i` has distance
+    `keys[i]`."""
     loss = 0.0
     places, places_2 = np.empty(length, np.int64), np.empty(length, np.int64)
     for i in range(length):

@@ -1,7 +1,5 @@
-"""Kinds of label: what is asked about a point, what a label of that kind keeps of a full soft label, what it says.
-
-Names of kinds of label, as they are typed: `soft`, `sparse:3`.
-"""
+"""Label types of the informativeness simulation: what each type keeps of a full soft label, how many triplets it gives,
+and the names as typed (`soft`, `sparse:3`)."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting
 
 PILOT = 200
-"""So many items are looked at to choose classes."""
+"""Items used to choose the most informative classes."""
 
 
 @runtime_checkable
@@ -34,11 +32,11 @@ class LabelType(Protocol):
         """How many triplets `n` points with `k` classes give, by formula."""
 
     def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
-        """What such labels of all points of a world say; `noise` as in `latent.seen`."""
+        """What such labels of all points of a world say; `noise` as in `latent_world.seen`."""
 
 
 class LabelSet(ABC):
-    """A kind that judges points against classes."""
+    """A type that judges points against classes."""
 
     @abstractmethod
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
@@ -52,7 +50,7 @@ class LabelSet(ABC):
 @final
 @dataclass(frozen=True)
 class HardLabels(LabelSet):
-    """The most relevant class alone. Cheap; with very many points it says nearly as much as soft labels."""
+    """Only the most relevant class. Cheap; with very many points it says nearly as much as soft labels."""
 
     title: ClassVar[str] = "hard"
 
@@ -60,7 +58,7 @@ class HardLabels(LabelSet):
         return triplets.hard_triplets(n, k)
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
-        """Ones among zeros; the first of classes that are equally relevant."""
+        """One-hot rows; the first of equally relevant classes."""
         best = np.nanargmax(checked_labels(soft), axis=1)
         return np.asarray(np.eye(soft.shape[1])[best], np.float64)
 
@@ -68,7 +66,7 @@ class HardLabels(LabelSet):
 @final
 @dataclass(frozen=True)
 class SoftLabelType(LabelSet):
-    """A share for every class. Says most about each point, and costs most."""
+    """A share for every class. Most information per point, highest cost."""
 
     title: ClassVar[str] = "soft"
 
@@ -83,10 +81,10 @@ class SoftLabelType(LabelSet):
 @final
 @dataclass(frozen=True)
 class SparseLabels(LabelSet):
-    """Shares for the `kept` most relevant classes of each point; the others are 0, for they were judged to lie below.
+    """Shares for the `kept` most relevant classes of each point; 0 for the others, which were judged to be farther.
 
-    That holds within a row. Down a column it is a guess: a class that one point named may still be farther from it than
-    from a point that named nearer ones.
+    That is certain within a row. Within a column it is a guess: a class named by one point may still be farther from it
+    than from a point that named nearer ones.
     """
 
     kept: int
@@ -99,7 +97,7 @@ class SparseLabels(LabelSet):
         return triplets.sparse_triplets(n, k, self.kept)
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
-        """The `kept` largest entries of each row, 0 elsewhere; what was missing stays so."""
+        """The `kept` largest entries of each row, 0 elsewhere; missing entries stay missing."""
         _check_kept(self.kept, checked_labels(soft).shape[1])
         ranked = np.argsort(-soft, axis=1, kind="stable")
         labels = np.where(np.isnan(soft), np.nan, 0.0)
@@ -111,9 +109,9 @@ class SparseLabels(LabelSet):
 @final
 @dataclass(frozen=True)
 class TopClassLabels(LabelSet):
-    """Shares for the same `kept` classes, whatever the point; of the other classes nothing is known, which is NaN.
+    """Shares for the same `kept` classes of every point; the other classes are unknown (NaN).
 
-    Prefer sparse labels where people can name classes: they choose for each point. These need a shorter form.
+    Prefer sparse labels if people can choose the classes per point. These need a shorter form.
     """
 
     kept: int
@@ -126,7 +124,7 @@ class TopClassLabels(LabelSet):
         return triplets.top_class_triplets(n, k, self.kept)
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
-        """The columns of the `kept` most telling classes as they are, NaN elsewhere."""
+        """The columns of the `kept` most informative classes, NaN elsewhere."""
         _check_kept(self.kept, checked_labels(soft).shape[1])
         labels = np.full(soft.shape, np.nan)
         best = telling_classes(soft)[: self.kept]
@@ -137,7 +135,7 @@ class TopClassLabels(LabelSet):
 @final
 @dataclass(frozen=True)
 class SimilarityLabels:
-    """How alike two points are, for every pair of points. Needs no classes; its cost grows with `n^2`."""
+    """The similarity of every pair of points. Needs no classes; the cost grows with `n^2`."""
 
     title: ClassVar[str] = "similarity"
 
@@ -151,7 +149,7 @@ class SimilarityLabels:
 @final
 @dataclass(frozen=True)
 class TripletLabels:
-    """`n_judgments` answers to "is a nearer to b or to c?", drawn at random, every distance seen anew each time."""
+    """`n_judgments` answers to "is a nearer to b or to c?", drawn at random, every distance seen again each time."""
 
     n_judgments: int
 
@@ -180,10 +178,10 @@ LABEL_KINDS = (HardLabels, SoftLabelType, SparseLabels, TopClassLabels, Similari
 
 
 def telling_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.ndarray, "classes"]:
-    """The classes, those first whose column alone says most about how alike items are.
+    """The classes, ordered by how much their column alone says about the similarity of items.
 
     By the mutual information `-log(1 - r^2)/2` of two normal variables: the difference of two items in that class, and
-    the distance of their whole labels. Of the first 200 items, as a pilot would have it; missing entries count as 0.
+    the distance of their whole labels. From the first 200 items; missing entries count as 0.
     """
     pilot = np.nan_to_num(soft[:PILOT])
     if len(pilot) < 3:
@@ -193,16 +191,16 @@ def telling_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.ndarray
     alone -= alone.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(alone, axis=1) * np.linalg.norm(whole)
     r = alone @ whole / np.where(lengths > 0, lengths, 1.0)
-    # Equal but for rounding must be equal, lest the choice depend on the machine.
+    # Rounded, so that the choice does not depend on the machine.
     return np.argsort(-np.round(r**2, 12), kind="stable")
 
 
 def questions(n: int, n_judgments: int, rng: np.random.Generator) -> Int[np.ndarray, "judgments 3"]:
-    """Different triplets of points at random, or all of them where fewer are left."""
+    """Different triplets of points at random, or all of them if fewer exist."""
     total = triplets.possible_triplets(n)
     number = rng.choice(total, min(n_judgments, total), replace=False, shuffle=False)
     anchor, pair = np.divmod(number, (n - 1) * (n - 2) // 2)
-    # The pair's number counts the lower triangle row by row.
+    # The pair number counts the lower triangle by row.
     high = ((1 + np.sqrt(1 + 8.0 * pair)) / 2).astype(np.int64)
     high -= high * (high - 1) // 2 > pair
     low = pair - high * (high - 1) // 2
@@ -212,7 +210,7 @@ def questions(n: int, n_judgments: int, rng: np.random.Generator) -> Int[np.ndar
 
 def _check_kept(kept: int, k: int) -> None:
     if at_least("kept", kept, 1) > k:
-        raise bad_setting("kept", kept, f"at most the {k} classes there are")
+        raise bad_setting("kept", kept, f"at most {k}, the number of classes")
 
 
 PLAIN: dict[str, LabelType] = {"soft": SoftLabelType(), "hard": HardLabels(), "similarity": SimilarityLabels()}
@@ -225,7 +223,7 @@ NAMES = (*PLAIN, *(f"{name}:NUMBER" for name in COUNTED))
 
 
 def label_kind_named(text: str) -> LabelType:
-    """The kind called so; the one place where a name becomes an object. A number is of classes, or of triplets."""
+    """The label type for a name as typed; its number is of classes, or of triplets."""
     name, colon, number = text.partition(":")
     if name in PLAIN and not colon:
         return PLAIN[name]

@@ -1,4 +1,4 @@
-"""Latent worlds: points around the centroids of classes, whose distances people see, with an error, when they judge."""
+"""Latent worlds: points around class centroids, and their distances as people perceive them, with noise."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sfumato.tables.settings import at_least, not_negative
 
 @dataclass(frozen=True, eq=False)
 class LatentWorld:
-    """Points and the centroids of their classes; the truth that labels are to recover."""
+    """Points and the centroids of their classes: the truth that labels should recover."""
 
     points: Float[np.ndarray, "points dimensions"]
     centroids: Float[np.ndarray, "classes dimensions"]
     class_of: Int[np.ndarray, "points"]
-    """Around which centroid a point was drawn; another may be nearer."""
+    """The centroid around which a point was drawn; another one may be nearer."""
 
     def __post_init__(self) -> None:
         freeze(self, "points", "centroids", "class_of")
@@ -31,9 +31,9 @@ class LatentWorld:
     ) -> LatentWorld:
         """`k` standard normal centroids in `d` dimensions, and `n` points around them with deviation `spread`.
 
-        Classes are equally large but for one point. More classes than points is mostly a slip, so it has to be asked
-        for: `less_than_one_shot`. The generator is for this alone: whoever starts an embedding from the same stream
-        hands it the truth.
+        Class sizes differ by at most one point. More classes than points must be allowed explicitly:
+        `less_than_one_shot`. Use the generator only for this: an embedding that starts from the same stream would know
+        the truth.
         """
         check_world(n, k, d, less_than_one_shot=less_than_one_shot)
         not_negative("spread", spread)
@@ -63,16 +63,16 @@ class LatentWorld:
     def seen_distances(
         self, *, noise: float = 0.0, rng: np.random.Generator | None = None
     ) -> Float[np.ndarray, "points classes"]:
-        """The distance of each point to each centroid, as seen by whoever labels it."""
+        """The distance of each point to each centroid, with noise."""
         return seen(cdist(self.points, self.centroids), noise=noise, rng=rng)
 
     def soft_labels(
         self, *, noise: float = 0.0, rng: np.random.Generator | None = None
     ) -> Float[np.ndarray, "points classes"]:
-        """`softmax(-distance)`, of the distance and not of its square; `noise` is an error in seeing the distance.
+        """`softmax(-distance)`, of the distance and not of its square, with `noise` in the distance.
 
-        Labels are normalised by item, so even without noise they misjudge which item is nearer to a class: a point
-        far from everything else has more of its class than a nearer one between two classes.
+        Labels are normalized per item, so even without noise they can misjudge which item is nearer to a class: a point
+        far from everything has more of its class than a nearer one between two classes.
         """
         distances = self.seen_distances(noise=noise, rng=rng)
         weights = np.exp(distances.min(axis=1, keepdims=True) - distances)
@@ -82,10 +82,9 @@ class LatentWorld:
 def seen(
     distances: Float[np.ndarray, "*shape"], *, noise: float = 0.0, rng: np.random.Generator | None = None
 ) -> Float[np.ndarray, "*shape"]:
-    """Distances with a normal error, drawn once a distance, so that all triplets of a label share it.
+    """Distances with normal noise, drawn once per distance, so that all triplets of a label share it.
 
-    `noise` is in standard deviations of the distances: at 1 they differ as much by error as in truth, in few or in many
-    dimensions.
+    `noise` is in standard deviations of the distances, in any number of dimensions.
     """
     if not not_negative("noise", noise):
         return distances
@@ -100,14 +99,14 @@ def seen(
 
 
 def check_world(n: int, k: int, d: int, *, less_than_one_shot: bool) -> None:
-    """Raise unless there can be such a world."""
+    """Raise unless such a world is possible."""
     at_least("n", n, 2)
     at_least("k", k, 2)
     at_least("d", d, 1)
     if k > n and not less_than_one_shot:
         raise BadSetting(
             f"found k = {k} classes for n = {n} points",
-            expected="a point for each class, or more",
-            fix="take more points or fewer classes, or ask for it: less_than_one_shot=True (--less-than-one-shot)",
+            expected="at least one point per class",
+            fix="use more points or fewer classes, or allow it: less_than_one_shot=True (--less-than-one-shot)",
             code="bad-setting",
         )

@@ -1,7 +1,5 @@
-"""Signals: what the answers of each kind of question keep of a full soft label, for formulas and simulations.
-
-Simulated rates: how many votes an answer is worth for geometry, in worlds where the truth is known.
-"""
+"""The information in one answer of each question kind, for formulas and simulations; and simulated exchange rates for
+the goal geometry."""
 
 from __future__ import annotations
 
@@ -35,18 +33,18 @@ from sfumato.tables.settings import at_least, bad_setting
 TOKENS_ON = 3
 MOST_SIMULATED = 200
 YES, UNSURE = 0.5, 0.1
-"""From which share of the most probable class on somebody says yes to another, or is unsure."""
+"""From these shares of the most probable class on, another class is answered with yes, or with unsure."""
 
 
 @final
 @dataclass(frozen=True)
 class Graded(LabelSet):
-    """Yes (1), unsure (1/2) or no (0) for every class: an order of three steps, most classes being tied."""
+    """Yes (1), unsure (1/2) or no (0) for every class: an order of three steps with many ties."""
 
     title: ClassVar[str] = "graded"
 
     def n_triplets(self, n: int, k: int) -> float:
-        """`n (2k - 3) + k m (2n - 3m)`, `m = n / k`: one class is a yes and one unsure, all others are a no."""
+        """`n (2k - 3) + k m (2n - 3m)`, `m = n / k`: one class is yes, one unsure, all others no."""
         m = n / k
         return n * (2 * k - 3) + k * m * (2 * n - 3 * m)
 
@@ -70,36 +68,36 @@ SIGNALS: Mapping[str, Callable[[int, int], LabelType]] = MappingProxyType(
         "mixture": lambda n, k: SparseLabels(min(2, k)),  # noqa: ARG005
     }
 )
-"""By kind of question, for `n` items and `k` classes: the kind of label whose triplets are counted and simulated.
+"""For each kind of question, `n` items and `k` classes: the label type whose triplets are counted and simulated.
 
-Tokens are taken to lie on three classes. Similarity is every pair of items judged, triplets are one question an item.
+Tokens are placed on three classes. Similarity means every pair of items judged; triplets are one question per item.
 """
 
 
 def signal_of(kind: str, n: int, k: int) -> LabelType:
-    """What answers of a kind say about `n` items of `k` classes."""
+    """The label type of a kind for `n` items of `k` classes."""
     if kind not in SIGNALS:
         raise unknown("kind", kind, list(SIGNALS))
     return SIGNALS[kind](n, k)
 
 
 def ratio_of(kind: str, n: int, k: int) -> float:
-    """The information ratio of one answer an item, by formula: of all questions about items and classes, as a share."""
+    """The information ratio of one answer per item, by formula: the share of all questions about items and classes."""
     return information_ratio(signal_of(kind, n, k).n_triplets(n, k), n + k)
 
 
 def answers_an_item(kind: str, n: int) -> float:
-    """Answers an item that the signal of a kind takes: one, or half of all others where every pair is judged."""
+    """Answers per item of a kind's signal: one, or half of all others if every pair is judged."""
     return (n - 1) / 2 if kind == "similarity" else 1.0
 
 
 def simulated_rho(
     kind: str, world: LatentWorld, *, n_answers: int = 1, noise: float, rng: np.random.Generator
 ) -> float:
-    """What answers of a kind recover of the similarities of a world's points, `n_answers` people about each.
+    """What answers of a kind recover of the similarities of a world's points, with `n_answers` people per item.
 
-    Everybody sees every distance with an error of their own, labels are averaged over people and unfolded. Kinds that
-    do not label items are judged once.
+    Everybody perceives every distance with own noise; labels are averaged over people and unfolded. Kinds that do not
+    label items are judged once.
     """
     n = world.n_points
     signal = signal_of(kind, n, world.n_classes)
@@ -125,14 +123,14 @@ def simulated_rates(
     n_worlds: int = 4,
     rng: np.random.Generator,
 ) -> ExchangeRates:
-    """How many hard votes recover as much of the geometry as 1 to 6 answers of a kind an item do.
+    """How many hard votes recover as much of the geometry as 1 to 6 answers of a kind per item.
 
-    Everybody sees every distance with an error of their own, of `noise` standard deviations; one person fills in the
-    form, another names the nearest class. Labels are averaged over people and unfolded, and judged by Spearman's rho
-    with the true similarities of the points. `low` and `high` are the least and the largest of the worlds. The rate
-    depends on the noise more than on anything else: for a share of every class it is 5 votes at a noise of 1, 21 at
-    .55, more than 100 at .25. The default of 1 was chosen after the fact: of the noises tried (.25, .55, 1) it is the
-    one where `top_two` answers come out as on CIFAR-10S, 1.8 votes for one and 12 for six, against 1.9 and 13.
+    Everybody perceives every distance with own noise of `noise` standard deviations; some people answer the form,
+    others name the nearest class. Labels are averaged over people, unfolded, and scored by Spearman's rho with the true
+    similarities. `low` and `high` are the smallest and largest of the worlds. The rate depends mostly on the noise: for
+    sliders it is 5 votes at noise 1, 21 at 0.55, more than 100 at 0.25. The default of 1 was chosen afterwards: of the
+    tried values (0.25, 0.55, 1) it is the one where `top_two` matches CIFAR-10S, 1.8 votes for one answer and 12 for
+    six, compared with 1.9 and 13.
     """
     at_least("n_worlds", n_worlds, 1)
     signal = signal_of(kind, n, k)

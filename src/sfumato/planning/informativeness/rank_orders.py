@@ -1,4 +1,4 @@
-"""Orders: what judgments say about who is nearer to whom, as ranked lists instead of triplets."""
+"""Judgments of which object is nearer, as ranked lists instead of triplets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sfumato.tables.growable_array import freeze
 class RankedLists:
     """Ranked lists of pairs of objects, nearest pair first; all pairs of one list share an object, its anchor.
 
-    A list of length `m` without ties stands for `m (m - 1) / 2` triplets "the anchor is nearer to a than to b", and
-    nobody has to write them out. A row of soft labels is such a list (the item is the anchor), and so is a column (the
-    class is), a row of similarities, and a single triplet: a list of two. Objects are the points, then the classes.
+    A list of length `m` without ties represents `m (m - 1) / 2` triplets "the anchor is nearer to a than to b" without
+    listing them. A row of soft labels is such a list (the item is the anchor), and so is a column (the class is), a row
+    of similarities, and a single triplet: a list of two. Objects are the points, then the classes.
     """
 
     n_points: int
@@ -25,17 +25,17 @@ class RankedLists:
     first: Int[np.ndarray, "pairs"]
     second: Int[np.ndarray, "pairs"]
     starts: Int[np.ndarray, "lists_and_1"]
-    """Where each list begins in `pair` and `tie`; the last entry is where the last one ends."""
+    """Where each list begins in `pair` and `tie`; the last entry is the end of the last list."""
     pair: Int[np.ndarray, "entries"]
     tie: Int[np.ndarray, "entries"]
-    """Equal for neighbours of a list that are equally near: nothing is said about those."""
+    """Equal for neighbors in a list that are equally near."""
 
     def __post_init__(self) -> None:
         freeze(self, "first", "second", "starts", "pair", "tie")
 
     @classmethod
     def of_labels(cls, labels: np.ndarray) -> RankedLists:
-        """The orders in labels, points x classes: the more of a class, the nearer. NaN is missing: nothing is said."""
+        """The orders in labels, points x classes: the more of a class, the nearer. NaN means missing."""
         labels = checked_labels(labels)
         n, k = labels.shape
         known = ~np.isnan(labels)
@@ -47,9 +47,9 @@ class RankedLists:
 
     @classmethod
     def of_similarities(cls, similarities: np.ndarray) -> RankedLists:
-        """The orders in similarities, points x points: each row is a list, without its diagonal. NaN is missing.
+        """The orders in similarities, points x points: each row is a list, without its diagonal. NaN means missing.
 
-        The row is the anchor, so that a matrix need not be symmetric.
+        The row is the anchor, so the matrix need not be symmetric.
         """
         if similarities.ndim != 2 or len(similarities) != similarities.shape[1] or len(similarities) < 3:
             raise _bad("similarities", f"an array of shape {similarities.shape}", "points x points, three or more")
@@ -66,7 +66,7 @@ class RankedLists:
     def of_triplets(cls, triplets: np.ndarray, n_points: int) -> RankedLists:
         """The orders in judgments "anchor, near, far": each question counts once, by the majority of its answers.
 
-        A question whose answers are in balance says nothing.
+        A question with equally many answers for both says nothing.
         """
         if triplets.ndim != 2 or triplets.shape[1] != 3 or not len(triplets):
             raise _bad("triplets", f"an array of shape {triplets.shape}", "judgments x 3: anchor, near, far")
@@ -96,13 +96,13 @@ class RankedLists:
 
     @property
     def n_triplets(self) -> int:
-        """How many triplets the lists stand for, ties left out."""
+        """The number of triplets without ties."""
         lengths = np.diff(self.starts)
         alike = np.bincount(self.tie) if len(self.tie) else np.zeros(0, np.int64)
         return int((lengths**2).sum() - (alike**2).sum()) // 2
 
     def triplets(self) -> Int[np.ndarray, "triplets 3"]:
-        """Every triplet "anchor, near, far" written out. For looking at few, or for tools that know nothing better."""
+        """Every triplet "anchor, near, far" as a list. For small numbers, or for other tools."""
         found = []
         for start, stop in zip(self.starts[:-1], self.starts[1:], strict=True):
             near, far = np.nonzero(self.tie[start:stop, None] < self.tie[None, start:stop])
@@ -115,30 +115,31 @@ class RankedLists:
 
 
 def checked_labels(labels: np.ndarray) -> Float[np.ndarray, "points classes"]:
-    """`labels`, or an error unless they are items x classes, two classes or more, no row all missing."""
+    """`labels`, or an error unless they are items x classes, two classes or more, without empty rows."""
     if labels.ndim != 2 or not len(labels):
         raise _bad("labels", f"an array of shape {labels.shape}", "items x classes")
     if labels.shape[1] < 2:
-        raise _bad("labels", f"{labels.shape[1]} class", "two classes or more: one class orders nothing")
+        raise _bad("labels", f"{labels.shape[1]} class", "two classes or more")
     _check_rows(labels, "labels")
     return labels
 
 
 def _check_rows(values: Float[np.ndarray, "rows columns"], what: str) -> None:
     for row in np.flatnonzero(np.isinf(values).any(axis=1))[:1]:
-        raise _bad(what, "an infinite number", "finite numbers, or NaN where one is missing", int(row))
+        raise _bad(what, "an infinite number", "finite numbers, or NaN for missing ones", int(row))
     for row in np.flatnonzero(np.isnan(values).all(axis=1))[:1]:
-        raise _bad(what, "a row of all missing entries", "one known entry a row, or more", int(row))
+        raise _bad(what, "a row without known entries", "at least one known entry per row", int(row))
 
 
 def _bad(what: str, found: str, expected: str, row: int | None = None) -> BadTable:
-    fix = f"mend the {what}, or leave out that row" if row is not None else f"give other {what}"
+    fix = f"correct the {what}, or remove that row" if row is not None else f"give other {what}"
     return BadTable(f"found {found}", expected=expected, fix=fix, code=f"bad-{what}", where=ErrorLocation(row=row))
 
 
 @dataclass(frozen=True, eq=False)
 class _Ranked:
-    """The length of every list, its known pairs from the nearest on, and whether each lies below the one before."""
+    """The length of every list, its known pairs from the nearest on, and whether each is farther than the one
+    before."""
 
     lengths: Int[np.ndarray, "lists"]
     pair: Int[np.ndarray, "entries"]
@@ -157,7 +158,7 @@ def _ranked(values: Float[np.ndarray, "lists members"], number: Int[np.ndarray, 
 def _joined(
     *parts: _Ranked,
 ) -> tuple[Int[np.ndarray, "lists_and_1"], Int[np.ndarray, "entries"], Int[np.ndarray, "entries"]]:
-    """Starts, pairs and ties of all lists, one after the other."""
+    """Starts, pairs and ties of all lists in sequence."""
     lengths = np.concatenate([part.lengths for part in parts])
     pair = np.concatenate([part.pair for part in parts])
     begins = np.concatenate([part.begins for part in parts])

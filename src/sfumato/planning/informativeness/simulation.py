@@ -1,4 +1,5 @@
-"""Grids: what every kind of label recovers, over numbers of points, classes and dimensions, as a table."""
+"""Simulation of label types over numbers of points, classes and dimensions, as a table. Called by `sfumato plan
+simulate` and by `sfumato_papers`."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ from sfumato.tables.table import Table, columns_of
 Size = tuple[int, int, int, int]
 """`n`, `k`, `d` and number of a world."""
 TOGETHER = 4
-"""So many worlds are sent to a process at once."""
+"""Worlds that are sent to a process at once."""
 WORLD, NOISE, START = range(3)
-"""The streams of chance in a cell: the truth, what people mistake, initial values."""
+"""The random streams of a cell: the truth, the noise, initial values."""
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """What one kind of label recovers in one world."""
+    """What one label type recovers in one world."""
 
     n: int
     k: int
@@ -39,17 +40,17 @@ class GridCell:
     n_triplets: int
     information_ratio: float
     rho: float
-    """Over all objects that the judgments are about: points and classes, or points alone."""
+    """Over all judged objects: points and classes, or only points."""
     points_rho: float
-    """Over the points alone, for comparing kinds that know classes with kinds that do not."""
+    """Over points only, to compare types with and without classes."""
     effective_dimensionality: int
     seconds: float
-    """What the embedding took."""
+    """The time of the embedding."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cells(Table):
-    """One row a cell, in the order of the grid; everything but `seconds` follows from the grid alone."""
+    """One row per cell, in the order of the grid; everything except `seconds` follows from the grid."""
 
     cells: tuple[GridCell, ...]
 
@@ -64,9 +65,9 @@ class Cells(Table):
 
 @dataclass(frozen=True)
 class SimulationGrid:
-    """Worlds of every size, judged by every kind. Kinds are compared in the same worlds, at equal `n`.
+    """Worlds of every size, judged by every label type. Types are compared in the same worlds, at equal `n`.
 
-    The chance in a world follows from `seed`, its size and its number, whatever else is in the grid.
+    The random draws of a world follow from `seed`, its size and its number, regardless of the rest of the grid.
     """
 
     n: tuple[int, ...] = (3, 13, 22, 32, 42, 51, 61, 71, 80, 90)
@@ -79,7 +80,7 @@ class SimulationGrid:
     noise: float = 0.0
     embedder: Embedder = field(default_factory=SpectralUnfolding)
     less_than_one_shot: bool = True
-    """Whether worlds may have more classes than points: a third of the published grid has."""
+    """Whether worlds may have more classes than points, as a third of the published grid."""
 
     def __post_init__(self) -> None:
         if not self.kinds:
@@ -93,7 +94,7 @@ class SimulationGrid:
         for n, k, d, _ in self.worlds():
             check_world(n, k, d, less_than_one_shot=self.less_than_one_shot)
         for kind, n, k in product(self.kinds, self.n, self.k):
-            # Whether there can be such labels: found now, and not after hours.
+            # Raises now, not after hours, if such labels are impossible.
             kind.n_triplets(n, k)
 
     def worlds(self) -> list[Size]:
@@ -125,12 +126,12 @@ class SimulationGrid:
 
 
 def cells_of(grid: SimulationGrid, worlds: Sequence[Size]) -> list[GridCell]:
-    """What every kind of the grid recovers in some of its worlds."""
+    """What every label type of the grid recovers in some of its worlds."""
     return [cell for size in worlds for cell in cells_in(grid, size)]
 
 
 def cells_in(grid: SimulationGrid, size: Size) -> list[GridCell]:
-    """What every kind of the grid recovers in one world."""
+    """What every label type of the grid recovers in one world."""
     n, k, d, number = size
 
     def stream(which: int) -> np.random.Generator:

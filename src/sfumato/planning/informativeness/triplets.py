@@ -1,13 +1,10 @@
-"""Informativeness: how many triplets a kind of label answers, and what share that is of all there are.
+"""Informativeness: how many triplets a label type answers, what share that is of all triplets, and what remains if some
+answers are wrong.
 
-A triplet is one question, "is a nearer to b than to c?", worth a bit at most. `n` points with labels of `k` classes are
-`N = n + k` objects, for every class has a centroid; they have `3 C(N, 3)` questions (Sucholutsky et al. 2023).
-
-The formulas take classes to be equally large and labels without ties. Where labels are at hand, `informativeness_of`
-counts. Counts say what was asked, not what was understood: see `noise` for labels that err, and
-`embedding.recovery` for what of the truth comes back.
-
-Noise: what triplets are worth when some of the answers are wrong.
+A triplet is one question, "is a nearer to b than to c?", worth at most one bit. `n` points with labels of `k` classes
+are `N = n + k` objects, because every class has a centroid, with `3 C(N, 3)` questions (Sucholutsky et al. 2023). The
+formulas assume equally large classes and labels without ties; `informativeness_of` counts real labels.
+`embedding.recovery` measures how much of the truth is recovered.
 """
 
 from __future__ import annotations
@@ -24,7 +21,7 @@ from sfumato.tables.settings import at_least, bad_setting, share
 
 @dataclass(frozen=True)
 class Informativeness:
-    """The triplets that labels answer, among all there are."""
+    """The triplets that labels answer, out of all possible ones."""
 
     n_triplets: int
     n_possible: int
@@ -36,11 +33,10 @@ class Informativeness:
 
 
 def informativeness_of(labels: np.ndarray) -> Informativeness:
-    """What labels, points x classes, say, counted: ties say nothing, and neither does what is missing (NaN).
+    """The triplets in labels, points x classes, counted: ties and missing entries (NaN) say nothing.
 
     Row `i` says that item `i` is nearer to a class it has more of; column `c` that class `c` is nearer to an item that
-    has more of it. Hard labels are ones among zeros. A class nobody was asked about is NaN, not 0: zeros would claim
-    that every item was found far from it.
+    has more of it. Hard labels are one-hot. A class that was not asked about is NaN, not 0.
     """
     orders = RankedLists.of_labels(labels)
     return Informativeness(orders.n_triplets, possible_triplets(orders.n_objects))
@@ -54,15 +50,15 @@ def possible_triplets(n_objects: int) -> int:
 def information_ratio(n_triplets: float, n_objects: int) -> float:
     """`T / (3 C(N, 3))`, the share of all questions that is answered.
 
-    Of soft labels `nk / ((n + k)(n + k - 1))`: about `k/n` with many points a class, 1/4 with one, `n/k` with fewer. Of
-    hard labels `2n(k - 1) / (k (n + k - 1)(n + k - 2))`: about `1/n` and `n/k^2`.
+    For soft labels `nk / ((n + k)(n + k - 1))`: about `k/n` with many points per class, 1/4 with one, `n/k` with fewer.
+    For hard labels `2n(k - 1) / (k (n + k - 1)(n + k - 2))`: about `1/n` and `n/k^2`.
     """
     return n_triplets / possible_triplets(n_objects)
 
 
 def hard_triplets(n: int, k: int) -> float:
     """`n (k - 1) + n^2 (1 - 1/k)`: the class of each item against the others, and in each class its items against all
-    others. With classes of different sizes, exactly `n (k - 1) + n^2 - sum n_c^2`, which is less."""
+    others. With unequal classes exactly `n (k - 1) + n^2 - sum n_c^2`, which is less."""
     _check(n, k)
     return n * (k - 1) + n**2 * (1 - 1 / k)
 
@@ -76,7 +72,7 @@ def soft_triplets(n: int, k: int) -> float:
 def sparse_triplets(n: int, k: int, kept: int) -> float:
     """`n [h (h - 1)/2 + h (k - h)] + k [m (m - 1)/2 + m (n - m)]`, `m = n h / k`: each item names its `h` classes.
 
-    Those not named lie below those named; among themselves they are tied.
+    Classes that are not named are farther than those named, and tied.
     """
     _check(n, k, kept)
     m = n * kept / k
@@ -84,18 +80,18 @@ def sparse_triplets(n: int, k: int, kept: int) -> float:
 
 
 def top_class_triplets(n: int, k: int, kept: int) -> float:
-    """`h n (h + n - 2) / 2`: soft labels of `h` classes, the same for all items; of the others nothing is known."""
+    """`h n (h + n - 2) / 2`: soft labels of `h` classes, the same for all items; the others are unknown."""
     _check(n, k, kept)
     return kept * n * (kept + n - 2) / 2
 
 
 def similarity_triplets(n: int) -> int:
-    """`3 C(n, 3)`: every pair of items judged, so every question about items is answered; none about classes is."""
+    """`3 C(n, 3)`: every question about items is answered, none about classes."""
     return possible_triplets(n)
 
 
 def judged_triplets(n: int, n_judgments: int) -> int:
-    """One each, as long as no question is asked twice."""
+    """One each, if no question is asked twice."""
     return min(at_least("n_judgments", n_judgments, 1), possible_triplets(n))
 
 
@@ -108,10 +104,10 @@ def _check(n: int, k: int, kept: int | None = None) -> None:
 
 @runtime_checkable
 class NoiseModel(Protocol):
-    """How much of a triplet is left when it is wrong with probability `flip_rate`."""
+    """How much of a triplet's information remains if it is wrong with probability `flip_rate`."""
 
     def kept(self, flip_rate: float) -> float:
-        """The share of a triplet's information that is left."""
+        """The remaining share of a triplet's information."""
 
 
 @final
@@ -119,8 +115,8 @@ class NoiseModel(Protocol):
 class ChannelCapacity:
     """`1 - H2(e)`, the capacity of a channel that flips bits with probability `e` (Shannon 1948). The default.
 
-    Nothing is left at 1/2, where answers are coin flips; all is left at 1, for who always errs can be read backwards.
-    It takes the rate to be known and the flips to be independent.
+    Nothing remains at 1/2; everything remains at 1, because answers that are always wrong can be inverted. Assumes that
+    the rate is known and flips are independent.
     """
 
     def kept(self, flip_rate: float) -> float:
@@ -130,9 +126,9 @@ class ChannelCapacity:
 @final
 @dataclass(frozen=True)
 class TrueTriplets:
-    """`1 - e`, the triplets that are right (Sucholutsky et al. 2023).
+    """`1 - e`, the triplets that are correct (Sucholutsky et al. 2023).
 
-    As published; it leaves half at 1/2, as though somebody knew which half. Prefer `ChannelCapacity`.
+    As published; it keeps half at 1/2, as if the correct half were known. Prefer `ChannelCapacity`.
     """
 
     def kept(self, flip_rate: float) -> float:
@@ -143,14 +139,14 @@ NOISE_MODELS = (ChannelCapacity, TrueTriplets)
 
 
 def noisy_triplets(n_triplets: float, flip_rate: float, model: NoiseModel | None = None) -> float:
-    """What `n_triplets` are worth, in triplets without noise."""
+    """The equivalent number of triplets without noise."""
     return n_triplets * (model or ChannelCapacity()).kept(flip_rate)
 
 
 def flip_rate(*, judged: RankedLists, true: RankedLists) -> float:
-    """The share of judged triplets that are false; those the truth leaves tied count half. NaN where none was judged.
+    """The share of judged triplets that are false; ties in the truth count half. NaN if none was judged.
 
-    Both must be about the same objects, and the truth must know every pair. Writes the triplets out: for simulations.
+    Both must be about the same objects, and the truth must know every pair. Lists the triplets: for simulations.
     """
     n = true.n_objects
     wins = {tuple(each) for each in true.triplets().tolist()}
