@@ -28,7 +28,7 @@ ASKED = [member() for member in METRICS if member is not Wasserstein] + [
 ]
 
 
-def drawn(n: int, sharpness: float, rng: np.random.Generator) -> MatchedLabels:
+def sample(n: int, sharpness: float, rng: np.random.Generator) -> MatchedLabels:
     """`n` items: people vote by a distribution that the model knows but for some noise, and sharpens.
 
     The crowd's first choice is drawn from what the model holds probable, so that a sharpness of 1 is calibrated.

@@ -157,7 +157,7 @@ class Half:
         np.add.at(other, (image[~first], label[~first]), 1)
         return cls(image[first], label[first], place[first], other)
 
-    def drawn(self, n_labels: int) -> Beliefs:
+    def sample(self, n_labels: int) -> Beliefs:
         """`n_labels` votes an image, without replacement; all there are where there are fewer."""
         kept = self.place < n_labels
         classes = [str(k) for k in range(self.other.shape[1])]

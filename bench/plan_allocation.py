@@ -23,7 +23,7 @@ from sfumato.planning.acquisition_index import INDICES, AcquisitionIndex, KLInde
 from sfumato.planning.allocation import Allocation
 from sfumato.planning.pilot import fit_prior
 from sfumato.planning.recorded_answers import ADD_CONSTANT, BAYES, RecordedAnswers, RecordedSplit
-from sfumato.planning.replay import Replay, joined, replay, replayed, stop_at_lead
+from sfumato.planning.replay import Replay, curves_of_runs, replay, replay_policy, stop_at_lead
 
 UPDATES = 300
 MOST_MS = 20.0
@@ -49,16 +49,16 @@ def update() -> Iterator[Figure]:
         for _ in range(UPDATES):
             started = time.perf_counter()
             chosen = state.choose(rng)
-            state = state.told(chosen.item, int(rng.integers(some.shape[1])))
+            state = state.with_answer(chosen.item, int(rng.integers(some.shape[1])))
             taken.append(time.perf_counter() - started)
         started = time.perf_counter()
-        state.refitted()
+        state.refit()
         refit = time.perf_counter() - started
         print(f"{member.name:14}{np.median(taken) * 1e3:>10.2f}{max(taken) * 1e3:>8.2f}{refit:>9.2f}", flush=True)
         yield Figure(f"{member.name}: update, median", MOST_MS, float(np.median(taken)) * 1e3, at_most=True, unit=" ms")
 
 
-def halves() -> Iterator[Figure]:
+def split_half() -> Iterator[Figure]:
     counts = votes_of_cifar_10h()
     started = time.perf_counter()
     found = replay(
@@ -96,7 +96,7 @@ def print_sober(counts: np.ndarray) -> None:
     for name, truth in truths.items():
         print(name)
         votes = np.array([rng.multinomial(N_POOL, row) for row in truth])
-        split = RecordedAnswers.of_counts(votes).against(truth, rng)
+        split = RecordedAnswers.of_counts(votes).with_truth(truth, rng)
         uniform = _replay(split, [UniformIndex()], (5, 8, 12, 16, 20, 25, 30, 36, 43, N_ANSWERS), rng)
         adaptive = _replay(split, [L2Index(), KLIndex()], (5, 8, 12, 16, 20, 25, 30, 36, 43, 51), rng)
         both = Replay((*uniform.curves, *adaptive.curves), N_DRAWN)
@@ -114,7 +114,11 @@ def print_sober(counts: np.ndarray) -> None:
 def _replay(
     split: RecordedSplit, policies: list[AcquisitionIndex], budgets: tuple[int, ...], rng: np.random.Generator
 ) -> Replay:
-    curves = [curve for each in policies for curve in joined(each.name, [replayed(split, each, budgets, rng=rng)])]
+    curves = [
+        curve
+        for each in policies
+        for curve in curves_of_runs(each.name, [replay_policy(split, each, budgets, rng=rng)])
+    ]
     return Replay(tuple(curves), len(split.truth))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from plan_figures import Figure
 from sfumato import SoftLabels
 from sfumato.importers import Cifar10HImporter
-from sfumato.planning.answer_simulation import asked
+from sfumato.planning.answer_simulation import simulate_answers
 from sfumato.planning.pilot import Pilot, Population
 from sfumato.planning.precision import MEASURES, expected_kl, expected_l2, expected_tv
 
@@ -67,7 +67,7 @@ def precision(labels: SoftLabels) -> float:
     many = (1, 3, 10, 20)
     planned = np.stack([measure.of_prior(prior, max(many), rng) for measure in MEASURES])
     items = Population.of_prior(prior, DRAWS, rng)
-    for known in asked(items.probs, max(many), rng, prior):
+    for known in simulate_answers(items.probs, max(many), rng, prior):
         if known.n_answers in many:
             drawn = np.array([measure.of_answers(known).mean() for measure in MEASURES])
             ratio = planned[:, known.n_answers - 1] / drawn

@@ -101,7 +101,7 @@ def gnmds() -> Iterator[Figure]:
         n = 2 * n_objects // 3
         runs: dict[str, list[dict[str, float]]] = {}
         for seed in range(N_WORLDS[n_objects]):
-            world = LatentWorld.drawn(n, n_objects - n, d, rng=np.random.default_rng([n_objects, d, seed, FRESH]))
+            world = LatentWorld.sample(n, n_objects - n, d, rng=np.random.default_rng([n_objects, d, seed, FRESH]))
             orders, true = SoftLabelType().judge(world), world.cosines()
             runs.setdefault("cblearn", []).append(peer_run(python, orders, d, seed, true))
             for name, embedder in (
@@ -130,7 +130,7 @@ def gnmds() -> Iterator[Figure]:
 
 def gradient() -> Iterator[Figure]:
     rng = np.random.default_rng(0)
-    world = LatentWorld.drawn(10_000, 10, 10, rng=rng)
+    world = LatentWorld.sample(10_000, 10, 10, rng=rng)
     orders, places = SoftLabelType().judge(world), np.random.default_rng(1).standard_normal((10_010, 10))
     loss_and_gradient(orders, places)
     seconds = best_of(5, lambda: loss_and_gradient(orders, places))

@@ -29,7 +29,7 @@ SHARE_OF_DOGS = {"i0": 0.5, "i1": 0.3, "i2": 0.6, "i3": 0.2, "i4": 0.45}
 
 def adaptive_study(rule: Adaptive | None = None, *, most: int = 12, batch: int = 8, **more: Any) -> Study:
     people = People(answers_per_item=most, batch_size=batch, assignment=Assignment.ADAPTIVE)
-    return plain_study(people=people, adaptive=rule or Adaptive(target=0.03, audit=0.0), **more)
+    return plain_study(people=people, adaptive=rule or Adaptive(threshold=0.03, audit=0.0), **more)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def answers_of(at: AtWork) -> Counter[str]:
 
 
 def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..., AtWork]) -> None:
-    at = served(adaptive_study(Adaptive(target=0.02, audit=0.0), batch=30), n_items=30)
+    at = served(adaptive_study(Adaptive(threshold=0.02, audit=0.0), batch=30), n_items=30)
     run(at, 12)
     n = answers_of(at)
     clear = [n[f"i{k}"] for k in range(5, 30)]
@@ -151,7 +151,7 @@ def test_people_at_once_are_sent_to_different_items(served: Callable[..., AtWork
 
 
 def test_probabilities_and_audits_are_stored(served: Callable[..., AtWork]) -> None:
-    at = served(adaptive_study(Adaptive(target=0.03, audit=0.4), batch=6), n_items=10)
+    at = served(adaptive_study(Adaptive(threshold=0.03, audit=0.4), batch=6), n_items=10)
     run(at, 15)
     with at.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT probability, audit FROM trials").all()
@@ -194,7 +194,7 @@ def give(person: Someone, cat: int = 7) -> tuple[str, int]:
 
 
 def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., AtWork]) -> None:
-    study = adaptive_study(Adaptive(audit=0.0, fewest=1, target=0.001, seconds=1.0), deeper=DEEPER, batch=4)
+    study = adaptive_study(Adaptive(audit=0.0, fewest=1, threshold=0.001, seconds=1.0), deeper=DEEPER, batch=4)
     at = served(study, n_items=2)
     person = at.new()
     # At the same price thirty votes beat one.
@@ -311,7 +311,7 @@ def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPat
     def fails(_state: Allocation) -> Allocation:
         raise FloatingPointError("no such luck")
 
-    monkeypatch.setattr(Allocation, "refitted", fails)
+    monkeypatch.setattr(Allocation, "refit", fails)
     guide = AdaptiveSelector(adaptive_study(Adaptive(audit=0.0), most=30))
     guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
     for number in range(60):
@@ -330,7 +330,7 @@ def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPat
     ("study", "error", "says"),
     [
         (adaptive_study(Adaptive(index="klx")), UnknownName, "klx"),
-        (adaptive_study(Adaptive(index="entropy", target=0.1)), BadSetting, "say how large the error is"),
+        (adaptive_study(Adaptive(index="entropy", threshold=0.1)), BadSetting, "say how large the error is"),
         (plain_study(people=adaptive_study().people, adaptive=Adaptive(), deeper=None), None, ""),
         (adaptive_study(Adaptive(index="lead", lead=3)), None, ""),
     ],

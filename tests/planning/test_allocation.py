@@ -71,12 +71,12 @@ def test_the_state_is_the_answers(member: type) -> None:
     start = np.zeros((40, 3))
     grown = Allocation.of(start, member(), prior=PRIOR, stopping=stopping, seconds=rng.uniform(1, 9, 40))
     for _ in range(120):
-        grown = grown.told(grown.choose(rng).item, int(rng.integers(3)))
+        grown = grown.with_answer(grown.choose(rng).item, int(rng.integers(3)))
     rebuilt = Allocation.of(grown.counts, member(), prior=grown.prior, stopping=stopping, seconds=grown.seconds)
     assert np.array_equal(grown.worths, rebuilt.worths)
     assert np.array_equal(grown.finished, rebuilt.finished)
     assert grown.choose(np.random.default_rng(5)) == rebuilt.choose(np.random.default_rng(5))
-    anew, once = grown.refitted(), Allocation.of(grown.counts, member(), stopping=stopping, seconds=grown.seconds)
+    anew, once = grown.refit(), Allocation.of(grown.counts, member(), stopping=stopping, seconds=grown.seconds)
     assert np.array_equal(anew.worths, once.worths)
     assert np.array_equal(anew.prior.alpha, once.prior.alpha)
     assert not start.any()
@@ -91,7 +91,7 @@ def test_a_finished_item_is_never_chosen(member: type) -> None:
     assert {state.choose(rng).item for _ in range(200)} <= {0, 1, 2, 6}
     state = Allocation.of(np.zeros((5, 3)), member(), prior=PRIOR, stopping=Stopping(most=2))
     for _ in range(10):
-        state = state.told(state.choose(rng).item, int(rng.integers(3)))
+        state = state.with_answer(state.choose(rng).item, int(rng.integers(3)))
     assert (state.counts.sum(axis=1) == 2).all()
     with pytest.raises(NotNow) as caught:
         state.choose(rng)
@@ -116,10 +116,10 @@ def test_ties_go_to_the_fewest_answers_and_seen_items_are_left_out() -> None:
     assert tied.worths.tolist() == [1.0, 1.0, 1.0]
     rng = np.random.default_rng(0)
     assert tied.choose(rng).item == 1
-    chosen = tied.choose(rng, apart_from=[1])
+    chosen = tied.choose(rng, exclude=[1])
     assert (chosen.item, chosen.probability) == (2, 1.0)
-    assert tied.leading(2, rng).tolist() in ([1, 2], [2, 1])
-    assert tied.leading(9, rng, np.array([True, False, False])).tolist() in ([1, 2], [2, 1])
+    assert tied.top_items(2, rng).tolist() in ([1, 2], [2, 1])
+    assert tied.top_items(9, rng, np.array([True, False, False])).tolist() in ([1, 2], [2, 1])
 
 
 def test_dear_items_wait() -> None:
@@ -143,15 +143,15 @@ def test_beliefs_count_as_fractions_and_priors_go_stale() -> None:
     state = Allocation.of(np.zeros((10, 3)), KLIndex())
     for i in range(20):
         assert not state.is_stale()
-        state = state.told(i % 10, np.array([0.5, 0.25, 0.25]))
+        state = state.with_answer(i % 10, np.array([0.5, 0.25, 0.25]))
     assert state.counts.sum() == 20
     assert state.is_stale()
-    fresh = state.refitted()
+    fresh = state.refit()
     assert not fresh.is_stale()
-    more = fresh.told_all(np.arange(10), np.tile([30.0, 0, 0], (10, 1))).refitted()
+    more = fresh.with_answers(np.arange(10), np.tile([30.0, 0, 0], (10, 1))).refit()
     # 320 answers: a tenth more are 32.
-    assert not more.told_all(np.zeros(1, int), np.array([[31.0, 0, 0]])).is_stale()
-    assert more.told_all(np.zeros(1, int), np.array([[32.0, 0, 0]])).is_stale()
+    assert not more.with_answers(np.zeros(1, int), np.array([[31.0, 0, 0]])).is_stale()
+    assert more.with_answers(np.zeros(1, int), np.array([[32.0, 0, 0]])).is_stale()
 
 
 def test_an_update_is_quick() -> None:
@@ -163,7 +163,7 @@ def test_an_update_is_quick() -> None:
     taken = []
     for _ in range(30):
         started = thread_time()
-        state = state.told(state.choose(rng).item, 3)
+        state = state.with_answer(state.choose(rng).item, 3)
         taken.append(thread_time() - started)
     assert np.median(taken) < 0.02
 
@@ -195,7 +195,7 @@ def test_what_cannot_be_is_refused(settings: dict[str, object], code: str) -> No
 @pytest.mark.parametrize("told", [(3, 0), (-1, 0), (0, 3), (0, -1)])
 def test_answers_about_nothing_are_refused(told: tuple[int, int]) -> None:
     with pytest.raises(SfumatoError) as caught:
-        Allocation.of(np.zeros((3, 3)), L2Index()).told(*told)
+        Allocation.of(np.zeros((3, 3)), L2Index()).with_answer(*told)
     assert caught.value.code == "unknown-item"
 
 
@@ -271,7 +271,7 @@ def test_the_deeper_form_is_taken_where_it_is_worth_more_a_second() -> None:
     assert state.choose(rng, [0, 1, 2, 4, 5, 6]) == AllocationChoice(3, 1.0, is_audit=False, is_deeper=True)
     dear = Allocation.of(COUNTS, KLIndex(), prior=PRIOR, seconds=2.0, deeper=Form(votes=1.07, seconds=57))
     assert not dear.choose(rng).is_deeper
-    grown = state.told(2, 0)
+    grown = state.with_answer(2, 0)
     anew = Allocation.of(grown.counts, KLIndex(), prior=PRIOR, seconds=2.0, deeper=Form(6, 4))
     assert np.array_equal(grown.deeper_worths, anew.deeper_worths)
     with pytest.raises(BadSetting, match="says nothing of the error left"):

@@ -10,7 +10,7 @@ import pytest
 from sfumato import Annotations, Beliefs, SoftLabels
 from sfumato.aggregation import Majority
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold, how_many
+from sfumato.planning.answers_per_item import AnnotatorPlan, ErrorThreshold, plan_answers_per_item
 from sfumato.planning.budget import trade_off
 from sfumato.planning.costs import CostModel
 from sfumato.planning.pilot import Pilot, Population, dirichlet
@@ -27,7 +27,7 @@ def pilot(n_items: int, n_answers: int, seed: int = 0) -> Pilot:
 
 
 def planned(source: object, **settings: object) -> AnnotatorPlan:
-    return how_many(source, **{"most": 20, "resamples": 20, "rng": np.random.default_rng(0)} | settings)
+    return plan_answers_per_item(source, **{"most": 20, "resamples": 20, "rng": np.random.default_rng(0)} | settings)
 
 
 def quietly(source: object, **settings: object) -> AnnotatorPlan:
@@ -54,7 +54,7 @@ def test_intervals_of_small_pilots_hold_the_truth() -> None:
 
 
 def test_the_answer_is_where_the_goal_is_reached_for_good() -> None:
-    plan = planned(pilot(800, 8), enough=ErrorThreshold(0.12))
+    plan = planned(pilot(800, 8), threshold=ErrorThreshold(0.12))
     assert plan.value[plan.as_it_stands - 1] <= 0.12 < plan.value[plan.as_it_stands - 2]
     assert plan.chance[plan.needed - 1] >= 0.95
     assert plan.chance[plan.needed - 2] < 0.95
@@ -65,14 +65,14 @@ def test_the_answer_is_where_the_goal_is_reached_for_good() -> None:
 
 @pytest.mark.parametrize("measure", [TotalVariationError(), DivergenceError()], ids=lambda measure: measure.name)
 def test_a_share_of_items(measure: object) -> None:
-    few = planned(pilot(800, 8), measure=measure, enough=ErrorThreshold(0.3, share=0.5))
-    many = planned(pilot(800, 8), measure=measure, enough=ErrorThreshold(0.3, share=0.9))
+    few = planned(pilot(800, 8), measure=measure, threshold=ErrorThreshold(0.3, share=0.5))
+    many = planned(pilot(800, 8), measure=measure, threshold=ErrorThreshold(0.3, share=0.9))
     assert few.needed < many.needed
     assert many.value[many.needed - 1] >= 0.9
 
 
 def test_a_prior_has_no_interval() -> None:
-    plan = planned(dirichlet([1.0], 2), enough=ErrorThreshold(0.25))
+    plan = planned(dirichlet([1.0], 2), threshold=ErrorThreshold(0.25))
     # 1/3 with one answer, a fourth or less from 2 on: E TV = 5/24.
     assert plan.needed == plan.as_it_stands == 2
     assert np.isnan(plan.low).all()
@@ -85,24 +85,24 @@ def test_a_prior_has_no_interval() -> None:
 )
 def test_a_small_pilot_is_warned_of(source: Pilot, said: str) -> None:
     with pytest.warns(SfumatoWarning, match=f"{said}.*with other items the answer would be"):
-        planned(source, enough=ErrorThreshold(0.15))
+        planned(source, threshold=ErrorThreshold(0.15))
 
 
 def test_what_a_pilot_never_saw_is_not_impossible() -> None:
-    plan = quietly(Pilot(np.tile([3.0, 0, 0], (12, 1))), enough=ErrorThreshold(0.02), most=40)
+    plan = quietly(Pilot(np.tile([3.0, 0, 0], (12, 1))), threshold=ErrorThreshold(0.02), most=40)
     assert plan.as_it_stands == 1
     assert plan.needed is None or plan.needed > 1
     assert plan.high[0] > 0.02
 
 
 def test_out_of_reach_says_what_is_possible() -> None:
-    plan = planned(pilot(800, 8), enough=ErrorThreshold(0.01))
+    plan = planned(pilot(800, 8), threshold=ErrorThreshold(0.01))
     assert plan.needed is None
     with pytest.raises(SfumatoError, match=r"plan for a target of 0\.\d+, or about [\d,]+ answers an item") as caught:
         plan.check_reached()
     assert caught.value.code == "out-of-reach"
     with pytest.raises(SfumatoError, match=r"% of items within 0.05 at most = 20.*plan for a share of"):
-        planned(pilot(800, 8), enough=ErrorThreshold(0.05, share=0.99)).check_reached()
+        planned(pilot(800, 8), threshold=ErrorThreshold(0.05, share=0.99)).check_reached()
 
 
 def test_every_table_is_a_pilot() -> None:

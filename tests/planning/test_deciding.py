@@ -8,11 +8,11 @@ import pytest
 from sfumato import Plan, SoftLabels
 from sfumato.planning.adaptive_value import AdaptiveCurve
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.candidates import PlanTerms, best_for, cheapest_for
+from sfumato.planning.candidates import PlanTerms, best_within_budget, cheapest_within_threshold
 from sfumato.planning.costs import CostModel, KindTime
 from sfumato.planning.criterion import Criterion, ExpectedError, VoteCurve
 from sfumato.planning.decision import DeeperItems, decide
-from sfumato.planning.exchange_estimates import worth_of, worths_of
+from sfumato.planning.exchange_estimates import vote_equivalent, vote_equivalents
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, dirichlet
 from sfumato.planning.plan_file import Budget, Fewest, PlanAdaptive
@@ -80,18 +80,18 @@ def test_the_richer_form_wins_where_it_is_worth_its_price() -> None:
 
 
 def test_the_cheapest_that_is_enough() -> None:
-    plan = decided(enough=ErrorThreshold(0.05))
+    plan = decided(threshold=ErrorThreshold(0.05))
     assert plan.answers == Fewest(each=7)  # (1/3) / 7 = .0476, (1/3) / 6 = .0556
     assert plan.budget is None
-    both = decided(enough=ErrorThreshold(0.05), kinds=["choice", "sliders"], votes={"sliders": 3.6})
+    both = decided(threshold=ErrorThreshold(0.05), kinds=["choice", "sliders"], votes={"sliders": 3.6})
     assert (both.question.kind, both.answers) == ("sliders", Fewest(each=2))  # 7.2 votes for 40 in place of 70
     assert both.alternatives[0].money == 70
 
 
 def test_a_target_and_a_budget() -> None:
-    assert decided(enough=ErrorThreshold(0.05), budget=money(70)).answers == Fewest(each=7)
+    assert decided(threshold=ErrorThreshold(0.05), budget=money(70)).answers == Fewest(each=7)
     with pytest.raises(BadSetting) as caught:
-        decided(enough=ErrorThreshold(0.05), budget=money(69))
+        decided(threshold=ErrorThreshold(0.05), budget=money(69))
     said = str(caught.value)
     assert caught.value.code == "budget-too-small"
     assert "reaches a mean squared distance of 0.05556" in said  # six answers each
@@ -100,7 +100,7 @@ def test_a_target_and_a_budget() -> None:
 
 def test_out_of_reach_says_what_can_be_reached() -> None:
     with pytest.raises(BadSetting) as caught:
-        decided(enough=ErrorThreshold(0.001), most=50)
+        decided(threshold=ErrorThreshold(0.001), most=50)
     assert caught.value.code == "out-of-reach"
     assert "0.006667 with 50 choice answers an item, at 500.00 EUR" in caught.value.found
     assert "a target of 0.0067" in caught.value.fix
@@ -133,14 +133,14 @@ def test_a_form_for_a_part_of_the_items_is_shown() -> None:
 
 
 def test_deeper_items_are_paid_first() -> None:
-    plan = decided(budget=money(47), deepened=DeeperItems("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
+    plan = decided(budget=money(47), deeper_items=DeeperItems("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
     assert plan.deeper_items == ("x", "y", "z")
     assert plan.question.deeper is not None
     assert (plan.question.deeper.kind, plan.question.deeper.votes) == ("sliders", 2.0)
     assert plan.answers == Fewest(each=4)  # 47 less 6
     assert (plan.cost.money, plan.cost.answers) == (46, 43)
     with pytest.raises(BadSetting, match="something left"):
-        decided(budget=money(6), deepened=DeeperItems("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
+        decided(budget=money(6), deeper_items=DeeperItems("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
 
 
 def test_the_class_of_items_by_a_lead() -> None:
@@ -167,31 +167,31 @@ def terms_with(ratio: float, spread: float) -> PlanTerms:
         np.array([2.0, 4.0, 8.0]), np.array([1.0, ratio, ratio]), np.array([0.0, spread, spread]), np.array([2, 9, 20]),
         np.zeros(3, np.int64),
     )  # fmt: skip
-    worths = worths_of(Goal.DISTRIBUTION, ["choice"], COSTS)
+    worths = vote_equivalents(Goal.DISTRIBUTION, ["choice"], COSTS)
     return PlanTerms(Criterion(Goal.DISTRIBUTION), curve, COSTS, worths, 100, 50, 2, 0.05, adapted)
 
 
 def test_adaptive_where_it_was_shown_to_gain() -> None:
-    chosen = best_for(terms_with(0.5, 0.1), money(450))
-    answers = chosen.way.answers
+    chosen = best_within_budget(terms_with(0.5, 0.1), money(450))
+    answers = chosen.candidate.answers
     assert isinstance(answers, PlanAdaptive)
     assert (answers.index, answers.fewest, answers.on_average, answers.target) == ("kl", 2, 4.5, None)
     assert 9 < answers.most < 20
-    assert chosen.way.reading.value == pytest.approx(0.5 / 4.5)
-    low, high = chosen.way.reading.low, chosen.way.reading.high
+    assert chosen.candidate.error.value == pytest.approx(0.5 / 4.5)
+    low, high = chosen.candidate.error.low, chosen.candidate.error.high
     assert low == pytest.approx((0.5 - 1.96 * 0.1) / 4.5, rel=0.1)
     assert high == pytest.approx((0.5 + 1.96 * 0.1) / 4.5, rel=0.1)
     assert chosen.others[0].answers == Fewest(each=4)
     # Enough for less: an error of .2 takes five answers for each, or fewer of those that are allotted.
-    cheapest = cheapest_for(terms_with(0.5, 0.0), ErrorThreshold(0.2, probability=0.9), None)
-    assert isinstance(cheapest.way.answers, PlanAdaptive)
-    assert cheapest.way.reading.value <= 0.2 < 0.5 / (cheapest.way.each - 1)
-    assert cheapest.way.each < 4
+    cheapest = cheapest_within_threshold(terms_with(0.5, 0.0), ErrorThreshold(0.2, probability=0.9), None)
+    assert isinstance(cheapest.candidate.answers, PlanAdaptive)
+    assert cheapest.candidate.error.value <= 0.2 < 0.5 / (cheapest.candidate.each - 1)
+    assert cheapest.candidate.each < 4
 
 
 def test_equal_numbers_where_a_gain_may_be_chance() -> None:
-    chosen = best_for(terms_with(0.9, 0.1), money(450))
-    assert chosen.way.answers == Fewest(each=4)
+    chosen = best_within_budget(terms_with(0.9, 0.1), money(450))
+    assert chosen.candidate.answers == Fewest(each=4)
     assert isinstance(chosen.others[0].answers, PlanAdaptive)
     assert chosen.spare == pytest.approx(450 / 400 - 1)
 
@@ -200,7 +200,7 @@ def test_a_pilot_gives_an_interval_and_caution() -> None:
     rng = np.random.default_rng(2)
     counts = np.array([rng.multinomial(10, p) for p in rng.dirichlet([1, 1], 800)], float)
     given = {"goal": Goal.GEOMETRY, "costs": COSTS, "classes": ["a", "b"], "n_items": 10, "kinds": ["choice"]}
-    plan = decide(Pilot(counts), enough=ErrorThreshold(1 / 30, probability=0.95), rng=rng, **given)  # type: ignore[arg-type]
+    plan = decide(Pilot(counts), threshold=ErrorThreshold(1 / 30, probability=0.95), rng=rng, **given)  # type: ignore[arg-type]
     assert plan.expected.low is not None
     assert plan.expected.high is not None
     assert plan.expected.low < plan.expected.value < plan.expected.high <= 1 / 30
@@ -215,7 +215,7 @@ def test_neither_budget_nor_target_and_other_bad_settings() -> None:
         ({}, "bad-setting"),
         ({"budget": money(5), "n_items": 0}, "bad-setting"),
         ({"budget": money(5), "most": 0}, "bad-setting"),
-        ({"enough": ErrorThreshold(0.1, share=0.9), "goal": Goal.CLASS}, "bad-setting"),
+        ({"threshold": ErrorThreshold(0.1, share=0.9), "goal": Goal.CLASS}, "bad-setting"),
         ({"budget": money(5), "kinds": ["triplet"]}, "unknown-kind"),  # it has no price here
         ({"budget": money(5), "kinds": ["tripplet"]}, "unknown-kind"),
     ):
@@ -265,10 +265,10 @@ def test_a_ratio_widens_the_interval() -> None:
 
 
 def test_answers_are_worth_votes_and_back() -> None:
-    for worth in worths_of(Goal.DISTRIBUTION, None, CostModel()):
+    for worth in vote_equivalents(Goal.DISTRIBUTION, None, CostModel()):
         for each in (0.5, 1.0, 3.0, 12.0):
             assert worth.answers(worth.votes(each)) == pytest.approx(each)
-    assert worth_of("choice", Goal.CLASS, CostModel()).votes(7.0) == 7
+    assert vote_equivalent("choice", Goal.CLASS, CostModel()).votes(7.0) == 7
 
 
 def test_real_votes_come_out_as_expected(cifar_10h: SoftLabels) -> None:

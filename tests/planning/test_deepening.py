@@ -12,9 +12,9 @@ import pytest
 from sfumato.planning.deeper_form_estimates import (
     DOUBT,
     DeeperFormEstimates,
-    deepened,
     difference,
     effective_number,
+    estimate_deeper_form,
     hajek,
     horvitz_thompson,
 )
@@ -66,7 +66,7 @@ def test_by_hand() -> None:
     On item j, where nothing opened, the choice stands for the .9 that the form says after it; on item i there are the
     one unsure and two that chose cat: (.5 + .9 + .9) / 3, and the drawn one differs from the .9 by nothing.
     """
-    found = deepened(
+    found = estimate_deeper_form(
         *tables(
             [
                 ("i", "a", None, 5, "unsure", 1.0),
@@ -101,13 +101,13 @@ def test_by_hand() -> None:
 def test_what_can_never_open_cannot_be_estimated() -> None:
     rows = [("i", "a", None, 5, "unsure", 1.0), ("i", "b", "cat", None, None, 0.0)]
     with pytest.raises(BadTable, match="could never open") as caught:
-        deepened(*tables(rows), rng=np.random.default_rng(0))
+        estimate_deeper_form(*tables(rows), rng=np.random.default_rng(0))
     assert caught.value.code == "no-probabilities"
     with pytest.raises(BadTable, match="none in the deeper form"):
-        deepened(*tables([("i", "b", "cat", None, None, 0.5)]), rng=np.random.default_rng(0))
+        estimate_deeper_form(*tables([("i", "b", "cat", None, None, 0.5)]), rng=np.random.default_rng(0))
     answers, records = tables([("i", "a", None, 5, "unsure", 1.0), ("i", "b", "cat", None, None, 0.5)])
     with pytest.raises(BadTable, match="without a record"):
-        deepened(answers, records.slice(0, 1), rng=np.random.default_rng(0))
+        estimate_deeper_form(answers, records.slice(0, 1), rng=np.random.default_rng(0))
 
 
 # --- in simulation ---
@@ -190,7 +190,7 @@ def test_the_interval_covers_the_truth_of_other_items() -> None:
             why = ("unsure" if unsure else "random") if is_in[n] else None
             chosen = None if unsure else CLASSES[int(crowd.probs[n].argmax())]
             rows.append((f"i{item}", f"a{n}", chosen, cats if is_in[n] else None, why, float(probability[n])))
-        row = of(deepened(*tables(rows), rng=rng, resamples=200), DOUBT)
+        row = of(estimate_deeper_form(*tables(rows), rng=rng, resamples=200), DOUBT)
         covered["hajek"] += row.low <= expected <= row.high
         half = (row.high - row.low) / 2
         covered["naive"] += abs(row.naive - expected) <= half

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.planning.exchange_estimates import exchange_rates, in_words, qualities, votes_worth
+from sfumato.planning.exchange_estimates import exchange_rates, qualities, rate_sentence, votes_worth
 from sfumato.planning.exchange_rates import TOP_TWO, ExchangeRate, ExchangeRates
 from sfumato.planning.goals import Goal
 from sfumato.planning.label_quality import QualitySplit
@@ -66,7 +66,7 @@ def test_whoever_knows_the_crowd_is_worth_more_than_all_votes() -> None:
     p = truths(300)
     found = rates(beliefs_on(p, 1, concentration=1e6), votes_on(p, 40), goals=[Goal.DISTRIBUTION])
     assert found.of_goal(Goal.DISTRIBUTION)[0].votes == np.inf
-    assert "more than 18 hard votes" in in_words(found.of_goal(Goal.DISTRIBUTION)[0])
+    assert "more than 18 hard votes" in rate_sentence(found.of_goal(Goal.DISTRIBUTION)[0])
 
 
 def test_a_belief_counts_by_its_error() -> None:
@@ -95,7 +95,7 @@ def test_the_order_of_classes_and_items_does_not_matter() -> None:
 
 def test_halves_share_no_vote() -> None:
     p = truths(50)
-    half = MatchedAnswers.of(beliefs_on(p, 3), votes_on(p, 21)).halved(np.random.default_rng(0))
+    half = MatchedAnswers.of(beliefs_on(p, 3), votes_on(p, 21)).split(np.random.default_rng(0))
     counts = np.round(votes_on(p, 21).probs * 21)
     assert np.allclose(half.votes[:, -1] + 10 * half.reference, counts)
     assert np.allclose(half.votes.sum(axis=2), np.arange(12))
@@ -109,7 +109,7 @@ def test_without_votes_leading_classes_are_compared_with() -> None:
     assert "the same answers" in rate.source
     assert 1 < rate.votes < 3
     matched = MatchedAnswers.of(beliefs_on(p, 6, concentration=2.0))
-    half = matched.halved(np.random.default_rng(0))
+    half = matched.split(np.random.default_rng(0))
     # The first answer of each item, and the vote it leads with, are one person's.
     assert np.array_equal(half.rich[:, 1].argmax(axis=1), half.votes[:, 1].argmax(axis=1))
 
@@ -119,8 +119,8 @@ def test_a_truth_that_is_given_counts_for_the_class() -> None:
     beliefs, votes = beliefs_on(p, 1, concentration=50.0), votes_on(p, 24)
     wrong = SoftLabels.from_numpy(votes.items.to_pylist(), np.eye(4)[p.argmin(axis=1)], CLASSES)
     matched = MatchedAnswers.of(beliefs, votes)
-    split = QualitySplit(matched.halved(np.random.default_rng(0)).rich, p)
-    judged = qualities(matched, truth=wrong)[2].judged([split], matched.items)
+    split = QualitySplit(matched.split(np.random.default_rng(0)).rich, p)
+    judged = qualities(matched, truth=wrong)[2].curve([split], matched.items)
     hits = judged.values(np.ones((1, 300)))[0, 1] + 1
     assert np.isclose(hits, (beliefs.probs.argmax(axis=1) == p.argmin(axis=1)).mean())
 
@@ -156,7 +156,9 @@ def test_a_form_may_offer_a_class_more() -> None:
 
 def test_in_words() -> None:
     rate = ExchangeRate("top_two", Goal.DISTRIBUTION, "log-loss", 1, 1.07, 0.9, np.inf, 25, 100, "measured")
-    assert in_words(rate) == "1 top_two answer is worth 1.07 hard votes here (95%: 0.90 to more than 25), by log-loss"
+    assert (
+        rate_sentence(rate) == "1 top_two answer is worth 1.07 hard votes here (95%: 0.90 to more than 25), by log-loss"
+    )
 
 
 def test_cifar_10s_is_worth_what_was_found_before(first_pass: Annotations, cifar_10h: SoftLabels) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sfumato.evaluation.data_map import REGIONS, DataMap, MapRegion
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex, L2Index, NotUnanimousIndex
 from sfumato.planning.allocation import Form
-from sfumato.planning.item_priority import deserving, deserving_of_map
+from sfumato.planning.item_priority import rank_items, rank_items_by_map
 from sfumato.planning.pilot import dirichlet
 from sfumato.tables.errors import SfumatoError
 
@@ -22,7 +22,7 @@ ITEMS = ("a", "b", "c", "d")
 @pytest.mark.parametrize("votes", [1, 4])
 def test_the_worth_is_what_answers_take_away(index: AcquisitionIndex, tolerance: float, votes: int) -> None:
     """Dirichlet posteriors: draw p, draw so many votes, and see what is left. Exact by l2, near by kl."""
-    table = deserving(ITEMS, COUNTS, {"form": Form(float(votes), 2.0)}, index=index, prior=PRIOR)
+    table = rank_items(ITEMS, COUNTS, {"form": Form(float(votes), 2.0)}, index=index, prior=PRIOR)
     rng = np.random.default_rng(0)
     for i, counts in enumerate(COUNTS):
         probs = rng.dirichlet(PRIOR.alpha[0] + counts, 20_000)
@@ -35,7 +35,7 @@ def test_the_worth_is_what_answers_take_away(index: AcquisitionIndex, tolerance:
 def test_form_and_rank() -> None:
     # Four votes for the time of three: worth it where much was said already, not where the first vote says most.
     forms = {"choice": Form(1.0, 1.0), "sliders": Form(4.0, 3.0)}
-    table = deserving(ITEMS, COUNTS, forms, index=L2Index(), prior=PRIOR)
+    table = rank_items(ITEMS, COUNTS, forms, index=L2Index(), prior=PRIOR)
     by_hand = [
         [risk * w / (mass + w) / s for w, s in ((1, 1), (4, 3))]
         for risk, mass in zip(table.risk, 1.5 + COUNTS.sum(axis=1), strict=True)
@@ -45,21 +45,21 @@ def test_form_and_rank() -> None:
     best = np.max(by_hand, axis=1)
     assert np.argsort(table.rank).tolist() == np.argsort(-best).tolist()
     assert table.rank[2] == 1  # nothing was said of it yet
-    assert set(table.asked_with("sliders")) == {ITEMS[i] for i in range(4) if by_hand[i][1] > by_hand[i][0]}
+    assert set(table.items_for("sliders")) == {ITEMS[i] for i in range(4) if by_hand[i][1] > by_hand[i][0]}
 
 
 def test_the_table_and_the_forced_form() -> None:
-    table = deserving(ITEMS, COUNTS, {"choice": Form(1.0, 1.0), "top_two": Form(1.1, 30.0)}, prior=PRIOR)
-    assert table.asked_with("top_two") == ()
-    forced = table.deepened(2)
-    assert len(forced.asked_with("top_two")) == 2
+    table = rank_items(ITEMS, COUNTS, {"choice": Form(1.0, 1.0), "top_two": Form(1.1, 30.0)}, prior=PRIOR)
+    assert table.items_for("top_two") == ()
+    forced = table.with_deeper_form(2)
+    assert len(forced.items_for("top_two")) == 2
     worth = dict(zip(ITEMS, table.worth[:, 1], strict=True))
-    assert set(forced.asked_with("top_two")) == set(sorted(ITEMS, key=lambda item: -worth[item])[:2])
+    assert set(forced.items_for("top_two")) == set(sorted(ITEMS, key=lambda item: -worth[item])[:2])
     frame = forced.to_polars()
     assert frame.columns == ["item", "risk", "worth_a_second:choice", "worth_a_second:top_two", "form", "rank"]
     assert sorted(frame["rank"].to_list()) == [1, 2, 3, 4]
     with pytest.raises(SfumatoError, match="at most the 4"):
-        table.deepened(5)
+        table.with_deeper_form(5)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_the_table_and_the_forced_form() -> None:
 def test_bad_input(settings: dict[str, object], code: str) -> None:
     usual = {"items": ITEMS, "counts": COUNTS, "forms": {"choice": Form(1.0, 1.0)}}
     with pytest.raises(SfumatoError) as caught:
-        deserving(**{**usual, **settings})  # type: ignore[arg-type]
+        rank_items(**{**usual, **settings})  # type: ignore[arg-type]
     assert caught.value.code == code
 
 
@@ -96,7 +96,7 @@ def a_map() -> DataMap:
 def test_by_how_a_model_learnt_them() -> None:
     labels = {str(i): "cat" if i % 2 else "dog" for i in range(8)}
     quota = {MapRegion.AMBIGUOUS: None, MapRegion.EASY: 1}
-    found = deserving_of_map(
+    found = rank_items_by_map(
         a_map(), labels, quota, plain="choice", richer="top_two", rng=np.random.default_rng(0)
     ).to_polars()
     assert len(found) == 6  # all four ambiguous ones, and one easy one a class
@@ -104,7 +104,7 @@ def test_by_how_a_model_learnt_them() -> None:
     assert sorted(found.filter(found["region"] == "easy")["label"].to_list()) == ["cat", "dog"]
     assert found.sort("rank")["item"].to_list()[:4] == ["0", "1", "2", "3"]  # those that wavered most
     with pytest.raises(SfumatoError) as caught:
-        deserving_of_map(
+        rank_items_by_map(
             a_map(), labels, {MapRegion.HARD: None}, plain="choice", richer="top_two", rng=np.random.default_rng(0)
         )
     assert "4 easy, 4 ambiguous, 0 hard" in caught.value.found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answer_simulation import asked
+from sfumato.planning.answer_simulation import simulate_answers
 from sfumato.planning.pilot import Population
 from sfumato.planning.precision import (
     MEASURES,
@@ -71,7 +71,7 @@ def test_a_prior_is_its_items_on_average(measure: object) -> None:
     items = Population.of_prior(PRIOR, 20_000, rng)
     of_prior = measure.of_prior(PRIOR, 12, rng)
     assert np.allclose(of_prior, measure.of_items(items, 12, rng).mean(axis=0), rtol=0.03)
-    really = [measure.of_answers(known).mean() for known in asked(items.probs, 12, rng, PRIOR)]
+    really = [measure.of_answers(known).mean() for known in simulate_answers(items.probs, 12, rng, PRIOR)]
     assert np.allclose(of_prior, really, rtol=0.03)
     assert (np.diff(of_prior) <= 1e-12).all() or measure.name == "kl"
 
@@ -87,7 +87,7 @@ def test_total_variation_of_a_uniform_coin() -> None:
 
 def test_the_posterior_carried_on_is_the_posterior() -> None:
     items = Population.of_prior(PRIOR, 50, np.random.default_rng(2))
-    for known in asked(items.probs, 6, np.random.default_rng(3), PRIOR):
+    for known in simulate_answers(items.probs, 6, np.random.default_rng(3), PRIOR):
         posterior = PRIOR.given(known.counts)
         assert known.counts.sum(axis=1).tolist() == [known.n_answers] * 50
         assert np.allclose(known.mean, posterior.mean())

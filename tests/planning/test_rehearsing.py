@@ -123,7 +123,7 @@ def test_simulated_people_fill_in_any_form(kind: str) -> None:
     assert given.votes.sum(axis=1) == pytest.approx(np.ones(30))
     # People of perfect skill: everybody's first class is the cat.
     assert (given.votes.argmax(axis=1) == 0).all()
-    assert crowd.says(np.arange(2), rng) == pytest.approx(np.array([[1, 0, 0], [1, 0, 0]]))
+    assert crowd.distribution(np.arange(2), rng) == pytest.approx(np.array([[1, 0, 0], [1, 0, 0]]))
     if kind == "choice":
         plan = msgspec.structs.replace(
             plan_of("wrong_class", 0.1, {"assignment": "fewest", "each": 3}, 90), n_items=30, classes=classes

@@ -20,7 +20,7 @@ from sfumato.planning.recorded_answers import (
     bayes,
     loss_of,
 )
-from sfumato.planning.replay import Replay, ReplayCurve, budgets_to, replay, replayed, stop_at_lead
+from sfumato.planning.replay import Replay, ReplayCurve, budget_steps, replay, replay_policy, stop_at_lead
 from sfumato.tables.errors import BadSetting, SfumatoError
 
 
@@ -48,7 +48,7 @@ def test_halves_share_no_answer_and_lose_none() -> None:
     counts = crowd()
     counts[::3, 0] += 1
     recorded = RecordedAnswers.of_counts(counts)
-    split = recorded.halves(np.random.default_rng(1))
+    split = recorded.split_half(np.random.default_rng(1))
     given = split.pool[split.pool >= 0]
     assert len(np.unique(given)) == len(given)
     pool = counts_of(recorded, given)
@@ -60,17 +60,17 @@ def test_halves_share_no_answer_and_lose_none() -> None:
 def test_recorded_order_can_be_kept() -> None:
     item = np.tile(np.arange(5), 8)
     recorded = RecordedAnswers.of(Beliefs.from_numpy(item, np.arange(40), np.arange(40) % 3, ["a", "b", "c"]))
-    split = recorded.halves(np.random.default_rng(0), keep_order=True)
+    split = recorded.split_half(np.random.default_rng(0), keep_order=True)
     assert (np.diff(split.pool, axis=1) > 0).all()
-    shuffled = recorded.halves(np.random.default_rng(0))
+    shuffled = recorded.split_half(np.random.default_rng(0))
     assert (np.diff(shuffled.pool, axis=1) < 0).any()
     assert np.array_equal(np.sort(shuffled.pool, axis=1), split.pool)
 
 
 def test_uniform_gives_everybody_as_many() -> None:
     recorded = RecordedAnswers.of_counts(crowd())
-    split = recorded.halves(np.random.default_rng(0))
-    run = replayed(split, UniformIndex(), (1, 5, 12), rng=np.random.default_rng(0))
+    split = recorded.split_half(np.random.default_rng(0))
+    run = replay_policy(split, UniformIndex(), (1, 5, 12), rng=np.random.default_rng(0))
     assert run.answers == (1.0, 5.0, 12.0)
     for budget, of_constant, of_bayes in zip((1, 5, 12), run.losses[ADD_CONSTANT], run.losses[BAYES], strict=True):
         counts = counts_of(recorded, split.pool[:, :budget].ravel())
@@ -95,9 +95,9 @@ def test_the_constant_is_the_best_on_the_truth() -> None:
 
 def test_the_model_and_the_asking_save_answers() -> None:
     truth = population(500)
-    split = RecordedAnswers.of_counts(crowd(500, 40)).against(truth, np.random.default_rng(0))
+    split = RecordedAnswers.of_counts(crowd(500, 40)).with_truth(truth, np.random.default_rng(0))
     runs = {
-        policy.name: replayed(split, policy, (6, 8), rng=np.random.default_rng(0)).losses
+        policy.name: replay_policy(split, policy, (6, 8), rng=np.random.default_rng(0)).losses
         for policy in (UniformIndex(), KLIndex())
     }
     plain, model, asked = (
@@ -142,11 +142,11 @@ def test_answers_needed_by_hand() -> None:
 
 def test_a_policy_that_wants_no_more_stops() -> None:
     counts = np.array([[9, 0, 0]] * 30 + [[5, 5, 0]] * 10) * 4
-    split = RecordedAnswers.of_counts(counts).halves(np.random.default_rng(0))
-    run = replayed(split, LeadIndex(lead=3), (2, 18), rng=np.random.default_rng(0))
+    split = RecordedAnswers.of_counts(counts).split_half(np.random.default_rng(0))
+    run = replay_policy(split, LeadIndex(lead=3), (2, 18), rng=np.random.default_rng(0))
     assert run.answers[0] == 2
     assert run.answers[1] < 10
-    capped = replayed(split, EntropyIndex(), (18,), stopping=Stopping(most=4), rng=np.random.default_rng(0))
+    capped = replay_policy(split, EntropyIndex(), (18,), stopping=Stopping(most=4), rng=np.random.default_rng(0))
     assert capped.answers == (4.0,)
 
 
@@ -211,8 +211,8 @@ def test_budgets_beyond_the_answers_say_what_is_possible() -> None:
 
 
 def test_budgets_end_where_asked() -> None:
-    assert budgets_to(3) == (1, 2, 3)
-    assert budgets_to(25)[-3:] == (19, 23, 25)
+    assert budget_steps(3) == (1, 2, 3)
+    assert budget_steps(25)[-3:] == (19, 23, 25)
 
 
 def test_stopping_at_a_lead_on_cifar_10h(cifar_10h: SoftLabels) -> None:

@@ -64,7 +64,7 @@ def test_errors_against_labels_by_brute_force() -> None:
     beliefs, votes, _ = study()
     matched = MatchedAnswers.of(beliefs, votes)
     table = triplet_errors(matched, kind="tokens", rng=np.random.default_rng(3))
-    half = matched.halved(np.random.default_rng(3))
+    half = matched.split(np.random.default_rng(3))
     for error, labels in zip(table.errors, (half.rich[:, 1], half.votes[:, 1]), strict=True):
         wrong = n = 0.0
         for block, true in ((labels, half.reference), (labels.T, half.reference.T)):
@@ -92,7 +92,7 @@ def test_errors_against_judgments_look_at_items_that_were_all_rated() -> None:
     assert table.errors[0].n_items == 23
     assert table.errors[0].against == "similarity judgments"
     places = np.delete(np.arange(24), [0])
-    label = matched.halved(np.random.default_rng(3)).rich[places, 1]
+    label = matched.split(np.random.default_rng(3)).rich[places, 1]
     judged = {tuple(each) for each in RankedLists.of_similarities(label @ label.T).triplets().tolist()}
     sure = p[places] @ p[places].T
     wrong = np.mean([sure[a, b] < sure[a, c] for a, b, c in judged])

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from sfumato.planning.adaptive_value import LEADS, adapted_by_lead
+from sfumato.planning.adaptive_value import LEADS, adaptive_curve_by_lead
 from sfumato.planning.answer_simulation import WrongClass, wrong_class
-from sfumato.planning.answers_per_item import how_many
+from sfumato.planning.answers_per_item import plan_answers_per_item
 from sfumato.planning.pilot import Population, dirichlet
 
 
@@ -38,7 +38,7 @@ def test_ties_are_drawn_by_lot() -> None:
 
 def test_it_is_a_measure_like_any_other() -> None:
     # One answer from a uniform p: right with probability E max(p, 1 - p) = 3/4.
-    curve = how_many(dirichlet([1.0], 2), measure=WrongClass(), most=3, rng=np.random.default_rng(1))
+    curve = plan_answers_per_item(dirichlet([1.0], 2), measure=WrongClass(), most=3, rng=np.random.default_rng(1))
     assert curve.value[0] == pytest.approx(0.25, abs=0.015)
     assert curve.value[2] < curve.value[0]
 
@@ -47,7 +47,7 @@ def test_stopping_at_a_lead_is_a_random_walk() -> None:
     """Two classes: gambler's ruin says how long it takes and how often it errs (Feller 1968, XIV)."""
     p, q = 0.8, 0.2
     items = Population(dirichlet([1.0], 2), np.tile([p, q], (4_000, 1)), np.arange(4_000))
-    found = adapted_by_lead(items, most=200, rng=np.random.default_rng(2))
+    found = adaptive_curve_by_lead(items, most=200, rng=np.random.default_rng(2))
     for i, lead in enumerate(LEADS[:5]):
         odds = (p / q) ** lead
         length = lead / (p - q) * (odds - 1) / (odds + 1)
@@ -62,6 +62,6 @@ def test_stopping_at_a_lead_is_a_random_walk() -> None:
 
 def test_the_most_holds() -> None:
     items = Population(dirichlet([1.0], 2), np.tile([0.5, 0.5], (500, 1)), np.arange(500))
-    found = adapted_by_lead(items, most=9, rng=np.random.default_rng(3))
+    found = adaptive_curve_by_lead(items, most=9, rng=np.random.default_rng(3))
     assert found.most.max() == 9
     assert (found.on_average <= 9).all()

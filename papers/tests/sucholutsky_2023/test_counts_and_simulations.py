@@ -46,7 +46,7 @@ def mined(labels: np.ndarray) -> int:
 
 @pytest.mark.parametrize(("n", "k"), [(4, 3), (12, 4), (5, 9)])
 def test_the_formulas_against_triplets_written_out(n: int, k: int) -> None:
-    world = LatentWorld.drawn(n, k, 3, rng=np.random.default_rng(n), less_than_one_shot=True)
+    world = LatentWorld.sample(n, k, 3, rng=np.random.default_rng(n), less_than_one_shot=True)
     soft = world.soft_labels()
     assert mined(soft) == soft_triplets(n, k)
     hard = HardLabels().labels(soft)
@@ -75,7 +75,7 @@ def test_the_phases(rerun: Rerun) -> None:
 
 
 def test_false_triplets_are_those_that_distances_turn_round() -> None:
-    world = LatentWorld.drawn(9, 4, 2, rng=np.random.default_rng(1))
+    world = LatentWorld.sample(9, 4, 2, rng=np.random.default_rng(1))
     triplets = SoftLabelType().judge(world).triplets()
     at = world.objects
     by_hand = [np.linalg.norm(at[a] - at[b]) > np.linalg.norm(at[a] - at[c]) for a, b, c in triplets]

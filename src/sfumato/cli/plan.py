@@ -87,8 +87,8 @@ def _refuse_options(context: click.Context, given: list[str]) -> None:
     from sfumato.tables.errors import BadSetting
 
     raise BadSetting(
-        f"found --{given[0].replace('_', '-')} before the command {context.invoked_subcommand}",
-        expected="options after the command",
-        fix=f"see sfumato plan {context.invoked_subcommand} --help",
-        code="usage",
+        f"--{given[0].replace('_', '-')} before the command {context.invoked_subcommand}",
+        "options after the command",
+        f"see sfumato plan {context.invoked_subcommand} --help",
+        "usage",
     )

@@ -26,7 +26,7 @@ BAR = 20
 @click.option("--prior", metavar="PRIOR", help="Without a pilot: uniform, or dirichlet:0.5,... (one number per class).")
 @click.option("--classes", "n_classes", type=int, default=0, help="Number of classes, for a prior with one number.")
 @click.option("--measure", default="tv", show_default=True, metavar="NAME", help="tv, l2 (squared), or kl (bayes).")
-@click.option("--threshold", "--target", "threshold", type=float, help="Error that is small enough.")
+@click.option("--threshold", "--target", "threshold", type=float, help="Error that is small threshold.")
 @click.option("--share", type=float, help="Share of items to end within the threshold, instead of their mean.")
 @click.option("--probability", type=float, default=0.95, show_default=True, help="Probability to reach the threshold.")
 @click.option("--most", type=int, default=100, show_default=True, help="Maximum answers per item.")
@@ -63,7 +63,7 @@ def command(
     """
     import numpy as np
 
-    from sfumato.planning.answers_per_item import how_many
+    from sfumato.planning.answers_per_item import plan_answers_per_item
     from sfumato.planning.budget import trade_off
     from sfumato.planning.precision import measure_from_name
 
@@ -78,7 +78,9 @@ def command(
         bought = trade_off(source, budget, costs=costs, measure=by, rng=np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
     with progress_bar() as progress:
-        plan = how_many(source, measure=by, enough=wanted, most=most, resamples=resamples, rng=rng, progress=progress)
+        plan = plan_answers_per_item(
+            source, measure=by, threshold=wanted, most=most, resamples=resamples, rng=rng, progress=progress
+        )
     if output:
         plan.write(output)
         say_written(output, f"the curve at 1 to {len(plan):,} answers per item")
@@ -141,18 +143,18 @@ def _source(pilot: Path | None, prior: str | None, n_classes: int) -> Pilot | Di
 
 def _show_source(plan: AnnotatorPlan, source: Any) -> None:
     if plan.n_items:
-        n_items, each = source.n_items, source.answers_an_item
+        n_items, each = source.n_items, source.answers_per_item
         click.echo(f"from a pilot of {n_items:,} item{'s' * (n_items != 1)} with {each:.3g} answers each")
     else:
         click.echo(f"from an assumed prior over {source.alpha.shape[1]} classes: nothing here was measured")
 
 
 def _show_curve(plan: AnnotatorPlan, costs: CostModel | None) -> None:
-    of_share = plan.enough is not None and plan.enough.share is not None
-    title = f"items within {plan.enough.target:g}" if of_share and plan.enough else f"mean {plan.measure.title}"
+    of_share = plan.threshold is not None and plan.threshold.share is not None
+    title = f"items within {plan.threshold.error:g}" if of_share and plan.threshold else f"mean {plan.measure.title}"
     has_interval = len(plan.resampled) > 0
     head = f"{'answers':>7}  {title:>21}" + (f"  {'95% interval':^16}" if has_interval else "")
-    head += f"  {'chance':>6}" if plan.enough and has_interval else ""
+    head += f"  {'chance':>6}" if plan.threshold and has_interval else ""
     click.echo(f"{head}  {'per item':>8}" if costs else head)
     marked = {m for m in (plan.needed, plan.as_it_stands) if m is not None}
     scale = 1.0 if of_share else float(plan.value.max()) or 1.0
@@ -160,26 +162,26 @@ def _show_curve(plan: AnnotatorPlan, costs: CostModel | None) -> None:
         i = m - 1
         between = f"  {_figure(plan.low[i], of_share):>6} to {_figure(plan.high[i], of_share):<6}"
         line = f"{m:>7}  {_figure(plan.value[i], of_share):>21}" + (between if has_interval else "")
-        line += f"  {plan.chance[i]:>6.0%}" if plan.enough and has_interval else ""
+        line += f"  {plan.chance[i]:>6.0%}" if plan.threshold and has_interval else ""
         line += f"  {costs.money('choice', i + 1):>8.3f}" if costs else ""
         drawn = bar([(plan.value[i] / scale, "█")], BAR)
-        click.echo(f"{line}  {drawn} {'<- enough' if m == plan.needed else ''}".rstrip())
+        click.echo(f"{line}  {drawn} {'<- threshold' if m == plan.needed else ''}".rstrip())
 
 
 def _show_answer(plan: AnnotatorPlan) -> None:
     """The result in a sentence, other numbers of answers, and what would change it."""
-    enough, needed = plan.enough, plan.needed
-    if enough is None or needed is None:
+    threshold, needed = plan.threshold, plan.needed
+    if threshold is None or needed is None:
         click.echo("give --threshold to see how many answers reach it")
         return
     what = (
-        f"a mean {plan.measure.title} of at most {enough.target:g}"
-        if enough.share is None
-        else f"{100 * enough.share:g}% of items within a {plan.measure.title} of {enough.target:g}"
+        f"a mean {plan.measure.title} of at most {threshold.error:g}"
+        if threshold.share is None
+        else f"{100 * threshold.share:g}% of items within a {plan.measure.title} of {threshold.error:g}"
     )
-    sure = f" with probability {enough.probability:g}" if len(plan.resampled) else ""
+    sure = f" with probability {threshold.probability:g}" if len(plan.resampled) else ""
     click.echo(f"\n{needed} answer{'s' * (needed != 1)} per item: {what}{sure}.")
-    of_share = enough.share is not None
+    of_share = threshold.share is not None
     for m in (needed - 1, max(needed // 2, 1), needed * 2):
         if 0 < m <= len(plan) and m != needed:
             reach = f", reached with probability {plan.chance[m - 1]:.2f}" if len(plan.resampled) else ""
@@ -223,4 +225,4 @@ def _figure(value: float, is_share: bool) -> str:
 def _bad(found: str, expected: str, fix: str) -> Exception:
     from sfumato.tables.errors import BadSetting
 
-    return BadSetting(found, expected=expected, fix=fix, code="bad-setting")
+    return BadSetting(found, expected, fix)

@@ -223,4 +223,4 @@ def _joined(evidence: PilotEvidence, trained: dict[str, Any]) -> dict[str, Any]:
 def _bad(found: str, expected: str, fix: str) -> Exception:
     from sfumato.tables.errors import BadSetting
 
-    return BadSetting(found, expected=expected, fix=fix, code="bad-setting")
+    return BadSetting(found, expected, fix)

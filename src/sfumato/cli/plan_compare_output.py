@@ -76,14 +76,14 @@ def _show_values(rows: tuple[LabelTypeComparison, ...], comparison: Comparison, 
 
 def _show_rates(kind: str, goal: Goal, measured: Mapping[str, ExchangeRates]) -> None:
     """The exchange rate of one answer and of the largest number compared, by every measure of the goal."""
-    from sfumato.planning.exchange_rates import in_words
+    from sfumato.planning.exchange_rates import rate_sentence
 
     if kind not in measured:
         return
     for measure in dict.fromkeys(rate.measure for rate in measured[kind].rates if rate.goal == goal):
         rates = measured[kind].of_goal(goal, measure)
         for rate in dict.fromkeys((rates[0], rates[-1])):
-            _say(in_words(rate))
+            _say(rate_sentence(rate))
 
 
 def _show_answer(comparison: Comparison, goal: Goal) -> None:

@@ -11,7 +11,7 @@ import click
 
 from sfumato.cli.options import check_not_negative
 from sfumato.cli.output import bar, printable, progress_bar, say_written
-from sfumato.cli.plan_options import bad, budget_of, costs_of, deepened_of, pairs, read_source
+from sfumato.cli.plan_options import bad, budget_of, costs_of, deeper_items_of, pairs, read_source
 
 if TYPE_CHECKING:
     from sfumato.planning.answers_per_item import ErrorThreshold
@@ -53,7 +53,7 @@ def run(
     import msgspec
     import numpy as np
 
-    from sfumato.planning.decision import decide, made_now
+    from sfumato.planning.decision import decide, provenance_now
     from sfumato.planning.exchange_rates import ExchangeRates
     from sfumato.planning.goals import goal_named
 
@@ -76,14 +76,14 @@ def run(
             n_items=len(items) if items is not None else _number(n_items),
             items=items,
             budget=budget_of(budget, costs.currency),
-            enough=wanted_error,
+            threshold=wanted_error,
             kinds=kinds,
             votes=pairs("votes", votes),
             measured=None if rates is None else ExchangeRates.read(rates).by_kind(),
             adaptive=adaptive,
-            deepened=deepened_of(items_file),
+            deeper_items=deeper_items_of(items_file),
             most=most,
-            made=msgspec.structs.replace(made_now(_typed(context), seed), pilot=source.file),
+            made=msgspec.structs.replace(provenance_now(_typed(context), seed), pilot=source.file),
             progress=progress,
             rng=np.random.default_rng(seed),
         )

@@ -49,7 +49,7 @@ def command(
     import numpy as np
 
     from sfumato.planning.acquisition_index import index_named
-    from sfumato.planning.item_priority import deserving, deserving_of_map
+    from sfumato.planning.item_priority import rank_items, rank_items_by_map
     from sfumato.planning.pilot import Pilot
 
     check_not_negative("seed", seed)
@@ -64,14 +64,14 @@ def command(
         source = pilot_of(answers)
         assert isinstance(source.of, Pilot)
         priced = _forms(forms, goal, source, seconds, votes)
-        table = deserving(source.items, source.of.counts, priced, index=index_named(index))
-        table = table if deeper is None else table.deepened(deeper)
+        table = rank_items(source.items, source.of.counts, priced, index=index_named(index))
+        table = table if deeper is None else table.with_deeper_form(deeper)
         table.write(output)
-        say_written(output, f"{len(table):,} items, {len(table.asked_with(forms[1])):,} of them for {forms[1]}")
+        say_written(output, f"{len(table):,} items, {len(table.items_for(forms[1])):,} of them for {forms[1]}")
         _show(table, index)
         return
     drawn, classes = _map(runs, labels, last)
-    mapped = deserving_of_map(
+    mapped = rank_items_by_map(
         drawn, classes, _quota(quota), plain=forms[0], richer=forms[1], fill=fill, rng=np.random.default_rng(seed)
     )
     mapped.write(output)
@@ -84,13 +84,13 @@ def _forms(
 ) -> dict[str, Form]:
     """The forms with the votes and seconds per answer, known or given."""
     from sfumato.planning.allocation import Form
-    from sfumato.planning.exchange_estimates import worths_of
+    from sfumato.planning.exchange_estimates import vote_equivalents
     from sfumato.planning.goals import goal_named
 
     costs, notes = costs_of(source, None, seconds=seconds, wage=None, fee=None, overhead=None, currency=None)
     for note in notes:
         click.echo(f"  - {note}")
-    worths = worths_of(goal_named(goal), names, costs, given=pairs("votes", votes))
+    worths = vote_equivalents(goal_named(goal), names, costs, given=pairs("votes", votes))
     return {worth.kind: Form(worth.rate.votes, costs.seconds(worth.kind)) for worth in worths}
 
 
@@ -141,7 +141,7 @@ def _show(table: ItemPriority, index: str) -> None:
         item = printable(table.items[i], 24)
         click.echo(f"{table.rank[i]:>4}  {item:<{width}}  {table.risk[i]:>9.4f}  {cells}  {form:<9}  {drawn}".rstrip())
     richer, plain = table.forms[-1], table.forms[0]
-    n = len(table.asked_with(richer))
+    n = len(table.items_for(richer))
     if n:
         click.echo(f"{n:,} of {len(table):,} items for {richer}")
         return

@@ -142,7 +142,7 @@ def budget_of(text: str | None, currency: str) -> Budget | None:
     return Budget(amount=above_0("budget", amount), unit=unit.strip() or currency)
 
 
-def deepened_of(path: Path | None) -> DeeperItems | None:
+def deeper_items_of(path: Path | None) -> DeeperItems | None:
     """The items for which `sfumato plan items` advises another form than a choice."""
     if path is None:
         return None
@@ -179,7 +179,7 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, float]:
 
 
 def bad(found: str, expected: str, fix: str) -> BadSetting:
-    return BadSetting(found, expected=expected, fix=fix, code="bad-setting")
+    return BadSetting(found, expected, fix)
 
 
 def _of_table(table: Any) -> PlanSource:

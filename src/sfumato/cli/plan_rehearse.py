@@ -63,7 +63,7 @@ def command(
     ]
     for name, planned, rehearsed in rows:
         click.echo(f"{name:<24}  {planned:>28}  {rehearsed:>28}")
-    click.echo(f"finished items: {done.finished:.1%}; error measured on {done.n_judged:,} items")
+    click.echo(f"finished items: {done.finished:.1%}; error measured on {done.n_scored:,} items")
     if study is not None:
         click.echo(f"simulated time: {done.seconds:.1f} s per answer; cost and hours use the plan's seconds")
     click.echo(f"result: {done.verdict(wanted)}")

@@ -13,7 +13,7 @@ import click
 
 from sfumato.cli.options import PATH, check_not_negative
 from sfumato.cli.output import bar, say_written
-from sfumato.tables.errors import BadSetting, ErrorLocation
+from sfumato.tables.errors import BadSetting
 
 if TYPE_CHECKING:
     from sfumato.elicitation.simulated_annotator import Truth
@@ -80,7 +80,7 @@ def command(
     if url is not None:
         BrowserClient(url).close()
     asked, items = asked_as_planned(checked_study(study), plan)
-    place = store or _store_beside(asked)
+    place = store or _default_store(asked)
     tokens = _tokens(links) if links else _new_tokens(asked, annotators, place)
     known = _truth(truth, asked, items)
     rng = np.random.default_rng(seed)
@@ -89,9 +89,9 @@ def command(
         summary = simulate(
             base_url, asked, people, known, stimulus_of, rng, pace=pace, tokens=tokens, dropouts=dropouts, progress=show
         )
-    for line in _told(summary):
+    for line in _summary_lines(summary):
         click.echo(line)
-    say_written(StoreLocation.of(place), "the answers are here")
+    say_written(StoreLocation.of(place), "the answers")
 
 
 def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
@@ -105,10 +105,10 @@ def _truth(path: Path | None, study: Study, items: Sequence[Item]) -> Truth:
 
 
 def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTwo | None:
-    """How CIFAR-10S annotators would answer, where the study asks what they were asked."""
+    """A model of how CIFAR-10S annotators would answer, if the study asks the same question."""
     from sfumato.elicitation.kinds.top_two.kind import TopTwoKind
 
-    # Such people know no other form.
+    # The model covers no other form.
     if any(question.kind != TopTwoKind.name for question in study.questions):
         return None
     from sfumato.labeling import ClassSimilarity
@@ -119,22 +119,22 @@ def _fitted(study: Study, truth: Truth, items: Sequence[Item]) -> SimulatedTopTw
 
 
 def _tokens(path: Path) -> list[str]:
-    """The tokens of links, one a line, with or without the address before them."""
+    """The tokens of participant links, one per line, with or without the address."""
     try:
         lines = path.read_text("utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
         raise BadSetting(
-            f"found links that cannot be read ({getattr(error, 'strerror', None) or 'no UTF-8 text'})",
-            expected="a text file with one link a line",
-            fix="give the file the links were written to",
-            code="bad-links",
-            where=ErrorLocation(str(path)),
+            f"links that cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})",
+            "a text file with one link per line",
+            "give the file with the participant links",
+            "bad-links",
+            path,
         ) from error
     return [line.rstrip("/").rpartition("/s/")[2] for line in lines]
 
 
 def _new_tokens(study: Study, number: int, store: str) -> list[str]:
-    """Links made for the purpose, where the study is entered by links only."""
+    """New links, if participants can enter the study only by link."""
     from sfumato.study.study import Entry
 
     if study.people.entry is not Entry.LINKS:
@@ -144,7 +144,7 @@ def _new_tokens(study: Study, number: int, store: str) -> list[str]:
     return new_links(study, number, store)
 
 
-def _store_beside(study: Study) -> str:
+def _default_store(study: Study) -> str:
     from sfumato.store.location import default_location
 
     return str(default_location(study))
@@ -152,7 +152,7 @@ def _store_beside(study: Study) -> str:
 
 @contextmanager
 def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) -> Iterator[str]:
-    """The address given, or that of a server started for the while."""
+    """The given address, or that of a server started for the simulation."""
     if url is not None:
         yield url
         return
@@ -164,7 +164,7 @@ def _server(url: str | None, study: Study, store: str, items: Sequence[Item]) ->
 
 @contextmanager
 def _shown() -> Iterator[Callable[[int, int, int], None]]:
-    """A function to be told of every answer: a bar on a terminal, nothing in a log."""
+    """A progress callback: a bar on a terminal, nothing in a log."""
     is_terminal = sys.stderr.isatty()
     shown_at = 0.0
 
@@ -183,12 +183,11 @@ def _shown() -> Iterator[Callable[[int, int, int], None]]:
             click.echo("", err=True)
 
 
-def _told(summary: Summary) -> Iterator[str]:
-    """The summary in a few lines."""
+def _summary_lines(summary: Summary) -> Iterator[str]:
     ended = ", ".join(f"{n:,} {ENDINGS.get(how, how)}" for how, n in summary.ended.most_common())
     yield f"{summary.n_annotators:,} annotators in {summary.seconds:,.1f} s: {ended or 'nobody came'}"
     practice = f" ({summary.n_practice:,} of them practice)" if summary.n_practice else ""
-    yield f"{summary.n_acknowledged:,} answers stored{practice}, {summary.answers_per_second:,.0f} a second"
+    yield f"{summary.n_acknowledged:,} answers stored{practice}, {summary.answers_per_second:,.0f} per second"
     if summary.n_acknowledged:
         half, most = summary.latency_ms(50), summary.latency_ms(99)
         yield f"half of them acknowledged within {half:,.1f} ms, 99% within {most:,.1f} ms"

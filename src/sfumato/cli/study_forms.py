@@ -125,7 +125,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     import numpy as np
     import pyarrow.parquet as pq
 
-    from sfumato.planning.deeper_form_estimates import deepened
+    from sfumato.planning.deeper_form_estimates import estimate_deeper_form
     from sfumato.study import read_study
     from sfumato.tables.annotations import Annotations
 
@@ -133,7 +133,7 @@ def depth(study: Path, store: str | None, output: Path | None, estimates: Path |
     with tempfile.TemporaryDirectory() as folder:
         answers, records = Path(folder) / "answers.parquet", Path(folder) / "records.parquet"
         export(StoreLocation.of(store or default_location(asked)), asked.name, answers, records)
-        found = deepened(Annotations.read(answers), pq.read_table(records), rng=np.random.default_rng(seed))
+        found = estimate_deeper_form(Annotations.read(answers), pq.read_table(records), rng=np.random.default_rng(seed))
     rows = found.estimates.rows
     why = ", ".join(f"{name} {n:,}" for name, n in found.reasons.items())
     click.echo(f"{rows[0].n_answers:,} answers; the deeper form opened {rows[0].n_deeper:,} times: {why}")

@@ -48,26 +48,26 @@ def rule_of(study: Study) -> tuple[AcquisitionIndex, Stopping]:
     index = index_named(rule.index, {"lead": rule.lead} if rule.index == LeadIndex.name and rule.lead else None)
     if rule.target is not None and index.name not in RISKS:
         raise BadSetting(
-            f"found target = {rule.target:g} with index = {index.name!r}",
-            expected=f"an error threshold (target) with {listing(list(RISKS))}, which estimate the error",
-            fix="choose one of these, or stop by lead",
-            code="no-risk",
+            f"target = {rule.target:g} with index = {index.name!r}",
+            f"an error threshold (target) with {listing(list(RISKS))}, which estimate the error",
+            "choose one of these, or stop by lead",
+            "no-risk",
         )
     deeper = study.deeper
     if deeper is not None and index.name not in RISKS and not deeper.items and not deeper.follows:
         raise BadSetting(
-            f"found [deeper] with index = {index.name!r}, which cannot decide when it is worth its time",
-            expected=f"{listing(list(RISKS))}, or a list of items, or another rule for when it opens",
-            fix="choose one of these, list the items in [deeper], or write unsure = true or a share there",
-            code="no-risk",
+            f"[deeper] with index = {index.name!r}, which cannot decide when it is worth its time",
+            f"{listing(list(RISKS))}, or a list of items, or another rule for when it opens",
+            "choose one of these, list the items in [deeper], or write unsure = true or a share there",
+            "no-risk",
         )
     wrong = [each.name for each in kinds_of(study) if each.name not in ABOUT_ONE_ITEM]
     if wrong or len(study.classes) < 2:
         raise BadSetting(
-            f"found assignment = adaptive with {'the kind ' + wrong[0] if wrong else 'one class'}",
-            expected=f"two classes or more, and a kind that gives class probabilities: {listing(list(ABOUT_ONE_ITEM))}",
-            fix='choose another kind, or assignment = "fewest"',
-            code="not-adaptive",
+            f"assignment = adaptive with {'the kind ' + wrong[0] if wrong else 'one class'}",
+            f"two classes or more, and a kind that gives class probabilities: {listing(list(ABOUT_ONE_ITEM))}",
+            'choose another kind, or assignment = "fewest"',
+            "not-adaptive",
         )
     return index, _stopping(rule, index, study.people.answers_per_item)
 
@@ -90,9 +90,9 @@ class AdaptiveSelector:
         weighed = deeper is not None and self._index.name in RISKS
         self._deeper = Form(deeper.votes, deeper.seconds) if deeper is not None and weighed else None
         self._votes = (1.0,) if deeper is None else (1.0, deeper.votes)
-        self._aside = ThreadPoolExecutor(1, "prior") if aside else None
+        self._executor = ThreadPoolExecutor(1, "prior") if aside else None
         self._state: Allocation | None = None
-        self._fitting: Future[Allocation] | None = None
+        self._fit: Future[Allocation] | None = None
 
     # --- updates from the assignment ---
 
@@ -107,17 +107,17 @@ class AdaptiveSelector:
         self._quota = np.array([quota for _, quota, _ in rows], np.int64)
         self._taken = np.array([taken for _, _, taken in rows], np.int64)
         self._answered = np.zeros(len(rows), np.int64)
-        self._told: list[AnswerEvent] = []
-        self._since: list[tuple[np.ndarray, np.ndarray]] = []
-        self._fitting = None
+        self._new_events: list[AnswerEvent] = []
+        self._since_fit: list[tuple[np.ndarray, np.ndarray]] = []
+        self._fit = None
         counts = np.zeros((len(rows), len(self._classes)))
-        said = [each for each in answers if each.item in self._place]
-        if said:
-            np.add.at(counts, self._places(said), self._rows(said))
-            np.add.at(self._answered, self._places(said), [each.n for each in said])
+        events = [each for each in answers if each.item in self._place]
+        if events:
+            np.add.at(counts, self._places(events), self._rows(events))
+            np.add.at(self._answered, self._places(events), [each.n for each in events])
         # Answers may have been added to the store, but the prior over items hardly changes.
         prior = None if self._state is None else self._state.prior
-        self._state = self._allocated(counts, prior) if rows else None
+        self._state = self._allocation(counts, prior) if rows else None
         self._rng: np.random.Generator | None = None
 
     def set_item(self, item: int, quota: int, taken: int) -> None:
@@ -126,12 +126,12 @@ class AdaptiveSelector:
         self._quota[place], self._taken[place] = quota, taken
 
     def add_answer(self, answer: AnswerEvent) -> None:
-        self._told.append(answer)
+        self._new_events.append(answer)
 
     # --- requests from the assignment ---
 
     def choose(self, seen: Collection[int], rng: random.Random) -> NextTrial | None:
-        state = self._told_all()
+        state = self._updated_state()
         if state is None or self._left() <= 0:
             return None
         if self._rng is None:
@@ -148,7 +148,7 @@ class AdaptiveSelector:
 
     @property
     def room(self) -> int:
-        state = self._told_all()
+        state = self._updated_state()
         if state is None:
             return 0
         free = np.maximum(self._quota - self._taken, 0)
@@ -156,7 +156,7 @@ class AdaptiveSelector:
 
     def savings(self) -> Savings:
         """Progress, and the answers saved."""
-        state = self._told_all()
+        state = self._updated_state()
         asked = self._quota > 0
         n = self._answered[asked]
         if state is None or not asked.any():
@@ -178,7 +178,7 @@ class AdaptiveSelector:
             n_on_average=float(n.mean()),
         )
 
-    def _allocated(self, counts: np.ndarray, prior: Any = None) -> Allocation:
+    def _allocation(self, counts: np.ndarray, prior: Any = None) -> Allocation:
         rule = self._study.adaptive
         return Allocation.of(
             counts,
@@ -190,29 +190,29 @@ class AdaptiveSelector:
             deeper=self._deeper,
         )
 
-    def _told_all(self) -> Allocation | None:
+    def _updated_state(self) -> Allocation | None:
         """The state with all answers so far, and with the newly fitted prior once it is ready."""
         if self._state is None:
             return None
-        if self._told:
-            said, self._told = [each for each in self._told if each.item in self._place], []
-            places, rows = self._places(said), self._rows(said)
-            np.add.at(self._answered, places, [each.n for each in said])
-            self._state = self._state.told_all(places, rows)
-            if self._fitting is not None:
-                self._since.append((places, rows))
-        if self._fitting is not None and self._fitting.done():
+        if self._new_events:
+            events, self._new_events = [each for each in self._new_events if each.item in self._place], []
+            places, rows = self._places(events), self._rows(events)
+            np.add.at(self._answered, places, [each.n for each in events])
+            self._state = self._state.with_answers(places, rows)
+            if self._fit is not None:
+                self._since_fit.append((places, rows))
+        if self._fit is not None and self._fit.done():
             # If the fit failed, the previous prior stays: no answer waits for it.
-            if self._fitting.exception() is None:
-                self._state = self._fitting.result()
-                for places, rows in self._since:
-                    self._state = self._state.told_all(places, rows)
-            self._fitting, self._since = None, []
-        if self._fitting is None and self._index.uses_prior and self._state.is_stale():
-            if self._aside is None:
-                self._state = self._state.refitted()
+            if self._fit.exception() is None:
+                self._state = self._fit.result()
+                for places, rows in self._since_fit:
+                    self._state = self._state.with_answers(places, rows)
+            self._fit, self._since_fit = None, []
+        if self._fit is None and self._index.uses_prior and self._state.is_stale():
+            if self._executor is None:
+                self._state = self._state.refit()
             else:
-                self._fitting = self._aside.submit(self._state.refitted)
+                self._fit = self._executor.submit(self._state.refit)
         return self._state
 
     def _left(self) -> float:
@@ -223,15 +223,17 @@ class AdaptiveSelector:
     def _pending(self) -> np.ndarray:
         return np.asarray(np.maximum(self._taken - self._answered, 0))
 
-    def _places(self, said: Sequence[AnswerEvent]) -> np.ndarray:
-        return np.array([self._place[each.item] for each in said], np.int64)
+    def _places(self, events: Sequence[AnswerEvent]) -> np.ndarray:
+        return np.array([self._place[each.item] for each in events], np.int64)
 
-    def _rows(self, said: Sequence[AnswerEvent]) -> np.ndarray:
+    def _rows(self, events: Sequence[AnswerEvent]) -> np.ndarray:
         """Each answer as votes: a choice is one vote, a richer answer spreads its votes over the classes."""
-        rows = np.zeros((len(said), len(self._classes)))
+        rows = np.zeros((len(events), len(self._classes)))
         for question, kind in enumerate(self._kinds):
-            of_it = [i for i, each in enumerate(said) if each.question == question]
+            of_it = [i for i, each in enumerate(events) if each.question == question]
             if of_it:
-                votes = self._votes[question] * np.array([said[i].n for i in of_it])[:, None]
-                rows[of_it] = votes * beliefs_of_payloads(kind, [said[i].payload for i in of_it], tuple(self._classes))
+                votes = self._votes[question] * np.array([events[i].n for i in of_it])[:, None]
+                rows[of_it] = votes * beliefs_of_payloads(
+                    kind, [events[i].payload for i in of_it], tuple(self._classes)
+                )
         return rows

@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors
 from sfumato.planning.allocation import Allocation
-from sfumato.planning.answer_simulation import asked, wrong_class
+from sfumato.planning.answer_simulation import simulate_answers, wrong_class
 from sfumato.planning.pilot import Population
 from sfumato.tables.growable_array import freeze
 
@@ -48,7 +48,7 @@ class AdaptiveCurve:
         freeze(self, "on_average", "ratio", "spread", "most", "lead")
 
 
-def adapted_by_index(
+def adaptive_curve_by_index(
     items: Population,
     index: AcquisitionIndex,
     error: Error,
@@ -70,23 +70,23 @@ def adapted_by_index(
     repeats = int(np.clip(n_simulated // n_each, 1, 4))
     n_steps = max(int(np.ceil(np.log(up_to * BEYOND / fewest) / np.log(STEP))), 2)
     budgets = fewest * (up_to * BEYOND / fewest) ** (np.arange(1, n_steps + 1) / n_steps)
-    lost = np.zeros((2, repeats, n_steps, n_each))
+    errors = np.zeros((2, repeats, n_steps, n_each))
     most = np.zeros(n_steps, np.int64)
     for r in range(repeats):
         probs = items.probs[rng.choice(len(items.probs), n_each, replace=n_each > len(items.probs))]
         people = _People(probs, rng)
         state = Allocation.of(people.answers(np.repeat(np.arange(n_each), fewest)), index)
         for b, budget in enumerate(budgets):
-            state = _asked(state, people, round(budget * n_each), audit, rng).refitted()
-            lost[1, r, b] = error(probs, _means(state))
+            state = _collect(state, people, round(budget * n_each), audit, rng).refit()
+            errors[1, r, b] = error(probs, _means(state))
             most[b] = max(most[b], int(state.counts.sum(axis=1).max()))
         counts = np.zeros(probs.shape)
         for b, budget in enumerate(budgets):
             lacking = np.floor(budget + rng.permutation(n_each) / n_each) - counts.sum(axis=1)
             counts = counts + people.answers(np.repeat(np.arange(n_each), np.maximum(lacking, 0).astype(np.int64)))
-            lost[0, r, b] = error(probs, _means(Allocation.of(counts, index)))
-    uniform, adaptive = lost.transpose(0, 2, 1, 3).reshape(2, n_steps, -1)
-    found = _compared(budgets, uniform, adaptive, most, np.zeros(n_steps, np.int64))
+            errors[0, r, b] = error(probs, _means(Allocation.of(counts, index)))
+    uniform, adaptive = errors.transpose(0, 2, 1, 3).reshape(2, n_steps, -1)
+    found = _curve(budgets, uniform, adaptive, most, np.zeros(n_steps, np.int64))
     # Until every item has `fewest` answers, both studies are the same.
     return AdaptiveCurve(
         np.append(float(fewest), found.on_average),
@@ -97,7 +97,7 @@ def adapted_by_index(
     )
 
 
-def adapted_by_lead(items: Population, *, most: int, rng: np.random.Generator) -> AdaptiveCurve:
+def adaptive_curve_by_lead(items: Population, *, most: int, rng: np.random.Generator) -> AdaptiveCurve:
     """Simulate studies that stop an item once one class leads by a number of answers, or after `most` answers; one row
     per lead.
 
@@ -109,7 +109,7 @@ def adapted_by_lead(items: Population, *, most: int, rng: np.random.Generator) -
     stopped = np.full((len(LEADS), len(probs)), most)
     wrong = np.ones((len(LEADS), len(probs)))
     of_all = np.empty((most, len(probs)))
-    for known in asked(probs, most, rng):
+    for known in simulate_answers(probs, most, rng):
         now = of_all[known.n_answers - 1] = wrong_class(known.counts, probs)
         ordered = np.sort(known.counts, axis=1)
         ahead = ordered[:, -1] - ordered[:, -2]
@@ -122,7 +122,7 @@ def adapted_by_lead(items: Population, *, most: int, rng: np.random.Generator) -
     below = np.clip(on_average.astype(np.int64), 1, most)
     part = (on_average - below)[:, None]
     uniform = (1 - part) * of_all[below - 1] + part * of_all[np.minimum(below, most - 1)]
-    return _compared(on_average, uniform, wrong, stopped.max(axis=1), np.array(LEADS))
+    return _curve(on_average, uniform, wrong, stopped.max(axis=1), np.array(LEADS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,15 +142,15 @@ class _People:
         return votes
 
 
-def _asked(state: Allocation, people: _People, n_answers: int, audit: float, rng: np.random.Generator) -> Allocation:
+def _collect(state: Allocation, people: _People, n_answers: int, audit: float, rng: np.random.Generator) -> Allocation:
     """The state after `n_answers` answers in total, collected in batches."""
     n_items = len(state.counts)
     while (missing := n_answers - round(float(state.counts.sum()))) > 0:
         n = min(max(int(BATCH * n_items), 1), missing)
         at_random = rng.choice(n_items, rng.binomial(n, audit), replace=False)
-        chosen = np.concatenate([state.leading(n - len(at_random), rng), at_random])
+        chosen = np.concatenate([state.top_items(n - len(at_random), rng), at_random])
         touched = np.unique(chosen)
-        state = state.told_all(touched, people.answers(chosen)[touched])
+        state = state.with_answers(touched, people.answers(chosen)[touched])
     return state
 
 
@@ -159,7 +159,7 @@ def _means(state: Allocation) -> Float[np.ndarray, "items classes"]:
     return np.asarray(ItemPosteriors(rows, state.prior).mean[place.ravel()])
 
 
-def _compared(
+def _curve(
     on_average: np.ndarray, uniform: np.ndarray, adaptive: np.ndarray, most: np.ndarray, lead: np.ndarray
 ) -> AdaptiveCurve:
     base = np.maximum(uniform.mean(axis=1), LEAST)

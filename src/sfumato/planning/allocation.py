@@ -82,10 +82,10 @@ def worth_of_votes(index: AcquisitionIndex, known: ItemPosteriors, votes: float)
     """
     if index.name not in RISKS:
         raise BadSetting(
-            f"found the index {index.name}, which does not estimate the remaining error",
-            expected=f"{' or '.join(RISKS)}, to compare two forms",
-            fix="choose one of these, or use one form only",
-            code="no-risk",
+            f"the index {index.name}, which does not estimate the remaining error",
+            f"{' or '.join(RISKS)}, to compare two forms",
+            "choose one of these, or use one form only",
+            "no-risk",
         )
     one, risk = index.worth(known), getattr(known, RISKS[index.name])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -116,10 +116,10 @@ class AllocationChoice:
 class Allocation:
     """The answers so far, and the value of one more answer about each item by `index`.
 
-    `told` adds an answer and recomputes only its item. `choose` takes the item with the highest value per second,
-    except for a share `audit` of choices that are drawn uniformly from all open items, so that errors of the model stay
-    visible. The prior is fitted again with `refitted` once `is_stale`; until then values are exact under the current
-    prior.
+    `with_answer` adds an answer and recomputes only its item. `choose` takes the item with the highest value per
+    second, except for a share `audit` of choices that are drawn uniformly from all open items, so that errors of the
+    model stay visible. The prior is fitted again with `refit` once `is_stale`; until then values are exact under the
+    current prior.
 
     Use `kl` or `l2` when answers per item are few, and aggregate with `bayes`. All annotators count equally:
     differences in skill are not modeled.
@@ -157,32 +157,34 @@ class Allocation:
         fitted = prior or fit_prior(counts)
         costs = _costs(seconds, len(counts))
         bare = cls(index, counts, costs, fitted, float(counts.sum()), np.empty(0), stopping, audit, deeper)
-        return bare._weighed(np.arange(len(counts)), np.empty(len(counts)), np.empty(len(counts)))
+        return bare._with_values(np.arange(len(counts)), np.empty(len(counts)), np.empty(len(counts)))
 
-    def told(self, item: int, answer: int | Float[np.ndarray, "classes"]) -> Allocation:
+    def with_answer(self, item: int, answer: int | Float[np.ndarray, "classes"]) -> Allocation:
         """With one more answer: a class number, or a belief whose classes count as fractions of a vote."""
         n_items, n_classes = self.counts.shape
         is_number = np.ndim(answer) == 0
         if not 0 <= item < n_items or (is_number and not 0 <= answer < n_classes):
             raise BadSetting(
-                f"found an answer of class {answer} for item {item}" if is_number else f"found item {item}",
-                expected=f"items from 0 to {n_items - 1} and classes from 0 to {n_classes - 1}",
-                fix="number items and classes as in the counts",
-                code="unknown-item",
+                f"an answer of class {answer} for item {item}" if is_number else f"item {item}",
+                f"items from 0 to {n_items - 1} and classes from 0 to {n_classes - 1}",
+                "number items and classes as in the counts",
+                "unknown-item",
             )
         row = np.eye(n_classes)[answer] if is_number else np.asarray(answer, np.float64)
-        return self.told_all(np.array([item]), row[None])
+        return self.with_answers(np.array([item]), row[None])
 
-    def told_all(self, items: Int[np.ndarray, "answers"], answers: Float[np.ndarray, "answers classes"]) -> Allocation:
+    def with_answers(
+        self, items: Int[np.ndarray, "answers"], answers: Float[np.ndarray, "answers classes"]
+    ) -> Allocation:
         """With several answers, each a row of votes."""
         counts = self.counts.copy()
         np.add.at(counts, items, answers)
         touched = np.unique(items)
         check_counts(counts[touched])
         deeper = np.empty(len(counts)) if self.deeper_worths is None else self.deeper_worths.copy()
-        return replace(self, counts=counts)._weighed(touched, self.worths.copy(), deeper)
+        return replace(self, counts=counts)._with_values(touched, self.worths.copy(), deeper)
 
-    def _weighed(
+    def _with_values(
         self, items: Int[np.ndarray, "some"], worths: Float[np.ndarray, "items"], deeper: Float[np.ndarray, "items"]
     ) -> Allocation:
         """With recomputed values of `items`; the other values stay."""
@@ -201,7 +203,7 @@ class Allocation:
             FEWEST_NEW, not_negative("growth", growth) * self.n_fitted
         )
 
-    def refitted(self) -> Allocation:
+    def refit(self) -> Allocation:
         """With a prior fitted to the current answers: the same state as `of` returns for them."""
         return Allocation.of(
             self.counts,
@@ -220,10 +222,10 @@ class Allocation:
     def choose(
         self,
         rng: np.random.Generator,
-        apart_from: Sequence[int] | np.ndarray = NO_ITEMS,
+        exclude: Sequence[int] | np.ndarray = NO_ITEMS,
         pending: Int[np.ndarray, "items"] | None = None,
     ) -> AllocationChoice:
-        """The next item, not among `apart_from` (seen already, or full); raises `NotNow` if none is left.
+        """The next item, not among `exclude` (seen already, or full); raises `NotNow` if none is left.
 
         `pending` answers are being given now. They reduce the value of another one by `((1 + n) / (1 + n + pending))^2`
         after `n` answers; otherwise everybody would get the same item at once.
@@ -233,14 +235,14 @@ class Allocation:
         if pending is not None:
             n = self.counts.sum(axis=1)
             worths *= ((1 + n) / (1 + n + pending)) ** 2
-        worths[np.asarray(apart_from, np.int64)] = ENOUGH
+        worths[np.asarray(exclude, np.int64)] = ENOUGH
         best = float(worths.max())
         if best == ENOUGH:
             raise NotNow(
-                "found no item that needs another answer",
-                expected="at least one item that is neither finished nor excluded",
-                fix="stop collecting, or set a stricter threshold",
-                code="all-finished",
+                "no item that needs another answer",
+                "at least one item that is neither finished nor excluded",
+                "stop collecting, or set a stricter threshold",
+                "all-finished",
             )
         is_open = worths > ENOUGH
         n_open = int(is_open.sum())
@@ -254,14 +256,14 @@ class Allocation:
         is_deeper = self.deeper_worths is not None and bool(self.deeper_worths[item] > self.worths[item])
         return AllocationChoice(item, by_worth + self.audit / n_open, is_audit, is_deeper)
 
-    def leading(
-        self, n: int, rng: np.random.Generator, apart_from: Bool[np.ndarray, "items"] | None = None
+    def top_items(
+        self, n: int, rng: np.random.Generator, exclude: Bool[np.ndarray, "items"] | None = None
     ) -> Int[np.ndarray, "chosen"]:
         """The `n` items with the highest values (fewer if fewer are open), each once: a batch that is answered at once.
 
         For batches and replays; without audit and probabilities.
         """
-        worths = self.worths if apart_from is None else np.where(apart_from, ENOUGH, self.worths)
+        worths = self.worths if exclude is None else np.where(exclude, ENOUGH, self.worths)
         n = min(n, int((worths > ENOUGH).sum()))
         if n <= 0:
             return np.empty(0, np.int64)
@@ -294,11 +296,11 @@ def _costs(seconds: float | np.ndarray, n_items: int) -> Float[np.ndarray, "item
     wrong = costs.shape not in ((), (n_items,))
     if wrong or not (np.isfinite(costs) & (costs > 0)).all():
         raise BadSetting(
-            f"found seconds of shape {costs.shape} for {n_items:,} items"
+            f"seconds of shape {costs.shape} for {n_items:,} items"
             if wrong
-            else f"found {float(costs[~(np.isfinite(costs) & (costs > 0))].flat[0]):g} seconds per answer",
-            expected="one time above 0 for all items, or one per item",
-            fix="give the mean seconds per answer",
-            code="bad-cost",
+            else f"{float(costs[~(np.isfinite(costs) & (costs > 0))].flat[0]):g} seconds per answer",
+            "one time above 0 for all items, or one per item",
+            "give the mean seconds per answer",
+            "bad-cost",
         )
     return np.broadcast_to(costs, (n_items,))

@@ -32,7 +32,7 @@ class SimulatedPosterior:
     expected_kl: Float[np.ndarray, "draws"] | None = None
 
 
-def asked(
+def simulate_answers(
     probs: Float[np.ndarray, "draws classes"],
     most: int,
     rng: np.random.Generator,
@@ -52,7 +52,7 @@ def asked(
     for m in range(1, most + 1):
         chosen = (rng.random(len(probs))[:, None] >= edges).sum(axis=1)
         if posterior is not None:
-            posterior.learn(chosen, counts[rows, chosen].astype(np.int64), m)
+            posterior.update(chosen, counts[rows, chosen].astype(np.int64), m)
         counts[rows, chosen] += 1
         if posterior is None:
             yield SimulatedPosterior(m, probs, counts)
@@ -73,7 +73,7 @@ class _Posterior:
         self.of_count = a * digamma(a + 1)
         self.terms = np.tile(self.of_count[:, 0].sum(axis=0), (n_draws, 1))
 
-    def learn(self, chosen: Int[np.ndarray, "draws"], before: Int[np.ndarray, "draws"], m: int) -> None:
+    def update(self, chosen: Int[np.ndarray, "draws"], before: Int[np.ndarray, "draws"], m: int) -> None:
         """Add the `m`-th answer: the class chosen, and how often it was chosen before."""
         self.weights *= self.alpha.T[chosen] + before[:, None]
         self.weights /= self.mass + (m - 1)
@@ -109,7 +109,7 @@ class WrongClass:
 
     def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
         wrong = np.empty((len(items.probs), most))
-        for known in asked(items.probs, most, rng):
+        for known in simulate_answers(items.probs, most, rng):
             wrong[:, known.n_answers - 1] = self.of_answers(known)
         return wrong
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
-from sfumato.planning.answer_simulation import asked
+from sfumato.planning.answer_simulation import simulate_answers
 from sfumato.planning.pilot import Pilot, Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
 from sfumato.tables.errors import BadSetting, SfumatoWarning
@@ -36,21 +36,21 @@ Values = Callable[[Population, np.random.Generator], Float[np.ndarray, "draws an
 
 @dataclass(frozen=True)
 class ErrorThreshold:
-    """An error that is small enough: a mean error of at most `error`, or with a `share`, that share of items within it;
-    to be reached with `probability`, given the pilot."""
+    """The required precision: a mean error of at most `error`, or with a `share`, that share of items within it; to be
+    reached with `probability`, given the pilot."""
 
-    target: float
+    error: float
     share: float | None = None
     probability: float = 0.95
 
     def __post_init__(self) -> None:
-        above_0("target", self.target)
+        above_0("threshold", self.error)
         between_0_and_1("probability", self.probability)
         if self.share is not None:
             between_0_and_1("share", self.share)
 
     def reached(self, value: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
-        return np.asarray(value <= self.target if self.share is None else value >= self.share)
+        return np.asarray(value <= self.error if self.share is None else value >= self.share)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ class AnnotatorPlan(Table):
     reach the threshold (NaN without a threshold or a pilot)."""
 
     measure: ErrorMeasure
-    enough: ErrorThreshold | None
+    threshold: ErrorThreshold | None
     value: Float[np.ndarray, "answers"]
     low: Float[np.ndarray, "answers"]
     high: Float[np.ndarray, "answers"]
@@ -85,57 +85,57 @@ class AnnotatorPlan(Table):
     @property
     def as_it_stands(self) -> int | None:
         """The fewest answers that reach the threshold according to the point estimate; None if not even the most do."""
-        return None if self.enough is None else _first_for_good(self.enough.reached(self.value))
+        return None if self.threshold is None else _first_for_good(self.threshold.reached(self.value))
 
     @property
     def needed(self) -> int | None:
         """The fewest answers that reach the threshold with its probability; None if not even the most do."""
-        if self.enough is None or not len(self.resampled):
+        if self.threshold is None or not len(self.resampled):
             return self.as_it_stands
-        return _first_for_good(self.chance >= self.enough.probability)
+        return _first_for_good(self.chance >= self.threshold.probability)
 
     @property
     def between(self) -> tuple[int, int | None]:
         """The 90% range of the result for other items in the pilot; None means more than the most."""
-        assert self.enough is not None
-        found = [_first_for_good(row) or len(self) + 1 for row in self.enough.reached(self.resampled)]
+        assert self.threshold is not None
+        found = [_first_for_good(row) or len(self) + 1 for row in self.threshold.reached(self.resampled)]
         low, high = np.quantile(found, [0.05, 0.95], method="nearest") if found else (self.as_it_stands or 0,) * 2
         return int(low), int(high) if high <= len(self) else None
 
     def check_reached(self) -> None:
         """Raise if not even the most answers reach the threshold, with what would."""
-        if self.enough is None or self.needed is not None:
+        if self.threshold is None or self.needed is not None:
             return
         sure = np.quantile(self.resampled[:, -1], self._cautious) if len(self.resampled) else self.value[-1]
-        if self.enough.share is None:
+        if self.threshold.share is None:
             found, possible = f"a mean {self.measure.title} of {sure:.4f}", f"a threshold of {rounded_up(sure):g}"
-            expected = f"{self.enough.target:g} or less"
+            expected = f"{self.threshold.error:g} or less"
             # Errors of shares fall with the square root of M, squares and divergences with M.
             power = 2 if isinstance(self.measure, TotalVariationError) else 1
-            more = int(np.ceil(len(self) * (sure / self.enough.target) ** power * 1.05))
+            more = int(np.ceil(len(self) * (sure / self.threshold.error) ** power * 1.05))
             possible += f", or about {more:,} answers per item"
         else:
-            found = f"{100 * sure:.1f}% of items within {self.enough.target:g}"
-            expected = f"{100 * self.enough.share:g}% or more"
+            found = f"{100 * sure:.1f}% of items within {self.threshold.error:g}"
+            expected = f"{100 * self.threshold.share:g}% or more"
             possible = f"a share of {np.floor(100 * sure) / 100:g}, a larger threshold, or more answers"
         raise BadSetting(
-            f"found {found} at most = {len(self)} answers per item",
-            expected=expected + (f" with probability {self.enough.probability:g}" if len(self.resampled) else ""),
-            fix=f"plan for {possible}",
-            code="out-of-reach",
+            f"{found} at most = {len(self)} answers per item",
+            expected + (f" with probability {self.threshold.probability:g}" if len(self.resampled) else ""),
+            f"plan for {possible}",
+            "out-of-reach",
         )
 
     @property
     def _cautious(self) -> float:
-        assert self.enough is not None
-        return self.enough.probability if self.enough.share is None else 1 - self.enough.probability
+        assert self.threshold is not None
+        return self.threshold.probability if self.threshold.share is None else 1 - self.threshold.probability
 
 
-def how_many(
+def plan_answers_per_item(
     source: Pilot | DirichletMixture,
     *,
     measure: ErrorMeasure | None = None,
-    enough: ErrorThreshold | None = None,
+    threshold: ErrorThreshold | None = None,
     most: int = 100,
     resamples: int = 100,
     rng: np.random.Generator,
@@ -151,15 +151,15 @@ def how_many(
     measure = measure or TotalVariationError()
     at_least("most", most, 1)
     at_least("resamples", resamples, 20)
-    values = _values(measure, enough, most)
+    values = _values(measure, threshold, most)
     if isinstance(source, DirichletMixture):
         nothing = np.full(most, np.nan)
-        if enough is not None and enough.share is not None:
+        if threshold is not None and threshold.share is not None:
             curve = values(Population.of_prior(source, DRAWS, rng), rng).mean(axis=0)
         else:
             curve = measure.of_prior(source, most, rng)
-        return AnnotatorPlan(measure, enough, curve, nothing, nothing, nothing, np.empty((0, most)), 0)
-    source = source.thinned(DRAWS)
+        return AnnotatorPlan(measure, threshold, curve, nothing, nothing, nothing, np.empty((0, most)), 0)
+    source = source.subsample(DRAWS)
     prior = source.prior
     items = Population.of_pilot(source, prior, DRAWS, rng)
     of_item = items.by_item(values(items, rng))
@@ -173,21 +173,21 @@ def how_many(
             resampled[b] = _refitted(source, prior, values, unseen[0], rng)
             progress(b + 1, resamples, float(resampled[b, -1]))
     low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-    chance = enough.reached(resampled).mean(axis=0) if enough else np.full(most, np.nan)
-    plan = AnnotatorPlan(measure, enough, of_item.mean(axis=0), low, high, chance, resampled, source.n_items)
+    chance = threshold.reached(resampled).mean(axis=0) if threshold else np.full(most, np.nan)
+    plan = AnnotatorPlan(measure, threshold, of_item.mean(axis=0), low, high, chance, resampled, source.n_items)
     _warn_if_small(source, plan)
     return plan
 
 
-def _values(measure: ErrorMeasure, enough: ErrorThreshold | None, most: int) -> Values:
+def _values(measure: ErrorMeasure, threshold: ErrorThreshold | None, most: int) -> Values:
     """What is averaged over items: the expected error, or whether an item ends within the threshold."""
-    if enough is None or enough.share is None:
+    if threshold is None or threshold.share is None:
         return lambda items, rng: measure.of_items(items, most, rng)
 
     def within(items: Population, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
         result = np.empty((len(items.probs), most))
-        for known in asked(items.probs, most, rng, items.prior if measure.uses_prior else None):
-            result[:, known.n_answers - 1] = measure.of_answers(known) <= enough.target + 1e-12
+        for known in simulate_answers(items.probs, most, rng, items.prior if measure.uses_prior else None):
+            result[:, known.n_answers - 1] = measure.of_answers(known) <= threshold.error + 1e-12
         return result
 
     return within
@@ -209,7 +209,7 @@ def _refitted(
 ) -> Float[np.ndarray, "answers"]:
     """The curve of a resampled pilot."""
     drawn = Pilot(pilot.counts[rng.integers(0, pilot.n_items, pilot.n_items)])
-    items = Population.of_pilot(drawn, drawn.fitted_from(prior, STEPS_REFITTED), DRAWS_REFITTED, rng)
+    items = Population.of_pilot(drawn, drawn.refit_prior(prior, STEPS_REFITTED), DRAWS_REFITTED, rng)
     share_unseen = rng.beta(1, pilot.n_items)
     return np.asarray((1 - share_unseen) * values(items, rng).mean(axis=0) + share_unseen * unseen)
 
@@ -233,12 +233,12 @@ def _warn_if_small(pilot: Pilot, plan: AnnotatorPlan) -> None:
         faults.append(f"only {pilot.n_items} item{'s' * (pilot.n_items != 1)}")
     if pilot.counts.sum(axis=1).max() <= 1 + 1e-9:
         faults.append("one answer each, which does not show how much people disagree: 80% agreement is assumed")
-    elif pilot.answers_an_item < FEW_ANSWERS:
-        faults.append(f"only {pilot.answers_an_item:.1f} answers each")
+    elif pilot.answers_per_item < FEW_ANSWERS:
+        faults.append(f"only {pilot.answers_per_item:.1f} answers each")
     if not faults:
         return
     moves = f"at {len(plan)} answers the value is between {plan.low[-1]:.3g} and {plan.high[-1]:.3g}"
-    if plan.enough is not None:
+    if plan.threshold is not None:
         low, high = plan.between
         moves = (
             f"with other items the result would be {low} to {'more than ' + str(len(plan)) if high is None else high}"

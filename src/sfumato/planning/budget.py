@@ -11,7 +11,7 @@ import pyarrow as pa
 from jaxtyping import Float, Int
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answer_simulation import asked
+from sfumato.planning.answer_simulation import simulate_answers
 from sfumato.planning.costs import CostModel
 from sfumato.planning.pilot import Pilot, Population
 from sfumato.planning.precision import ErrorMeasure, TotalVariationError
@@ -81,14 +81,14 @@ def trade_off(
         n_affordable = costs.affordable(kind, budget)
     elif (n_affordable := int(min(budget + 1e-9, 2**53))) < 1:
         raise BadSetting(
-            f"found a budget of {budget:g} answers",
-            expected="enough for at least one answer",
-            fix="plan for 1 or more",
-            code="budget-too-small",
+            f"a budget of {budget:g} answers",
+            "enough for at least one answer",
+            "plan for 1 or more",
+            "budget-too-small",
         )
     many = np.array([at_least("n_answers", m, 1) for m in n_answers if m <= n_affordable] or [1])
     if isinstance(source, Pilot):
-        source = source.thinned(DRAWS)
+        source = source.subsample(DRAWS)
         items = Population.of_pilot(source, source.prior, DRAWS, rng)
     else:
         items = Population.of_prior(source, DRAWS, rng)
@@ -97,7 +97,7 @@ def trade_off(
     between = squares - float((items.probs.mean(axis=0) ** 2).sum())
     most = int(many.max())
     spread = np.full(most + 1, np.nan)
-    for known in asked(items.probs, most, rng):
+    for known in simulate_answers(items.probs, most, rng):
         if (m := known.n_answers) > 1:
             spread[m] = ((m**2 - (known.counts**2).sum(axis=1)) / (m * (m - 1))).std()
     return TradeOff(

@@ -78,11 +78,11 @@ def measured_times(annotations: Annotations) -> dict[str, KindTime]:
         result[label.split("/")[0]] = KindTime(practised, source, first_ratio, learned_after, _per_nat(table))
     if not result:
         raise BadTable(
-            f"found {len(annotations):,} answers without a time",
-            expected="a column `seconds`, or the times at which answers were started and submitted",
-            fix="record times, or give the mean time per answer",
-            code="no-times",
-            where=ErrorLocation(str(annotations.path) if annotations.path else None, column="seconds"),
+            f"{len(annotations):,} answers without a time",
+            "a column `seconds`, or the times at which answers were started and submitted",
+            "record times, or give the mean time per answer",
+            "no-times",
+            ErrorLocation(str(annotations.path) if annotations.path else None, column="seconds"),
         )
     return result
 
@@ -266,17 +266,16 @@ class CostModel:
         each = self.money(kind)
         if not each:
             raise BadSetting(
-                f"found a budget of {budget:g} for answers that cost nothing",
-                expected="answers with a price above 0",
-                fix="omit the budget, or give a time and a wage above 0",
-                code="bad-setting",
+                f"a budget of {budget:g} for answers that cost nothing",
+                "answers with a price above 0",
+                "omit the budget, or give a time and a wage above 0",
             )
         if each > budget * (1 + 1e-12):
             raise BadSetting(
-                f"found a budget of {budget:g} {self.currency} at {each:.4g} per answer of kind {kind}",
-                expected="enough for at least one answer",
-                fix=f"plan for {each:.4g} {self.currency} or more, or choose a cheaper kind",
-                code="budget-too-small",
+                f"a budget of {budget:g} {self.currency} at {each:.4g} per answer of kind {kind}",
+                "enough for at least one answer",
+                f"plan for {each:.4g} {self.currency} or more, or choose a cheaper kind",
+                "budget-too-small",
             )
         return int(min(budget / each * (1 + 1e-12), 2**53))
 

@@ -12,7 +12,7 @@ from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
 from sfumato.planning.acquisition_index import AcquisitionIndex, ItemPosteriors, KLIndex
 from sfumato.planning.answer_simulation import WrongClass
-from sfumato.planning.answers_per_item import ErrorThreshold, how_many
+from sfumato.planning.answers_per_item import ErrorThreshold, plan_answers_per_item
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot, Population, fit_prior
 from sfumato.planning.precision import DivergenceError, ErrorMeasure, SquaredError
@@ -109,10 +109,9 @@ class Criterion:
     def __post_init__(self) -> None:
         if self.beyond is not None and self.goal is Goal.CLASS:
             raise BadSetting(
-                "found a share of items for the goal class",
-                expected="only a threshold: the share of items whose class may be wrong",
-                fix="omit the share, or choose another goal",
-                code="bad-setting",
+                "a share of items for the goal class",
+                "only a threshold: the share of items whose class may be wrong",
+                "omit the share, or choose another goal",
             )
 
     @property
@@ -146,19 +145,26 @@ class Criterion:
     ) -> VoteCurve:
         """How the error falls with the votes per item, in a study of `n_items` items like those of the source.
 
-        `how_many` treats the prior over items as known. A study must fit it to its own answers and loses by that with
-        few items: labels that use a prior are simulated both ways, and the curve is multiplied by the ratio.
+        `plan_answers_per_item` treats the prior over items as known. A study must fit it to its own answers and loses
+        by that with few items: labels that use a prior are simulated both ways, and the curve is multiplied by the
+        ratio.
         """
-        enough = None if self.beyond is None else ErrorThreshold(self.beyond, share=0.5)
-        found = how_many(
-            source, measure=self.measure, enough=enough, most=most, resamples=resamples, rng=rng, progress=progress
+        threshold = None if self.beyond is None else ErrorThreshold(self.beyond, share=0.5)
+        found = plan_answers_per_item(
+            source,
+            measure=self.measure,
+            threshold=threshold,
+            most=most,
+            resamples=resamples,
+            rng=rng,
+            progress=progress,
         )
         value, resampled = found.value, found.resampled
         if self.beyond is not None:
             value, resampled = 1 - value, 1 - resampled
         curve = VoteCurve(np.arange(1.0, most + 1), value, resampled)
         if self.measure.uses_prior:
-            curve = curve.times(self._lost_by_fitting(source, n_items, most, rng))
+            curve = curve.times(self._fit_penalty(source, n_items, most, rng))
         return curve.falling()
 
     def of_labels(
@@ -169,7 +175,7 @@ class Criterion:
         lost = (probs * np.log(p / q)).sum(axis=1)
         return np.asarray(lost if self.beyond is None else (lost > self.beyond).astype(np.float64))
 
-    def _lost_by_fitting(
+    def _fit_penalty(
         self, source: Pilot | DirichletMixture, n_items: int, most: int, rng: np.random.Generator
     ) -> Float[np.ndarray, "answers"]:
         """The error with a prior fitted to the study's own answers, divided by that with the true prior, at 1, 2, ...
@@ -196,8 +202,8 @@ def population(source: Pilot | DirichletMixture, n_draws: int, rng: np.random.Ge
     """At least `n_draws` items like those of a pilot, or from an assumed prior."""
     if isinstance(source, DirichletMixture):
         return Population.of_prior(source, n_draws, rng)
-    thinned = source.thinned(n_draws)
-    return Population.of_pilot(thinned, source.prior, n_draws, rng)
+    subsample = source.subsample(n_draws)
+    return Population.of_pilot(subsample, source.prior, n_draws, rng)
 
 
 def _line(x: float, xs: Float[np.ndarray, "points"], ys: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows"]:

@@ -13,13 +13,21 @@ import numpy as np
 import sfumato
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
 from sfumato.aggregation.engine import Progress, quiet
-from sfumato.planning.adaptive_value import adapted_by_index, adapted_by_lead
+from sfumato.planning.adaptive_value import adaptive_curve_by_index, adaptive_curve_by_lead
 from sfumato.planning.alternatives import alternatives, would_change
 from sfumato.planning.answers_per_item import ErrorThreshold
-from sfumato.planning.candidates import ANSWERS, Candidate, PlanTerms, Selected, best_for, cheapest_for, error_allowed
+from sfumato.planning.candidates import (
+    ANSWERS,
+    Candidate,
+    PlanTerms,
+    Selected,
+    allowed_error,
+    best_within_budget,
+    cheapest_within_threshold,
+)
 from sfumato.planning.costs import FEE, OVERHEAD, WAGE, CostModel
 from sfumato.planning.criterion import Criterion, population
-from sfumato.planning.exchange_estimates import PLAIN, ExchangeRates, worth_of, worths_of
+from sfumato.planning.exchange_estimates import PLAIN, ExchangeRates, vote_equivalent, vote_equivalents
 from sfumato.planning.goals import Goal
 from sfumato.planning.pilot import Pilot
 from sfumato.planning.plan_file import (
@@ -27,10 +35,10 @@ from sfumato.planning.plan_file import (
     Budget,
     Cost,
     Expected,
-    Made,
     Plan,
     PlanAdaptive,
     PlanDeeper,
+    PlanProvenance,
     PlanQuestion,
     Point,
 )
@@ -56,28 +64,28 @@ def as_plan(
     deeper_items: tuple[str, ...],
     source: str,
     budget: Budget | None,
-    enough: ErrorThreshold | None,
+    threshold: ErrorThreshold | None,
     changes: tuple[str, ...],
-    made: Made,
+    made: PlanProvenance,
 ) -> Plan:
     """The plan as it is written to a file, with the same checks as one that is read."""
-    terms, way = chosen.terms, chosen.way
-    reading = way.reading
+    terms, candidate = chosen.terms, chosen.candidate
+    error = candidate.error
     plan = Plan(
         goal=terms.criterion.goal,
         classes=tuple(classes),
-        question=PlanQuestion(kind=way.kind, deeper=deeper, seconds=terms.costs.seconds(way.kind)),
+        question=PlanQuestion(kind=candidate.kind, deeper=deeper, seconds=terms.costs.seconds(candidate.kind)),
         items="all" if items is None else items,
-        n_items=way.n_items,
+        n_items=candidate.n_items,
         deeper_items=deeper_items if items is None else tuple(item for item in deeper_items if item in set(items)),
-        answers=way.answers,
+        answers=candidate.answers,
         expected=Expected(
-            measure=terms.criterion.name, value=reading.value, low=reading.low, high=reading.high, source=source
+            measure=terms.criterion.name, value=error.value, low=error.low, high=error.high, source=source
         ),
-        cost=_with_deeper(terms.cost(way), terms, deeper, len(deeper_items)),
+        cost=_with_deeper(terms.cost(candidate), terms, deeper, len(deeper_items)),
         budget=budget,
-        curve=_curve(terms, way),
-        alternatives=alternatives(chosen, budget, enough),
+        curve=_curve(terms, candidate),
+        alternatives=alternatives(chosen, budget, threshold),
         would_change=changes,
         assumptions=_assumptions(chosen, source, deeper),
         made=made,
@@ -98,50 +106,52 @@ def _with_deeper(cost: Cost, terms: PlanTerms, deeper: PlanDeeper | None, n_deep
     )
 
 
-def _curve(terms: PlanTerms, way: Candidate) -> tuple[Point, ...]:
+def _curve(terms: PlanTerms, candidate: Candidate) -> tuple[Point, ...]:
     """The error with fewer and with more answers, with the assignment of the plan."""
-    if isinstance(way.answers, PlanAdaptive):
+    if isinstance(candidate.answers, PlanAdaptive):
         averages = terms.adaptive_averages(float(terms.most))
-        if way.answers.lead is None:
-            assert terms.adapted is not None
-            averages = sorted({*terms.adapted.on_average.tolist(), way.each})
-        ways = [found for each in averages if (found := terms.adaptive(each)) is not None]
+        if candidate.answers.lead is None:
+            assert terms.adaptive_curve is not None
+            averages = sorted({*terms.adaptive_curve.on_average.tolist(), candidate.each})
+        candidates = [found for each in averages if (found := terms.adaptive(each)) is not None]
     else:
-        shown = {m for m in POINTS if m <= min(terms.most, max(4 * way.each, 10))} | {way.answers.each}
-        ways = [terms.uniform(way.worth, m) for m in sorted(shown)]
+        shown = {m for m in POINTS if m <= min(terms.most, max(4 * candidate.each, 10))} | {candidate.answers.each}
+        candidates = [terms.uniform(candidate.equivalent, m) for m in sorted(shown)]
     return tuple(
         Point(
             answers=each.each,
-            value=each.reading.value,
-            low=each.reading.low,
-            high=each.reading.high,
+            value=each.error.value,
+            low=each.error.low,
+            high=each.error.high,
             money=terms.money(each),
         )
-        for each in ways
+        for each in candidates
     )
 
 
 def _assumptions(chosen: Selected, source: str, deeper: PlanDeeper | None) -> tuple[Assumption, ...]:
     terms, costs = chosen.terms, chosen.terms.costs
-    said = [
+    assumptions = [
         Assumption(what="error", value=RESTS_ON[terms.criterion.goal], source="the goal"),
         Assumption(what="items to label", value=f"{terms.n_items:,}, like those of the {source}", source="given"),
     ]
-    for worth in terms.worths:
-        time = costs.time(worth.kind)
-        paid = f"{costs.seconds(worth.kind):.3g} paid"
-        said.append(Assumption(what=f"seconds per {worth.kind} answer", value=paid, source=time.source))
-        if worth.rate.votes != 1.0 or worth.kind != "choice":
-            votes = f"{worth.rate.votes:.3g} ({worth.rate.low:.3g} to {worth.rate.high:.3g})"
-            said.append(Assumption(what=f"votes per {worth.kind} answer", value=votes, source=worth.rate.source))
-    said += [
+    for equivalent in terms.equivalents:
+        time = costs.time(equivalent.kind)
+        paid = f"{costs.seconds(equivalent.kind):.3g} paid"
+        assumptions.append(Assumption(what=f"seconds per {equivalent.kind} answer", value=paid, source=time.source))
+        if equivalent.rate.votes != 1.0 or equivalent.kind != "choice":
+            votes = f"{equivalent.rate.votes:.3g} ({equivalent.rate.low:.3g} to {equivalent.rate.high:.3g})"
+            assumptions.append(
+                Assumption(what=f"votes per {equivalent.kind} answer", value=votes, source=equivalent.rate.source)
+            )
+    assumptions += [
         Assumption(what="wage per hour", value=f"{costs.wage:g} {costs.currency}", source=_given(costs.wage, WAGE)),
         Assumption(what="platform fee", value=f"{costs.fee:.0%} of the pay", source=_given(costs.fee, FEE)),
         Assumption(what="session overhead", value=f"{costs.overhead:g} times", source=_given(costs.overhead, OVERHEAD)),
         Assumption(what="answers per session", value=str(costs.batch_size), source="the study, or the default"),
     ]
     if deeper is not None:
-        said.append(
+        assumptions.append(
             Assumption(
                 what="deeper answers",
                 value="in the cost, but not in the expected error",
@@ -149,12 +159,12 @@ def _assumptions(chosen: Selected, source: str, deeper: PlanDeeper | None) -> tu
             )
         )
     if terms.criterion.measure.uses_prior:
-        said.append(
+        assumptions.append(
             Assumption(
                 what="labels", value="by bayes, with the prior fitted to the study's answers", source="simulated"
             )
         )
-    return tuple(said)
+    return tuple(assumptions)
 
 
 def _given(value: float, usual: float) -> str:
@@ -192,36 +202,36 @@ def decide(
     n_items: int,
     items: Sequence[str] | None = None,
     budget: Budget | None = None,
-    enough: ErrorThreshold | None = None,
+    threshold: ErrorThreshold | None = None,
     kinds: Sequence[str] | None = None,
     votes: Mapping[str, float] | None = None,
     measured: Mapping[str, ExchangeRates] | None = None,
     adaptive: bool = True,
-    deepened: DeeperItems | None = None,
+    deeper_items: DeeperItems | None = None,
     most: int = 100,
-    made: Made | None = None,
+    made: PlanProvenance | None = None,
     progress: Progress = quiet,
     rng: np.random.Generator,
 ) -> Plan:
     """The best plan for a goal: the smallest error within a budget, or the cheapest one that reaches a threshold.
 
-    It compares the `kinds` of question (the votes an answer is worth are as in `votes`, else as `measured`, else as
-    published), equal numbers for all items or adaptive assignment, and numbers of answers. `n_items` items like those
-    of the source are to be labeled; `items` are their ids, if known. With a budget and a threshold: the cheapest plan
-    that reaches the threshold, or an error.
+    It compares the `kinds` of question (the votes per answer are as in `votes`, else as `measured`, else as published),
+    equal numbers for all items or adaptive assignment, and numbers of answers. `n_items` items like those of the source
+    are to be labeled; `items` are their ids, if known. With a budget and a threshold: the cheapest plan that reaches
+    the threshold, or an error.
 
     Assumptions: all people are draws from the same crowd, items are like the pilot's, and a richer answer is worth the
     same number of votes on every item. Adaptive assignment is simulated for plain choices only, and chosen only if it
     is better by more than chance; with fewer than 200 items it is not considered.
     """
-    if budget is None and enough is None:
+    if budget is None and threshold is None:
         raise _neither()
     at_least("n_items", n_items, 1)
     at_least("most", most, 1)
-    criterion = Criterion(goal, enough.target if enough is not None and enough.share is not None else None)
-    worths = worths_of(goal, kinds, costs, given=votes, measured=measured)
-    deeper = _deeper(deepened, goal, costs, votes, measured)
-    left = _what_is_left(budget, deepened, costs)
+    criterion = Criterion(goal, threshold.error if threshold is not None and threshold.share is not None else None)
+    equivalents = vote_equivalents(goal, kinds, costs, given=votes, measured=measured)
+    deeper = _deeper(deeper_items, goal, costs, votes, measured)
+    left = _what_is_left(budget, deeper_items, costs)
     n_pilot = source.n_items if isinstance(source, Pilot) else 0
     curve = criterion.curve(
         source,
@@ -231,50 +241,56 @@ def decide(
         rng=rng,
         progress=progress,
     )
-    terms = PlanTerms(criterion, curve, costs, worths, n_items, most, FEWEST, AUDIT)
+    terms = PlanTerms(criterion, curve, costs, equivalents, n_items, most, FEWEST, AUDIT)
     if adaptive:
-        terms = _with_adaptive(terms, source, left, enough, rng)
-    chosen = cheapest_for(terms, enough, left) if enough is not None else best_for(terms, left)  # type: ignore[arg-type]
-    changes = would_change(chosen, goal=goal, enough=enough, measured=measured, n_pilot=n_pilot)
+        terms = _with_adaptive(terms, source, left, threshold, rng)
+    if threshold is not None:
+        chosen = cheapest_within_threshold(terms, threshold, left)
+    else:
+        assert left is not None
+        chosen = best_within_budget(terms, left)
+    changes = would_change(chosen, goal=goal, threshold=threshold, measured=measured, n_pilot=n_pilot)
     return as_plan(
         chosen,
         classes=classes,
-        items=_kept(items, deepened, chosen.terms.n_items, rng),
+        items=_kept(items, deeper_items, chosen.terms.n_items, rng),
         deeper=deeper,
-        deeper_items=deepened.items if deepened else (),
+        deeper_items=deeper_items.items if deeper_items else (),
         source=f"pilot of {n_pilot:,} items" if n_pilot else "assumed prior",
         budget=budget,
-        enough=enough,
+        threshold=threshold,
         changes=changes,
-        made=made or made_now(),
+        made=made or provenance_now(),
     )
 
 
-def made_now(command: str = "", seed: int | None = None) -> Made:
+def provenance_now(command: str = "", seed: int | None = None) -> PlanProvenance:
     """The provenance of a plan made now."""
-    return Made(version=sfumato.__version__, at=datetime.now(UTC), command=command, seed=seed, pilot=None)
+    return PlanProvenance(version=sfumato.__version__, at=datetime.now(UTC), command=command, seed=seed, pilot=None)
 
 
 def _with_adaptive(
     terms: PlanTerms,
     source: Pilot | DirichletMixture,
     budget: Budget | None,
-    enough: ErrorThreshold | None,
+    threshold: ErrorThreshold | None,
     rng: np.random.Generator,
 ) -> PlanTerms:
     """The terms with the simulated value of adaptive assignment, if it is possible and may matter."""
-    if PLAIN not in [worth.kind for worth in terms.worths]:
+    if PLAIN not in [equivalent.kind for equivalent in terms.equivalents]:
         return terms
     if terms.criterion.goal is Goal.CLASS:
         items = population(source, MOST_SIMULATED * 4, rng)
-        return replace(terms, adapted=adapted_by_lead(items, most=min(terms.most, MOST_TO_A_LEAD), rng=rng))
+        return replace(
+            terms, adaptive_curve=adaptive_curve_by_lead(items, most=min(terms.most, MOST_TO_A_LEAD), rng=rng)
+        )
     index = terms.criterion.index
-    up_to = _most_of_interest(terms, budget, enough)
+    up_to = _most_of_interest(terms, budget, threshold)
     if index is None or terms.n_items < LEAST_ITEMS or up_to <= FEWEST:
         return terms
     # Small pilots already took time, and are more uncertain than a few simulated studies.
     small = isinstance(source, Pilot) and source.n_items <= REFITTED
-    adapted = adapted_by_index(
+    adaptive_curve = adaptive_curve_by_index(
         population(source, MOST_SIMULATED * 4, rng),
         index,
         terms.criterion.of_labels,
@@ -285,58 +301,60 @@ def _with_adaptive(
         audit=AUDIT,
         rng=rng,
     )
-    return replace(terms, adapted=adapted)
+    return replace(terms, adaptive_curve=adaptive_curve)
 
 
-def _most_of_interest(terms: PlanTerms, budget: Budget | None, enough: ErrorThreshold | None) -> float:
+def _most_of_interest(terms: PlanTerms, budget: Budget | None, threshold: ErrorThreshold | None) -> float:
     """Plain votes per item up to which adaptive assignment is considered: what the budget pays, or what the threshold
     needs."""
     most = float(min(terms.most, MOST_ADAPTIVE))
-    if budget is not None and enough is None:
+    if budget is not None and threshold is None:
         most = min(most, terms.affordable(PLAIN, budget) / terms.n_items)
-    if enough is not None:
-        target = error_allowed(enough)
+    if threshold is not None:
+        target = allowed_error(threshold)
         reached = [m for m in range(1, int(most) + 1) if terms.curve.at(float(m)).value <= target]
         most = min(most, 1.2 * reached[0] if reached else most)
     return most
 
 
 def _deeper(
-    deepened: DeeperItems | None,
+    deeper_items: DeeperItems | None,
     goal: Goal,
     costs: CostModel,
     votes: Mapping[str, float] | None,
     measured: Mapping[str, ExchangeRates] | None,
 ) -> PlanDeeper | None:
-    if deepened is None:
+    if deeper_items is None:
         return None
-    worth = worth_of(deepened.kind, goal, costs, given=votes, measured=measured)
-    return PlanDeeper(kind=deepened.kind, votes=worth.rate.votes, seconds=costs.seconds(deepened.kind))
+    equivalent = vote_equivalent(deeper_items.kind, goal, costs, given=votes, measured=measured)
+    return PlanDeeper(kind=deeper_items.kind, votes=equivalent.rate.votes, seconds=costs.seconds(deeper_items.kind))
 
 
-def _what_is_left(budget: Budget | None, deepened: DeeperItems | None, costs: CostModel) -> Budget | None:
+def _what_is_left(budget: Budget | None, deeper_items: DeeperItems | None, costs: CostModel) -> Budget | None:
     """The budget after the deeper answers are paid."""
-    if budget is None or deepened is None or not deepened.items:
+    if budget is None or deeper_items is None or not deeper_items.items:
         return budget
-    spent = len(deepened.items) if budget.unit == ANSWERS else costs.money(deepened.kind, len(deepened.items))
+    spent = (
+        len(deeper_items.items) if budget.unit == ANSWERS else costs.money(deeper_items.kind, len(deeper_items.items))
+    )
     if spent >= budget.amount:
         raise BadSetting(
-            f"found a budget of {budget.amount:g} {budget.unit}, and {len(deepened.items):,} {deepened.kind} answers "
-            f"that cost {spent:,.2f} of it",
-            expected="budget left for the other answers",
-            fix=f"choose fewer items for {deepened.kind}, or a larger budget",
-            code="budget-too-small",
+            f"a budget of {budget.amount:g} {budget.unit}, and {len(deeper_items.items):,} "
+            f"{deeper_items.kind} answers that cost {spent:,.2f} of it",
+            "budget left for the other answers",
+            f"choose fewer items for {deeper_items.kind}, or a larger budget",
+            "budget-too-small",
         )
     return Budget(amount=budget.amount - spent, unit=budget.unit)
 
 
 def _kept(
-    items: Sequence[str] | None, deepened: DeeperItems | None, n_items: int, rng: np.random.Generator
+    items: Sequence[str] | None, deeper_items: DeeperItems | None, n_items: int, rng: np.random.Generator
 ) -> tuple[str, ...] | None:
     """The items of the plan, drawn at random if the budget does not cover all of them; None means all."""
     if items is None or len(items) == n_items:
         return None
-    first = [item for item in (deepened.items if deepened else ()) if item in set(items)][:n_items]
+    first = [item for item in (deeper_items.items if deeper_items else ()) if item in set(items)][:n_items]
     rest = [item for item in items if item not in set(first)]
     drawn = rng.choice(len(rest), n_items - len(first), replace=False)
     chosen = {*first, *(rest[i] for i in drawn)}
@@ -345,8 +363,7 @@ def _kept(
 
 def _neither() -> BadSetting:
     return BadSetting(
-        "found neither a budget nor a threshold",
-        expected="the money to spend, or the error that is small enough",
-        fix="give --budget, --threshold, or both",
-        code="bad-setting",
+        "neither a budget nor a threshold",
+        "the money to spend, or the error that is small enough",
+        "give --budget, --threshold, or both",
     )

@@ -1,4 +1,4 @@
-"""Estimates of what the deeper form would have said for every answer, from the answers for which it opened.
+"""Estimates of what the deeper form would have choice for every answer, from the answers for which it opened.
 
 The form opens when a participant is unsure or people disagree, so its plain mean describes uncertain answers. Every
 answer has a known probability of opening (`sfumato.elicitation.deeper_form`); weighting by its inverse removes that
@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float, Int
 
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.errors import BadTable
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table, columns_of
 
@@ -57,11 +57,11 @@ def hajek(
 
 
 def difference(
-    guessed: Float[np.ndarray, "asked columns"],
-    values: Float[np.ndarray, "asked columns"],
-    probability: Float[np.ndarray, "asked"],
-    is_included: Int[np.ndarray, "asked"],
-    group: Int[np.ndarray, "asked"],
+    guessed: Float[np.ndarray, "answers columns"],
+    values: Float[np.ndarray, "answers columns"],
+    probability: Float[np.ndarray, "answers"],
+    is_included: Int[np.ndarray, "answers"],
+    group: Int[np.ndarray, "answers"],
     n_groups: int,
 ) -> Float[np.ndarray, "groups columns"]:
     """The mean of every group of guessed values, corrected by the differences of the included values from their
@@ -156,7 +156,7 @@ class DeeperFormEstimates:
         )
 
 
-def deepened(
+def estimate_deeper_form(
     annotations: Annotations,
     records: pa.Table,
     *,
@@ -164,30 +164,30 @@ def deepened(
     level: float = 0.95,
     resamples: int = 1000,
 ) -> DeeperFormEstimates:
-    """What the deeper form would have said, from an export and its records (`sfumato export --records`)."""
-    asked = _asked(annotations, records)
-    n_items, rich = len(asked.items), asked.is_deeper
-    group, probs, probability = asked.item[rich], asked.probs[rich], asked.probability[rich]
-    n_answers = np.bincount(asked.item, minlength=n_items)
+    """What the deeper form would have choice, from an export and its records (`sfumato export --records`)."""
+    answers = _read_answers(annotations, records)
+    n_items, rich = len(answers.items), answers.is_deeper
+    group, probs, probability = answers.item[rich], answers.probs[rich], answers.probability[rich]
+    n_answers = np.bincount(answers.item, minlength=n_items)
     n_deeper = np.bincount(group, minlength=n_items)
     never = np.where(n_deeper > 0, 1.0, np.nan)[:, None]
     return DeeperFormEstimates(
-        asked.items,
-        asked.classes,
+        answers.items,
+        answers.classes,
         n_answers,
         n_deeper,
         hajek(probs, np.ones(len(probs)), group, n_items),
         horvitz_thompson(probs, probability, group, n_answers) * never,
         hajek(probs, probability, group, n_items),
-        difference(asked.guesses(), asked.probs, asked.probability, rich, asked.item, n_items),
-        Estimates(_estimates(asked, n_answers, rng, level, resamples)),
-        asked.reasons,
+        difference(answers.guesses(), answers.probs, answers.probability, rich, answers.item, n_items),
+        Estimates(_estimates(answers, n_answers, rng, level, resamples)),
+        answers.reasons,
         effective_number(probability),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class _Asked:
+class _Answers:
     """Every answer for a label: its item, the class chosen (-1: not sure), and the answer in the deeper form if it
     opened."""
 
@@ -209,7 +209,7 @@ class _Asked:
         return np.where(self.first[:, None] >= 0, usual[self.first], self.probs)
 
 
-def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
+def _read_answers(annotations: Annotations, records: pa.Table) -> _Answers:
     labels = annotations.for_purposes("label")
     of_answer = {
         (row["item"], row["annotator"]): row
@@ -240,16 +240,16 @@ def _asked(annotations: Annotations, records: pa.Table) -> _Asked:
     kept = is_deeper | ~was_drawn
     for i, (pair, row) in enumerate(zip(pairs, rows, strict=True)):
         if is_deeper[i]:
-            said, belief = row["first"], beliefs.get(pair)
+            choice, belief = row["first"], beliefs.get(pair)
             kept[i] = belief is not None
             probs[i] = 0.0 if belief is None else belief
         else:
-            said = texts[i]
-        if said is not None:
-            first[i] = classes.index(json.loads(said)["class"])
+            choice = texts[i]
+        if choice is not None:
+            first[i] = classes.index(json.loads(choice)["class"])
     names, place = np.unique([pair[0] for pair in pairs], return_inverse=True)
     reasons = Counter(row["deeper"] for row in rows if row["deeper"] is not None)
-    return _Asked(
+    return _Answers(
         tuple(names.tolist()), classes, place[kept], first[kept], probability[kept], is_deeper[kept], probs[kept],
         dict(reasons.most_common()),
     )  # fmt: skip
@@ -268,36 +268,36 @@ def _beliefs(rich: Annotations) -> dict[tuple[str, str], np.ndarray]:
 
 
 def _estimates(
-    asked: _Asked, n_answers: Int[np.ndarray, "items"], rng: np.random.Generator, level: float, resamples: int
+    answers: _Answers, n_answers: Int[np.ndarray, "items"], rng: np.random.Generator, level: float, resamples: int
 ) -> tuple[DeeperEstimate, ...]:
-    rich = asked.is_deeper
-    probs, group = asked.probs[rich], asked.item[rich]
-    weights = 1 / asked.probability[rich]
+    rich = answers.is_deeper
+    probs, group = answers.probs[rich], answers.item[rich]
+    weights = 1 / answers.probability[rich]
     doubt = -(probs * np.log(np.where(probs > 0, probs, 1))).sum(axis=1, keepdims=True)
     values = np.concatenate([doubt, probs], axis=1)
-    n_items = len(asked.items)
+    n_items = len(answers.items)
     sums, mass = np.zeros((n_items, values.shape[1])), np.bincount(group, weights, n_items)
     np.add.at(sums, group, values * weights[:, None])
     drawn = rng.multinomial(n_items, np.full(n_items, 1 / n_items), resamples)
     with np.errstate(invalid="ignore", divide="ignore"):
         again = (drawn @ sums) / (drawn @ mass)[:, None]
     low, high = np.nanquantile(again, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    plain, weighed = values.mean(axis=0), sums.sum(axis=0) / mass.sum()
+    plain, weighted = values.mean(axis=0), sums.sum(axis=0) / mass.sum()
     total = sums.sum(axis=0) / n_answers.sum()
     return tuple(
         DeeperEstimate(
-            name, int(n_answers.sum()), len(values), float(plain[q]), float(total[q]), float(weighed[q]), float(low[q]),
-            float(high[q]),
+            name, int(n_answers.sum()), len(values), float(plain[q]), float(total[q]), float(weighted[q]),
+            float(low[q]), float(high[q]),
         )
-        for q, name in enumerate((DOUBT, *asked.classes))
+        for q, name in enumerate((DOUBT, *answers.classes))
     )  # fmt: skip
 
 
 def _cannot(annotations: Annotations, found: str, fix: str) -> BadTable:
     return BadTable(
-        f"found {found}",
-        expected="answers of a study with [deeper], each with the probability that it opened",
-        fix=fix,
-        code="no-probabilities",
-        where=ErrorLocation(str(annotations.path) if annotations.path else None),
+        f"{found}",
+        "answers of a study with [deeper], each with the probability that it opened",
+        fix,
+        "no-probabilities",
+        annotations.path,
     )

@@ -10,7 +10,14 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from sfumato.planning.costs import CostModel
-from sfumato.planning.exchange_rates import PUBLISHED_RATES, ExchangeRate, ExchangeRates, VoteRate, in_words, rate_for
+from sfumato.planning.exchange_rates import (
+    PUBLISHED_RATES,
+    ExchangeRate,
+    ExchangeRates,
+    VoteRate,
+    rate_for,
+    rate_sentence,
+)
 from sfumato.planning.goals import Goal
 from sfumato.planning.label_quality import (
     ClassQuality,
@@ -30,7 +37,15 @@ from sfumato.tables.payloads import PAYLOAD_KINDS
 from sfumato.tables.settings import above_0, at_least
 from sfumato.tables.soft_labels import SoftLabels
 
-__all__ = ["PUBLISHED_RATES", "ExchangeRate", "ExchangeRates", "exchange_rates", "in_words", "qualities", "votes_worth"]
+__all__ = [
+    "PUBLISHED_RATES",
+    "ExchangeRate",
+    "ExchangeRates",
+    "exchange_rates",
+    "qualities",
+    "rate_sentence",
+    "votes_worth",
+]
 
 STEPS = np.array([*range(13), 15, 18, 21, 25, 30, 35, 40, 50, 60])
 """Numbers of votes that are compared; between them the quality is interpolated linearly."""
@@ -75,7 +90,7 @@ def exchange_rates(
     matched = MatchedAnswers.of(rich, votes)
     size = matched.n_items * len(matched.classes) * (matched.most_votes + matched.most_rich + 2)
     n_splits = max(1, min(at_least("splits", splits, 1), MOST_NUMBERS // size))
-    halves = [matched.halved(rng) for _ in range(n_splits)]
+    halves = [matched.split(rng) for _ in range(n_splits)]
     weights = np.ones((1, matched.n_items))
     drawn = Bootstrap.of(matched.n_items, level=LEVEL, draws=resamples, rng=rng).times_drawn.astype(np.float64)
     steps = STEPS[: np.searchsorted(STEPS, matched.most_votes, side="right")]
@@ -84,10 +99,10 @@ def exchange_rates(
     for quality in qualities(matched, similarities=similarities, truth=truth):
         if quality.goal not in goals:
             continue
-        shown = steps[(steps % 2 == 1) | (steps == 0)] if quality.odd_alone else steps
+        shown = steps[(steps % 2 == 1) | (steps == 0)] if quality.odd_only else steps
         some = halves[: quality.most_splits]
-        of_votes = quality.judged((QualitySplit(half.votes[:, shown], half.reference) for half in some), matched.items)
-        of_rich = quality.judged((QualitySplit(half.rich, half.reference) for half in some), matched.items)
+        of_votes = quality.curve((QualitySplit(half.votes[:, shown], half.reference) for half in some), matched.items)
+        of_rich = quality.curve((QualitySplit(half.rich, half.reference) for half in some), matched.items)
         value = votes_worth(shown, of_votes.values(weights), of_rich.values(weights))[0]
         spread = votes_worth(shown, of_votes.values(drawn), of_rich.values(drawn))
         low = np.quantile(spread, (1 - LEVEL) / 2, axis=0, method="lower")
@@ -149,7 +164,7 @@ class VoteEquivalent:
         return float(times ** (1 / self.rate.power)) if self.rate.power > 0 else float("inf")
 
 
-def worths_of(
+def vote_equivalents(
     goal: Goal,
     kinds: Sequence[str] | None,
     costs: CostModel,
@@ -164,10 +179,10 @@ def worths_of(
     if kinds is None:
         kinds = (*USUAL, *(kind for kind in given or {} if kind not in USUAL))
         kinds = [kind for kind in kinds if kind in costs.times]
-    return tuple(worth_of(kind, goal, costs, given=given, measured=measured) for kind in dict.fromkeys(kinds))
+    return tuple(vote_equivalent(kind, goal, costs, given=given, measured=measured) for kind in dict.fromkeys(kinds))
 
 
-def worth_of(
+def vote_equivalent(
     kind: str,
     goal: Goal,
     costs: CostModel,
@@ -186,9 +201,9 @@ def worth_of(
     rate = rate_for(kind, goal, measured)
     if np.isnan(rate.votes) or rate.votes <= 0:
         raise BadSetting(
-            f"found no exchange rate of {kind} answers for the goal {goal} ({rate.source})",
-            expected=f"one of {', '.join(USUAL)}, or the votes that an answer is worth",
-            fix=f"measure it (sfumato plan compare), or give it: --votes {kind}=1.5",
-            code="no-rate",
+            f"no exchange rate of {kind} answers for the goal {goal} ({rate.source})",
+            f"one of {', '.join(USUAL)}, or the votes that an answer is worth",
+            f"measure it (sfumato plan compare), or give it: --votes {kind}=1.5",
+            "no-rate",
         )
     return VoteEquivalent(kind, rate)

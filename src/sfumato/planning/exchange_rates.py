@@ -65,7 +65,7 @@ class ExchangeRates(Table):
         return tuple(rate for rate in found if rate.measure == found[0].measure)
 
 
-def in_words(rate: ExchangeRate) -> str:
+def rate_sentence(rate: ExchangeRate) -> str:
     """The rate as a sentence: `1 top_two answer is worth 1.07 hard votes (95% CI 0.90 to 1.20), by accuracy`."""
     answers = f"{rate.n_answers} answers of kind {rate.kind} are" if rate.n_answers > 1 else f"1 {rate.kind} answer is"
     worth = f"more than {rate.most}" if np.isinf(rate.votes) else f"{rate.votes:.2f}"

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 
 from sfumato.labeling.default_labeler import label_by_default
 from sfumato.tables.annotations import Annotations
-from sfumato.tables.errors import BadTable, ErrorLocation, listing
+from sfumato.tables.errors import BadTable, listing
 from sfumato.tables.table import Table, columns_of
 
 TOTAL_VARIATION, KL = "total variation", "KL divergence"
@@ -89,12 +89,12 @@ def compare_forms(
     common = sorted(set.intersection(*asked_twice)) if forms else []
     if len(forms) < 2 or not common:
         raise BadTable(
-            f"found {len(forms)} form{'s' * (len(forms) != 1)} ({listing([form.name for form in forms])}) and "
+            f"{len(forms)} form{'s' * (len(forms) != 1)} ({listing([form.name for form in forms])}) and "
             f"{len(common)} items with two answers or more in each",
-            expected="several forms with the same items, each item answered by two people or more per form",
-            fix="wait for more answers, or compare a study with [[arms]]",
-            code="nothing-to-compare",
-            where=ErrorLocation(str(annotations.path) if annotations.path else None),
+            "several forms with the same items, each item answered by two people or more per form",
+            "wait for more answers, or compare a study with [[arms]]",
+            "nothing-to-compare",
+            annotations.path,
         )
     most = min(MOST, *(len(form.rows[item]) - 1 for form in forms for item in common))
     means = np.array([[form.probs[form.rows[item]].mean(axis=0) for item in common] for form in forms])

@@ -63,12 +63,12 @@ class ItemPriority(Table):
     def __len__(self) -> int:
         return len(self.items)
 
-    def asked_with(self, form: str) -> tuple[str, ...]:
+    def items_for(self, form: str) -> tuple[str, ...]:
         """The items for which a form is advised, highest priority first."""
         order = np.argsort(self.rank)
         return tuple(self.items[i] for i in order if self.forms[self.form[i]] == form)
 
-    def deepened(self, n: int) -> ItemPriority:
+    def with_deeper_form(self, n: int) -> ItemPriority:
         """With the last form for the `n` items where it is worth most, and the first form for all others.
 
         For a richer form that is wanted for information that votes do not have, although it reduces the error less per
@@ -76,17 +76,14 @@ class ItemPriority(Table):
         """
         if at_least("deeper", n, 0) > len(self):
             raise BadSetting(
-                f"found {n:,} items for {self.forms[-1]}",
-                expected=f"at most {len(self):,}, the number of items",
-                fix="choose fewer",
-                code="bad-setting",
+                f"{n:,} items for {self.forms[-1]}", f"at most {len(self):,}, the number of items", "choose fewer"
             )
         form = np.zeros(len(self), np.int64)
         form[np.argsort(-self.worth[:, -1], kind="stable")[:n]] = len(self.forms) - 1
         return ItemPriority(self.items, self.forms, self.risk, self.worth, form)
 
 
-def deserving(
+def rank_items(
     items: Sequence[str],
     counts: Float[np.ndarray, "items classes"],
     forms: Mapping[str, Form],
@@ -103,13 +100,13 @@ def deserving(
     """
     counts = check_counts(counts)
     if not forms:
-        raise BadSetting("found no forms", expected="at least one", fix="give a kind of question", code="bad-setting")
+        raise BadSetting("no forms", "at least one", "give a kind of question")
     if len(items) != len(counts):
         raise BadTable(
-            f"found {len(items):,} items and {len(counts):,} rows of counts",
-            expected="one row per item",
-            fix="give both in the same order",
-            code="wrong-shape",
+            f"{len(items):,} items and {len(counts):,} rows of counts",
+            "one row per item",
+            "give both in the same order",
+            "wrong-shape",
         )
     by = index or KLIndex()
     fitted = prior or fit_prior(counts)
@@ -150,7 +147,7 @@ class MapPriority(Table):
         return len(self.selection)
 
 
-def deserving_of_map(
+def rank_items_by_map(
     drawn: DataMap,
     labels: Mapping[str, str],
     quota: Mapping[MapRegion, int | None],
@@ -163,16 +160,13 @@ def deserving_of_map(
     """Items by how a model learned them, with a quota per class and region: see `evaluation.item_selection.select`.
 
     Ambiguous and hard items get the richer form, the others the plain one, as in soft-digits; higher variability first.
-    For items without answers: with answers, prefer `deserving`. Items that confuse a network need not divide people.
+    For items without answers: with answers, prefer `rank_items`. Items that confuse a network need not divide people.
     """
     chosen = select(drawn, labels, quota, rng=rng, fill=fill)
     if not len(chosen):
         counted = ", ".join(f"{drawn.count(region):,} {region}" for region in REGIONS)
         raise BadTable(
-            f"found no item for this quota among {counted}",
-            expected="at least one item",
-            fix="choose another quota",
-            code="no-rows",
+            f"no item for this quota among {counted}", "at least one item", "choose another quota", "no-rows"
         )
     row = {item: i for i, item in enumerate(drawn.items.to_pylist())}
     variability = drawn.variability[[row[item] for item in chosen.items]]

@@ -16,7 +16,7 @@ from sfumato.planning.informativeness.label_types import LabelSet
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.question_signals import (
     MOST_SIMULATED,
-    answers_an_item,
+    answers_per_item,
     ratio_of,
     signal_of,
     simulated_rho,
@@ -126,13 +126,13 @@ def compare(
     spent = n_items * max(prices.values()) if budget is None else above_0("budget", budget)
     costs.affordable(min(prices, key=prices.__getitem__), spent)
     worlds = [
-        LatentWorld.drawn(max(min(n_items, MOST_SIMULATED), 3), n_classes, DIMENSIONS, rng=rng) for _ in range(WORLDS)
+        LatentWorld.sample(max(min(n_items, MOST_SIMULATED), 3), n_classes, DIMENSIONS, rng=rng) for _ in range(WORLDS)
     ]
     base = costs.seconds(BASE) if BASE in costs.times else min(costs.seconds(kind) for kind in prices)
     rows = []
     for kind, price in prices.items():
         rho = float(np.mean([simulated_rho(kind, world, noise=noise, rng=rng) for world in worlds]))
-        cost = answers_an_item(kind, n_items) * costs.seconds(kind) / base if base else 1.0
+        cost = answers_per_item(kind, n_items) * costs.seconds(kind) / base if base else 1.0
         loss = subjective_loss(rho, cost, utility=utility, beta=beta)
         error = (errors or {}).get(kind)
         each = spent / price / n_items if price <= spent else 0.0
@@ -154,18 +154,16 @@ def check_size(n_items: int, n_classes: int) -> None:
     at_least("items", n_items, 1)
     if n_classes < 2:
         raise BadSetting(
-            f"found {n_classes} class{'es' * (n_classes != 1)}",
-            expected="two classes or more",
-            fix="give the number of classes that people choose from",
-            code="bad-setting",
+            f"{n_classes} class{'es' * (n_classes != 1)}",
+            "two classes or more",
+            "give the number of classes that people choose from",
         )
     if n_classes > n_items:
         raise BadSetting(
-            f"found {n_classes:,} classes for {n_items:,} items",
-            expected="at least one item per class",
-            fix="plan for more items, or merge classes; "
+            f"{n_classes:,} classes for {n_items:,} items",
+            "at least one item per class",
+            "plan for more items, or merge classes; "
             "with fewer items than classes a similarity judgment says more than any label",
-            code="bad-setting",
         )
 
 
@@ -297,7 +295,7 @@ def _simulated(
     """The mean recovery of each kind, with one answer and with `n_answers`, in the same worlds."""
     rhos: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
     for _ in range(seeds):
-        world = LatentWorld.drawn(max(min(n, MOST_SIMULATED), k, 3), k, d, rng=rng)
+        world = LatentWorld.sample(max(min(n, MOST_SIMULATED), k, 3), k, d, rng=rng)
         known: dict[tuple[object, int], float] = {}
         for kind in kinds:
             for m in (1, n_answers[kind]):

@@ -46,7 +46,7 @@ class LabelQuality(Protocol):
     """What makes labels good for a goal; `measure` names it."""
 
     goal: ClassVar[Goal]
-    odd_alone: ClassVar[bool]
+    odd_only: ClassVar[bool]
     """Whether an even number of votes is never better than the odd number before."""
     most_splits: ClassVar[int]
     """The largest useful number of random splits."""
@@ -54,7 +54,7 @@ class LabelQuality(Protocol):
     @property
     def measure(self) -> str: ...
 
-    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> QualityCurve:
+    def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> QualityCurve:
         """The quality of labels from the first answers of each split, compared with its reference."""
 
 
@@ -88,7 +88,7 @@ class DistributionQuality:
     loss: str = "tv"
 
     goal: ClassVar[Goal] = Goal.DISTRIBUTION
-    odd_alone: ClassVar[bool] = False
+    odd_only: ClassVar[bool] = False
     most_splits: ClassVar[int] = 100
 
     def __post_init__(self) -> None:
@@ -98,14 +98,14 @@ class DistributionQuality:
     def measure(self) -> str:
         return LOSSES[self.loss]
 
-    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
+    def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
         found = [
-            np.stack([self._lost(split, constant) for constant in CONSTANTS], axis=1)  # steps x smoothings x items
+            np.stack([self._losses(split, constant) for constant in CONSTANTS], axis=1)  # steps x smoothings x items
             for split in splits
         ]
         return Losses(np.mean(found, axis=0).transpose(1, 0, 2))
 
-    def _lost(self, split: QualitySplit, constant: float) -> Float[np.ndarray, "steps items"]:
+    def _losses(self, split: QualitySplit, constant: float) -> Float[np.ndarray, "steps items"]:
         """The loss per item and number of answers, for one smoothing constant."""
         sums = split.sums.transpose(1, 0, 2)
         label = (sums + constant) / (sums.sum(axis=2, keepdims=True) + constant * sums.shape[2])
@@ -128,19 +128,19 @@ class ClassQuality:
     truth: Float[np.ndarray, "items classes"] | None = None
 
     goal: ClassVar[Goal] = Goal.CLASS
-    odd_alone: ClassVar[bool] = True
+    odd_only: ClassVar[bool] = True
     most_splits: ClassVar[int] = 100
     measure: ClassVar[str] = "accuracy"
 
-    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
+    def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> Losses:  # noqa: ARG002
         missed = []
         for split in splits:
-            right = _leading(self.truth if self.truth is not None else split.reference)
-            missed.append(1 - (_leading(np.round(split.sums, DIGITS)) * right[:, None]).sum(axis=2).T)
+            right = _top_classes(self.truth if self.truth is not None else split.reference)
+            missed.append(1 - (_top_classes(np.round(split.sums, DIGITS)) * right[:, None]).sum(axis=2).T)
         return Losses(np.mean(missed, axis=0)[None])
 
 
-def _leading(probs: Float[np.ndarray, "*items classes"]) -> Float[np.ndarray, "*items classes"]:
+def _top_classes(probs: Float[np.ndarray, "*items classes"]) -> Float[np.ndarray, "*items classes"]:
     top = probs == probs.max(axis=-1, keepdims=True)
     return np.asarray(top / top.sum(axis=-1, keepdims=True))
 
@@ -156,10 +156,10 @@ class Similarities:
         n = len(self.items)
         if self.values.shape != (n, n) or not np.array_equal(self.values, self.values.T, equal_nan=True):
             raise BadTable(
-                f"found an array of shape {self.values.shape} for {n} items",
-                expected="a symmetric array, items x items",
-                fix="give one number per pair, the same in both directions",
-                code="bad-similarities",
+                f"an array of shape {self.values.shape} for {n} items",
+                "a symmetric array, items x items",
+                "give one number per pair, the same in both directions",
+                "bad-similarities",
             )
         freeze(self, "values")
 
@@ -236,7 +236,7 @@ class GeometryQuality:
     similarities: Similarities | None = None
 
     goal: ClassVar[Goal] = Goal.GEOMETRY
-    odd_alone: ClassVar[bool] = False
+    odd_only: ClassVar[bool] = False
     most_splits: ClassVar[int] = 3
 
     @property
@@ -244,7 +244,7 @@ class GeometryQuality:
         by = "similarities of held-out labels" if self.similarities is None else "similarity judgments"
         return f"rank correlation with {by}"
 
-    def judged(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> PairRanks:
+    def curve(self, splits: Iterable[QualitySplit], items: pa.StringArray) -> PairRanks:
         judged = None if self.similarities is None else self.similarities.of_items(items)
         rated = np.arange(len(items)) if judged is None else np.flatnonzero(~np.isnan(judged).all(axis=1))
         places = rated[np.unique(np.linspace(0, len(rated) - 1, min(len(rated), MOST_PLACED)).astype(np.int64))]

@@ -82,10 +82,10 @@ class LearningCurve:
         reach = n_answers / float(self.n_answers.max())
         if reach > TOO_FAR:
             raise BadSetting(
-                f"found n_answers = {n_answers:g}, {reach:.0f} times the most of any run",
-                expected=f"at most {TOO_FAR * self.n_answers.max():g}, {TOO_FAR:g} times the most",
-                fix="run with more answers first: this far out, the result depends on the shape of the curve",
-                code="too-far",
+                f"n_answers = {n_answers:g}, {reach:.0f} times the most of any run",
+                f"at most {TOO_FAR * self.n_answers.max():g}, {TOO_FAR:g} times the most",
+                "run with more answers first: this far out, the result depends on the shape of the curve",
+                "too-far",
             )
         if reach > FAR:
             warnings.warn(
@@ -130,10 +130,10 @@ def fit_learning_curve(
     m, y = np.asarray(n_answers, np.float64), np.asarray(value, np.float64)
     if not (m.ndim == 1 and m.shape == y.shape and np.isfinite(y).all() and np.isfinite(m).all() and (m > 0).all()):
         raise BadTable(
-            f"found {len(m)} numbers of answers and {len(y)} values",
-            expected="equally many of both, all finite, answers above 0",
-            fix="give one row per run",
-            code="bad-runs",
+            f"{len(m)} numbers of answers and {len(y)} values",
+            "equally many of both, all finite, answers above 0",
+            "give one row per run",
+            "bad-runs",
         )
     exponents = np.ones(1) if fixed else EXPONENTS
     codes = np.unique(np.asarray(seed), return_inverse=True)[1] if seed is not None else np.zeros(len(m), np.int64)
@@ -143,10 +143,10 @@ def fit_learning_curve(
     freedom = len(m) - 2 - (n_seeds - 1 if apart else 0) - (0 if fixed else 1)
     if len(np.unique(m)) < FEWEST_SIZES or freedom < 1:
         raise BadTable(
-            f"found {len(m)} runs with {len(np.unique(m))} different numbers of answers",
-            expected=f"at least {FEWEST_SIZES} different ones, and more runs than parameters",
-            fix="run with more numbers of answers, or with more seeds",
-            code="too-few-runs",
+            f"{len(m)} runs with {len(np.unique(m))} different numbers of answers",
+            f"at least {FEWEST_SIZES} different ones, and more runs than parameters",
+            "run with more numbers of answers, or with more seeds",
+            "too-few-runs",
         )
     level_of = np.eye(n_seeds)[codes] if apart else np.ones((len(m), 1))
     coefficients, covariance = np.empty((len(exponents), 2)), np.empty((len(exponents), 2, 2))
@@ -207,10 +207,10 @@ def exchange_from_runs(source: str | Path | Any, *, hard: str = "choice") -> dic
     by_kind = _by_kind(read_rows(source) if isinstance(source, (str, Path)) else Rows.of(source))
     if hard not in by_kind or len(by_kind) < 2:
         raise BadTable(
-            f"found runs with labels of {listing(list(by_kind)) or 'no kind'}",
-            expected=f"runs with hard votes, of kind {hard}, and with another kind",
-            fix=f"train models on hard votes too, and name their kind {hard}",
-            code="bad-runs",
+            f"runs with labels of {listing(list(by_kind)) or 'no kind'}",
+            f"runs with hard votes, of kind {hard}, and with another kind",
+            f"train models on hard votes too, and name their kind {hard}",
+            "bad-runs",
         )
     curves = {kind: fit_learning_curve(*runs) for kind, runs in by_kind.items()}
     votes = curves.pop(hard)

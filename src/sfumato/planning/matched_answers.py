@@ -73,13 +73,13 @@ class MatchedAnswers:
         n_shared = len(items) - at.null_count
         if n_shared == 0:
             raise BadTable(
-                f"found {len(items):,} items in one table and {len(vote_items):,} in the other, and none in both",
-                expected="the same items, by the same names",
-                fix="check the item names in both; one example of each: "
+                f"{len(items):,} items in one table and {len(vote_items):,} in the other, and none in both",
+                "the same items, by the same names",
+                "check the item names in both; one example of each: "
                 f"{listing([items[0].as_py()])} and {listing([vote_items[0].as_py()])}"
                 if len(items) and len(vote_items)
                 else "ask both kinds of question about the same items",
-                code="no-shared-items",
+                "no-shared-items",
             )
         there = at.fill_null(-1).to_numpy(zero_copy_only=False)
         back = np.full(len(vote_items), -1)
@@ -92,10 +92,10 @@ class MatchedAnswers:
         can = (n_rich >= 1) & (n_votes >= 2)
         if can.sum() < FEWEST_ITEMS:
             raise BadTable(
-                f"found {int(can.sum())} items with an answer and two votes or more, of {n_shared:,} in both tables",
-                expected=f"at least {FEWEST_ITEMS}: half of the votes are compared, the others are the reference",
-                fix="ask about more of the same items, or more people per item",
-                code="too-few-items",
+                f"{int(can.sum())} items with an answer and two votes or more, of {n_shared:,} in both tables",
+                f"at least {FEWEST_ITEMS}: half of the votes are compared, the others are the reference",
+                "ask about more of the same items, or more people per item",
+                "too-few-items",
             )
         available = given if votes is None else n_rich
         most_rich = _most(available[can], MOST_RICH)
@@ -121,7 +121,7 @@ class MatchedAnswers:
     def n_items(self) -> int:
         return len(self.items)
 
-    def halved(self, rng: np.random.Generator) -> SplitAnswers:
+    def split(self, rng: np.random.Generator) -> SplitAnswers:
         """A random half of every item's votes to compare (the larger one, if odd), the others as reference."""
         place = _places(self.vote_item, self.n_items, rng)
         n_votes = np.bincount(self.vote_item, minlength=self.n_items)
@@ -146,10 +146,10 @@ def _votes(
     # A form may have more options than the votes, such as "none of these".
     if strange := [name for name in votes.classes if name not in classes]:
         raise BadTable(
-            f"found votes for {listing(strange)}",
-            expected=f"the classes of the other answers: {listing(list(classes))}",
-            fix="use the same class names in both tables",
-            code="different-classes",
+            f"votes for {listing(strange)}",
+            f"the classes of the other answers: {listing(list(classes))}",
+            "use the same class names in both tables",
+            "different-classes",
         )
     order = np.array([classes.index(name) for name in votes.classes])
     if isinstance(votes, SoftLabels):
@@ -160,10 +160,10 @@ def _votes(
         return items, item, order[chosen]
     if votes.hard is None:
         raise BadTable(
-            "found votes that are distributions",
-            expected="hard votes, one class per answer, or labels with a number of annotators",
-            fix="give answers of kind choice",
-            code="not-votes",
+            "votes that are distributions",
+            "hard votes, one class per answer, or labels with a number of annotators",
+            "give answers of kind choice",
+            "not-votes",
         )
     return votes.item.names, votes.item.codes.astype(np.int64), order[votes.hard]
 

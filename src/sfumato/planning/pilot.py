@@ -57,7 +57,7 @@ class Pilot:
         return len(self.counts)
 
     @property
-    def answers_an_item(self) -> float:
+    def answers_per_item(self) -> float:
         """Mean answers per item."""
         return float(self.counts.sum() / len(self.counts))
 
@@ -67,16 +67,16 @@ class Pilot:
 
         It has one component per five items, at most 40, and is fitted to at most 5,000 items, evenly spread.
         """
-        counts = self.thinned(MOST_FITTED).counts
+        counts = self.subsample(MOST_FITTED).counts
         n_components = min(MOST_COMPONENTS, max(2, len(counts) // ITEMS_A_COMPONENT))
         start = first_guess(counts, n_components)
         return fit_mixture(counts, start, iterations=ITERATIONS, tolerance=TOLERANCE).prior
 
-    def fitted_from(self, prior: DirichletMixture, iterations: int) -> DirichletMixture:
+    def refit_prior(self, prior: DirichletMixture, iterations: int) -> DirichletMixture:
         """The prior of these answers, starting from that of similar ones, in a few steps."""
-        return fit_mixture(self.thinned(MOST_FITTED).counts, prior, iterations=iterations, tolerance=TOLERANCE).prior
+        return fit_mixture(self.subsample(MOST_FITTED).counts, prior, iterations=iterations, tolerance=TOLERANCE).prior
 
-    def thinned(self, most: int) -> Pilot:
+    def subsample(self, most: int) -> Pilot:
         """At most `most` of its items, evenly spread."""
         if self.n_items <= most:
             return self
@@ -94,10 +94,10 @@ def dirichlet(alpha: Sequence[float], n_classes: int = 0) -> DirichletMixture:
         values = np.full(at_least("classes", n_classes, 2), values[0])
     if len(values) < 2 or not np.isfinite(values).all() or not (values > 0).all() or n_classes not in (0, len(values)):
         raise BadSetting(
-            f"found a Dirichlet of {show(values.tolist())}" + (f" for {n_classes} classes" if n_classes else ""),
-            expected="finite numbers above 0, one per class, for at least two classes",
-            fix="give one number per class, or one for all and the number of classes",
-            code="bad-prior",
+            f"a Dirichlet of {show(values.tolist())}" + (f" for {n_classes} classes" if n_classes else ""),
+            "finite numbers above 0, one per class, for at least two classes",
+            "give one number per class, or one for all and the number of classes",
+            "bad-prior",
         )
     return DirichletMixture(np.ones(1), values[None])
 
@@ -105,17 +105,17 @@ def dirichlet(alpha: Sequence[float], n_classes: int = 0) -> DirichletMixture:
 def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
     if labels.n_annotators is None:
         raise BadTable(
-            "found labels without the number of annotators",
-            expected="a number of annotators for every item",
-            fix="give the beliefs of the labels, or a column n_annotators",
-            code="no-counts",
+            "labels without the number of annotators",
+            "a number of annotators for every item",
+            "give the beliefs of the labels, or a column n_annotators",
+            "no-counts",
         )
     if labels.estimand is Estimand.TRUTH:
         raise BadTable(
-            f"found labels that say {labels.estimand.value}",
-            expected=f"labels that say {Estimand.PEOPLE.value}",
-            fix="give the beliefs themselves, or labels by `mean`",
-            code="mixed-targets",
+            f"labels that say {labels.estimand.value}",
+            f"labels that say {Estimand.PEOPLE.value}",
+            "give the beliefs themselves, or labels by `mean`",
+            "mixed-targets",
         )
     asked = labels.n_annotators > 0
     if not asked.any():
@@ -135,10 +135,7 @@ def _counts_of_labels(labels: SoftLabels) -> Float[np.ndarray, "items classes"]:
 
 def _no_answers(found: str) -> BadTable:
     return BadTable(
-        f"found {found}",
-        expected="a pilot with at least one answer",
-        fix="collect some answers first, or assume a prior",
-        code="no-rows",
+        found, "a pilot with at least one answer", "collect some answers first, or assume a prior", "no-rows"
     )
 
 
@@ -193,24 +190,24 @@ def check_counts(counts: np.ndarray) -> Float[np.ndarray, "items classes"]:
     found = np.asarray(counts, np.float64)
     if found.ndim != 2 or not len(found):
         raise BadTable(
-            f"found counts of shape {found.shape}",
-            expected="items x classes, with at least one item",
-            fix="give one row per item and one column per class",
-            code="wrong-shape",
+            f"counts of shape {found.shape}",
+            "items x classes, with at least one item",
+            "give one row per item and one column per class",
+            "wrong-shape",
         )
     if found.shape[1] < 2:
         raise BadTable(
-            f"found {found.shape[1]} class",
-            expected="at least two classes",
-            fix="name every class that could be chosen, also those without answers",
-            code="one-class",
+            f"{found.shape[1]} class",
+            "at least two classes",
+            "name every class that could be chosen, also those without answers",
+            "one-class",
         )
     if not (np.isfinite(found) & (found >= 0)).all():
         raise BadTable(
-            "found counts below 0 or not finite",
-            expected="how often each class was chosen, 0 or more",
-            fix="count the answers again",
-            code="bad-count",
+            "counts below 0 or not finite",
+            "how often each class was chosen, 0 or more",
+            "count the answers again",
+            "bad-count",
         )
     return found
 

@@ -72,7 +72,7 @@ def triplet_errors(
     Compared with a label, classes are objects too, and ties in the label count half: with few votes both kinds look
     worse than they are. Compared with judgments, only items are used, by the probability that two answers agree.
     """
-    half = matched.halved(rng)
+    half = matched.split(rng)
     answers = {kind: half.rich[:, 1], "choice": half.votes[:, 1]}
     if similarities is None:
         places = _spread(np.arange(matched.n_items), MOST_LABELED)
@@ -190,11 +190,11 @@ def _joined(tables: Sequence[Annotations]) -> Annotations:
     for table in tables[1:]:
         if table.classes != tables[0].classes:
             raise BadTable(
-                f"found the classes {listing(list(table.classes)) or 'none'}",
-                expected=f"those of the first pilot of this kind: {listing(list(tables[0].classes)) or 'none'}",
-                fix="compare studies with different classes one by one",
-                code="different-classes",
-                where=ErrorLocation(str(table.path) if table.path else None),
+                f"the classes {listing(list(table.classes)) or 'none'}",
+                f"those of the first pilot of this kind: {listing(list(tables[0].classes)) or 'none'}",
+                "compare studies with different classes one by one",
+                "different-classes",
+                table.path,
             )
     whole = pa.concat_tables([table.to_arrow().replace_schema_metadata(None) for table in tables])
     return Annotations.from_arrow(whole, tables[0].classes)
@@ -205,19 +205,19 @@ def _time(kind: str, table: Annotations) -> KindTime:
         return measured_times(table)[kind]
     usual = DEFAULT_TIMES[kind].mean_seconds() if kind in DEFAULT_TIMES else 10
     raise BadTable(
-        f"found {len(table):,} answers of kind {kind} without a time",
-        expected="times, to compute the cost of an answer",
-        fix=f"give its mean time (usual: --seconds {kind}={usual:.1f}), or record times",
-        code="no-times",
-        where=ErrorLocation(str(table.path) if table.path else None, column="seconds"),
+        f"{len(table):,} answers of kind {kind} without a time",
+        "times, to compute the cost of an answer",
+        f"give its mean time (usual: --seconds {kind}={usual:.1f}), or record times",
+        "no-times",
+        ErrorLocation(str(table.path) if table.path else None, column="seconds"),
     )
 
 
 def _empty(pilot: Annotations) -> BadTable:
     return BadTable(
-        "found no rows",
-        expected="a pilot with at least one answer",
-        fix="collect some answers first, or omit the pilot to use published values",
-        code="no-rows",
-        where=ErrorLocation(str(pilot.path) if pilot.path else None),
+        "no rows",
+        "a pilot with at least one answer",
+        "collect some answers first, or omit the pilot to use published values",
+        "no-rows",
+        pilot.path,
     )

@@ -72,7 +72,7 @@ class PlanAdaptive(PlanPart, frozen=True, kw_only=True, tag_field="assignment", 
     index: Text
     fewest: Annotated[int, msgspec.Meta(ge=0)]
     most: Count
-    target: Positive | None
+    threshold: Positive | None = msgspec.field(name="target")
     lead: Count | None
     audit: Share
     on_average: Positive
@@ -150,7 +150,7 @@ class PilotFile(PlanPart, frozen=True, kw_only=True):
     sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
-class Made(PlanPart, frozen=True, kw_only=True):
+class PlanProvenance(PlanPart, frozen=True, kw_only=True):
     """The provenance of the plan: version of sfumato, time, command, seed, and pilot."""
 
     version: Text
@@ -187,7 +187,7 @@ class Plan(PlanPart, frozen=True, kw_only=True):
     alternatives: tuple[Alternative, ...]
     would_change: tuple[str, ...]
     assumptions: tuple[Assumption, ...]
-    made: Made
+    made: PlanProvenance
 
     @classmethod
     def read(cls, path: str | Path) -> Plan:
@@ -248,10 +248,10 @@ def _check_version(document: Any, file: str | None) -> None:
         said, fix = f"found version {show(found)} of the plan file", "make the plan again with this version of sfumato"
     raise BadFile(
         said,
-        expected=f'an object with "sfumato_plan": {VERSION}',
-        fix=fix,
-        code="wrong-version" if found is not None else "no-plan",
-        where=ErrorLocation(file, column="sfumato_plan"),
+        f'an object with "sfumato_plan": {VERSION}',
+        fix,
+        "wrong-version" if found is not None else "no-plan",
+        ErrorLocation(file, column="sfumato_plan"),
     )
 
 
@@ -307,8 +307,8 @@ def _not_as_typed(message: str, file: str | None) -> BadFile:
 def _bad(found: str, field: str, file: str | None, expected: str = "") -> BadFile:
     return BadFile(
         found,
-        expected=expected or f"a plan file, version {VERSION}, as docs/plan.md describes it",
-        fix="make the plan again, or correct the field",
-        code="bad-plan",
-        where=ErrorLocation(file, column=field or None),
+        expected or f"a plan file, version {VERSION}, as docs/plan.md describes it",
+        "make the plan again, or correct the field",
+        "bad-plan",
+        ErrorLocation(file, column=field or None),
     )

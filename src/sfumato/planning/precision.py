@@ -13,7 +13,7 @@ from numpy.polynomial.chebyshev import chebval
 from scipy.special import betainc, gammaln, xlogy
 
 from sfumato.aggregation.dirichlet_mixture import DirichletMixture
-from sfumato.planning.answer_simulation import SimulatedPosterior, asked
+from sfumato.planning.answer_simulation import SimulatedPosterior, simulate_answers
 from sfumato.planning.pilot import Population
 from sfumato.tables.errors import BadSetting, unknown
 from sfumato.tables.probabilities import check_probs
@@ -71,10 +71,9 @@ def expected_kl(
     many = _checked(probs, n_answers)
     if alpha.shape != probs.shape[1:] or not (alpha > 0).all() or not np.isfinite(alpha).all():
         raise BadSetting(
-            f"found alpha = {alpha.tolist()}",
-            expected=f"{probs.shape[1]} finite numbers above 0, one per class",
-            fix="choose another alpha",
-            code="bad-setting",
+            f"alpha = {alpha.tolist()}",
+            f"{probs.shape[1]} finite numbers above 0, one per class",
+            "choose another alpha",
         )
     minus_entropy = xlogy(probs, probs).sum(axis=1)
     # Shares of votes repeat: each value is computed once.
@@ -237,13 +236,13 @@ class DivergenceError:
 
     def of_items(self, items: Population, most: int, rng: np.random.Generator) -> Float[np.ndarray, "draws answers"]:
         lost = np.empty((len(items.probs), most))
-        for known in asked(items.probs, most, rng, items.prior):
+        for known in simulate_answers(items.probs, most, rng, items.prior):
             lost[:, known.n_answers - 1] = self.of_answers(known)
         return lost
 
     def of_prior(self, prior: DirichletMixture, most: int, rng: np.random.Generator) -> Float[np.ndarray, "answers"]:
         items = Population.of_prior(prior, self.draws, rng)
-        lost = [known.expected_kl for known in asked(items.probs, most, rng, prior)]
+        lost = [known.expected_kl for known in simulate_answers(items.probs, most, rng, prior)]
         return np.array([each.mean() for each in lost if each is not None])
 
     def of_answers(self, known: SimulatedPosterior) -> Float[np.ndarray, "draws"]:

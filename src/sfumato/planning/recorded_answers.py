@@ -56,7 +56,7 @@ class RecordedAnswers:
         if isinstance(answers, Annotations):
             answers = _votes(answers.for_purposes("label"))
         if isinstance(answers, SoftLabels):
-            return cls.of_counts(_counts_behind(answers))
+            return cls.of_counts(_counts_of_labels(answers))
         coded = answers.coded()
         return cls._sorted(coded.item, coded.hard, coded.soft, coded.n_items, coded.n_classes)
 
@@ -83,10 +83,10 @@ class RecordedAnswers:
         kept = n_answers >= FEWEST
         if not kept.any():
             raise BadTable(
-                f"found {len(item):,} answers, and no item with {FEWEST} of them",
-                expected="items with several answers: half of them are given, the others are the reference",
-                fix="record more answers per item",
-                code="no-rows",
+                f"{len(item):,} answers, and no item with {FEWEST} of them",
+                "items with several answers: half of them are given, the others are the reference",
+                "record more answers per item",
+                "no-rows",
             )
         number = np.cumsum(kept) - 1
         rows = np.flatnonzero(kept[item])
@@ -111,7 +111,7 @@ class RecordedAnswers:
         assert self.hard is not None
         return np.asarray(np.eye(self.n_classes)[self.hard[rows]])
 
-    def halves(self, rng: np.random.Generator, *, keep_order: bool = False) -> RecordedSplit:
+    def split_half(self, rng: np.random.Generator, *, keep_order: bool = False) -> RecordedSplit:
         """A random half of every item's answers to give (the larger one, if odd); the others are the truth.
 
         Given in random order, or with `keep_order` as they were recorded.
@@ -122,7 +122,7 @@ class RecordedAnswers:
         np.add.at(truth, self.item[~is_given], self.votes(np.flatnonzero(~is_given)))
         return RecordedSplit(self, self._pool(is_given, rank, keep_order), truth / truth.sum(axis=1, keepdims=True))
 
-    def against(self, truth: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> RecordedSplit:
+    def with_truth(self, truth: Float[np.ndarray, "items classes"], rng: np.random.Generator) -> RecordedSplit:
         """All answers to give, in random order, compared with known distributions."""
         assert truth.shape == (self.n_items, self.n_classes)
         return RecordedSplit(self, self._pool(np.ones(len(self.item), bool), self._shuffled(rng)[0], False), truth)
@@ -150,35 +150,35 @@ def _votes(annotations: Annotations) -> Beliefs:
     kinds = [name for name in annotations.kind.names.to_pylist() if name.split("/")[0] != "choice"]
     if kinds:
         raise BadTable(
-            f"found answers of kind {listing(kinds)}",
-            expected="answers of kind choice, or beliefs",
-            fix="convert them into beliefs first: sfumato label ANNOTATIONS -o beliefs.parquet",
-            code="wrong-kind",
-            where=ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
+            f"answers of kind {listing(kinds)}",
+            "answers of kind choice, or beliefs",
+            "convert them into beliefs first: sfumato label ANNOTATIONS -o beliefs.parquet",
+            "wrong-kind",
+            ErrorLocation(str(annotations.path) if annotations.path else None, column="kind"),
         )
     return OneHot().label(annotations, ())
 
 
-def _counts_behind(labels: SoftLabels) -> Int[np.ndarray, "items classes"]:
+def _counts_of_labels(labels: SoftLabels) -> Int[np.ndarray, "items classes"]:
     """The votes of each class."""
     place = ErrorLocation(str(labels.path) if labels.path else None)
     if labels.n_annotators is None or not labels.n_annotators.any():
         raise BadTable(
-            "found labels without the number of annotators",
-            expected="n_annotators, to know how often each class was chosen",
-            fix="give the beliefs, or import the counts again",
-            code="no-counts",
-            where=place,
+            "labels without the number of annotators",
+            "n_annotators, to know how often each class was chosen",
+            "give the beliefs, or import the counts again",
+            "no-counts",
+            place,
         )
     counts = labels.probs * labels.n_annotators[:, None]
     whole = np.round(counts)
     if (np.abs(counts - whole) > 0.01).any():
         raise BadTable(
-            "found labels that are not shares of votes",
-            expected="probabilities that are whole numbers of votes out of n_annotators",
-            fix="give the beliefs: these labels were smoothed or come from soft answers",
-            code="no-counts",
-            where=place,
+            "labels that are not shares of votes",
+            "probabilities that are whole numbers of votes out of n_annotators",
+            "give the beliefs: these labels were smoothed or come from soft answers",
+            "no-counts",
+            place,
         )
     return np.asarray(whole.astype(np.int64))
 

@@ -51,7 +51,9 @@ class CrowdSource(Protocol):
         """The answers of a person about these items, with this form."""
         ...
 
-    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
+    def distribution(
+        self, items: Int[np.ndarray, "scored"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "scored classes"]:
         """The distribution of the whole crowd for each of these items: the reference of labels."""
         ...
 
@@ -76,17 +78,21 @@ class DrawnCrowd:
     ) -> SimulatedAnswers:
         if kind != "choice":
             raise BadSetting(
-                f"found a plan with answers of kind {kind}",
-                expected="a plan with choices only",
-                fix="rehearse with --study: its simulated people can answer any form",
-                code="wrong-kind",
+                f"a plan with answers of kind {kind}",
+                "a plan with choices only",
+                "rehearse with --study: its simulated people can answer any form",
+                "wrong-kind",
             )
         edges = np.cumsum(self.probs[items], axis=1)
         edges[:, -1] = np.inf
         chosen = (rng.random(len(items))[:, None] >= edges).sum(axis=1)
         return SimulatedAnswers(np.eye(self.probs.shape[1])[chosen], np.full(len(items), self.seconds))
 
-    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:  # noqa: ARG002
+    def distribution(
+        self,
+        items: Int[np.ndarray, "scored"],
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Float[np.ndarray, "scored classes"]:
         return np.asarray(self.probs[items])
 
 
@@ -113,7 +119,9 @@ class SimulatedCrowd:
     ) -> SimulatedAnswers:
         return self._answers([self.people[person]] * len(items), items, kind, rng)
 
-    def says(self, items: Int[np.ndarray, "judged"], rng: np.random.Generator) -> Float[np.ndarray, "judged classes"]:
+    def distribution(
+        self, items: Int[np.ndarray, "scored"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "scored classes"]:
         votes = [
             self._answers(self.judges, np.full(len(self.judges), i), "choice", rng).votes.mean(axis=0) for i in items
         ]
@@ -129,9 +137,9 @@ class SimulatedCrowd:
         raw, seconds = [], []
         for person, i in zip(people, items, strict=True):
             stimulus = Stimulus(self.items[i])
-            given = person.answer(self.truth.shown(stimulus), PresentedQuestion(form, stimulus, study), rng)
-            raw.append(given.raw)
-            seconds.append(given.seconds)
+            answers = person.answer(self.truth.shown(stimulus), PresentedQuestion(form, stimulus, study), rng)
+            raw.append(answers.raw)
+            seconds.append(answers.seconds)
         return SimulatedAnswers(_votes(raw, f"{kind}/{form.version}", study.class_names), np.array(seconds))
 
 
@@ -159,7 +167,7 @@ def _votes(raw: Sequence[dict[str, object]], kind: str, classes: Sequence[str]) 
     return votes
 
 
-JUDGED = 300
+SCORED = 300
 """The largest number of items for which a simulated crowd is asked."""
 GROWTH = 0.3
 
@@ -170,7 +178,7 @@ class Rehearsal:
 
     value: float
     spread: float
-    n_judged: int
+    n_scored: int
     answers: int
     money: float
     hours: float
@@ -218,46 +226,48 @@ def rehearse(
     at_least("batch_size", batch_size, 1)
     if n_items != plan.n_items:
         raise BadSetting(
-            f"found {n_items:,} items, and a plan for {plan.n_items:,}",
-            expected="the items of the plan",
-            fix="give the study that the plan was made for",
-            code="wrong-items",
+            f"{n_items:,} items, and a plan for {plan.n_items:,}",
+            "the items of the plan",
+            "give the study that the plan was made for",
+            "wrong-items",
         )
-    asking = _Asking(plan, crowd, batch_size, rng)
-    asking.deeper(n_items)
-    asking.usual()
-    judged = np.sort(rng.permutation(n_items)[: JUDGED if isinstance(crowd, SimulatedCrowd) else n_items])
-    lost = _lost(plan, asking.counts, judged, crowd, rng)
-    n_answers = asking.n_usual + asking.n_deeper
+    simulated = _SimulatedStudy(plan, crowd, batch_size, rng)
+    simulated.collect_deeper(n_items)
+    simulated.collect_usual()
+    scored = np.sort(rng.permutation(n_items)[: SCORED if isinstance(crowd, SimulatedCrowd) else n_items])
+    errors = _errors(plan, simulated.counts, scored, crowd, rng)
+    n_answers = simulated.n_usual + simulated.n_deeper
     deeper = plan.question.deeper
-    hours = (asking.n_usual * plan.question.seconds + asking.n_deeper * (deeper.seconds if deeper else 0.0)) / 3600
+    hours = (
+        simulated.n_usual * plan.question.seconds + simulated.n_deeper * (deeper.seconds if deeper else 0.0)
+    ) / 3600
     paid = plan.cost.hours and plan.cost.money / plan.cost.hours
     return Rehearsal(
-        value=float(lost.mean()),
-        spread=float(lost.std() / np.sqrt(len(lost))),
-        n_judged=len(lost),
+        value=float(errors.mean()),
+        spread=float(errors.std() / np.sqrt(len(errors))),
+        n_scored=len(errors),
         answers=n_answers,
         money=hours * paid,
         hours=hours,
-        people=asking.n_came,
-        seconds=float(np.mean(asking.seconds)) if asking.seconds else 0.0,
-        finished=asking.finished,
-        ran_out=asking.ran_out,
+        people=simulated.n_people_used,
+        seconds=float(np.mean(simulated.seconds)) if simulated.seconds else 0.0,
+        finished=simulated.finished,
+        ran_out=simulated.ran_out,
     )
 
 
-class _Asking:
+class _SimulatedStudy:
     """The simulated study: people so far, and their answers."""
 
     def __init__(self, plan: Plan, crowd: CrowdSource, batch_size: int, rng: np.random.Generator) -> None:
         self.plan, self.crowd, self.batch_size, self.rng = plan, crowd, batch_size, rng
         self.counts = np.zeros((plan.n_items, len(plan.classes)))
-        self.n_came = self.n_usual = self.n_deeper = 0
+        self.n_people_used = self.n_usual = self.n_deeper = 0
         self.seconds: list[float] = []
         self.ran_out = False
         self.finished = 0.0
 
-    def deeper(self, n_items: int) -> None:
+    def collect_deeper(self, n_items: int) -> None:
         """One answer in the deeper form about each deeper item."""
         form = self.plan.question.deeper
         if form is None or not self.plan.deeper_items:
@@ -268,83 +278,90 @@ class _Asking:
             numbers = np.flatnonzero(np.isin(self.plan.items, self.plan.deeper_items))
         for first in range(0, len(numbers), self.batch_size):
             chosen = numbers[first : first + self.batch_size]
-            votes = self._come(chosen, form.kind)
+            votes = self._next_person(chosen, form.kind)
             if votes is None:
                 return
             self.counts[chosen] += form.votes * votes
             self.n_deeper += len(chosen)
 
-    def usual(self) -> None:
+    def collect_usual(self) -> None:
         """Collect batches until the plan is fulfilled."""
         answers = self.plan.answers
         if not isinstance(answers, PlanAdaptive):
-            self._ask(UniformIndex(), answers.each * self.plan.n_items, answers.each)
+            self._collect(UniformIndex(), answers.each * self.plan.n_items, answers.each)
             self.finished = float((self.counts.sum(axis=1) >= answers.each - 1e-9).mean())
             return
-        self._ask(UniformIndex(), answers.fewest * self.plan.n_items, answers.fewest)
+        self._collect(UniformIndex(), answers.fewest * self.plan.n_items, answers.fewest)
         index = index_named(answers.index, {"lead": answers.lead} if answers.index == "lead" else None)
         # A lead or a threshold ends each item; without either the planned number of answers is the limit.
-        by_rule = answers.lead is not None or answers.target is not None
+        by_rule = answers.lead is not None or answers.threshold is not None
         most = answers.most if by_rule else answers.on_average
-        state = self._ask(index, round(most * self.plan.n_items), answers.most, answers.target, answers.lead)
+        state = self._collect(index, round(most * self.plan.n_items), answers.most, answers.threshold, answers.lead)
         if not by_rule:
             self.finished = float((self.counts.sum(axis=1) >= answers.fewest - 1e-9).mean())
             return
-        rule = _stopping(index, answers.target, answers.lead)
+        rule = _stopping(index, answers.threshold, answers.lead)
         self.finished = float(rule.reached(ItemPosteriors(state.counts, state.prior)).mean())
 
-    def _ask(
-        self, index: AcquisitionIndex, n_answers: int, most: int, target: float | None = None, lead: int | None = None
+    def _collect(
+        self,
+        index: AcquisitionIndex,
+        n_answers: int,
+        most: int,
+        threshold: float | None = None,
+        lead: int | None = None,
     ) -> Allocation:
-        stopping = _stopping(index, target, lead, most)
+        stopping = _stopping(index, threshold, lead, most)
         state = Allocation.of(self.counts, index, stopping=stopping)
         while (missing := n_answers - self.n_usual) > 0 and not self.ran_out:
             if index.uses_prior and state.is_stale(GROWTH):
-                state = state.refitted()
-            chosen = state.leading(min(self.batch_size, missing), self.rng)
-            votes = self._come(chosen, self.plan.question.kind) if len(chosen) else None
+                state = state.refit()
+            chosen = state.top_items(min(self.batch_size, missing), self.rng)
+            votes = self._next_person(chosen, self.plan.question.kind) if len(chosen) else None
             if votes is None:
                 break
-            state = state.told_all(chosen, votes)
+            state = state.with_answers(chosen, votes)
             self.counts = state.counts
             self.n_usual += len(chosen)
         return state
 
-    def _come(self, items: Int[np.ndarray, "asked"], kind: str) -> Float[np.ndarray, "asked classes"] | None:
+    def _next_person(self, items: Int[np.ndarray, "asked"], kind: str) -> Float[np.ndarray, "asked classes"] | None:
         """The answers of the next person; None if nobody is left."""
-        if self.n_came >= self.crowd.n_people:
+        if self.n_people_used >= self.crowd.n_people:
             self.ran_out = True
             return None
-        given = self.crowd.answer(self.n_came, items, kind, self.rng)
-        self.n_came += 1
-        self.seconds.extend(given.seconds.tolist())
-        return given.votes
+        answers = self.crowd.answer(self.n_people_used, items, kind, self.rng)
+        self.n_people_used += 1
+        self.seconds.extend(answers.seconds.tolist())
+        return answers.votes
 
 
-def _stopping(index: AcquisitionIndex, target: float | None, lead: int | None, most: int | None = None) -> Stopping:
+def _stopping(index: AcquisitionIndex, threshold: float | None, lead: int | None, most: int | None = None) -> Stopping:
     by_l2 = index.name == "l2"
-    return Stopping(l2_risk=target if by_l2 else None, kl_risk=None if by_l2 else target, lead=lead, most=most)
+    return Stopping(l2_risk=threshold if by_l2 else None, kl_risk=None if by_l2 else threshold, lead=lead, most=most)
 
 
-def _lost(
+def _errors(
     plan: Plan,
     counts: Float[np.ndarray, "items classes"],
-    judged: np.ndarray,
+    scored: np.ndarray,
     crowd: CrowdSource,
     rng: np.random.Generator,
-) -> Float[np.ndarray, "judged"]:
+) -> Float[np.ndarray, "scored"]:
     """The error of each item, by the measure of the plan."""
-    said = crowd.says(judged, rng)
+    said = crowd.distribution(scored, rng)
     # The crowd's distribution is itself a sample of 200 people: its sampling error is subtracted.
     n_said = JUDGES if isinstance(crowd, SimulatedCrowd) else np.inf
     measure = plan.expected.measure
     if measure == "wrong_class":
-        return wrong_class(counts[judged], said)
+        return wrong_class(counts[scored], said)
     if measure == "l2":
-        shares = counts[judged] / np.maximum(counts[judged].sum(axis=1, keepdims=True), 1e-12)
+        shares = counts[scored] / np.maximum(counts[scored].sum(axis=1, keepdims=True), 1e-12)
         return np.asarray(((shares - said) ** 2).sum(axis=1) - (1 - (said**2).sum(axis=1)) / (n_said - 1))
-    labels = np.maximum(bayes(counts)[judged], 1e-300)
-    lost = (said * np.log(np.maximum(said, 1e-300) / labels)).sum(axis=1) - ((said > 0).sum(axis=1) - 1) / (2 * n_said)
+    labels = np.maximum(bayes(counts)[scored], 1e-300)
+    errors = (said * np.log(np.maximum(said, 1e-300) / labels)).sum(axis=1) - ((said > 0).sum(axis=1) - 1) / (
+        2 * n_said
+    )
     if measure.startswith("share_beyond_"):
-        return np.asarray((lost > float(measure.split("_")[2])).astype(np.float64))
-    return np.asarray(lost)
+        return np.asarray((errors > float(measure.split("_")[2])).astype(np.float64))
+    return np.asarray(errors)

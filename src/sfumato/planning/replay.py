@@ -181,18 +181,18 @@ def replay(
     """
     at_least("budget", budget, 1)
     at_least("splits", splits, 1)
-    halves = [recorded.halves(rng, keep_order=keep_order) for _ in range(splits)]
+    halves = [recorded.split_half(rng, keep_order=keep_order) for _ in range(splits)]
     check_budget(halves[0], budget)
     seeds = rng.integers(2**62, size=splits)
-    budgets = budgets_to(budget)
+    budgets = budget_steps(budget)
     curves: list[ReplayCurve] = []
     for p, policy in enumerate(policies):
         runs = []
         for s, split in enumerate(halves):
             if progress:
                 progress((p * splits + s) / (len(policies) * splits), f"{policy.name}, split {s + 1} of {splits}")
-            runs.append(replayed(split, policy, budgets, stopping=stopping, rng=np.random.default_rng(seeds[s])))
-        curves += joined(policy.name, runs)
+            runs.append(replay_policy(split, policy, budgets, stopping=stopping, rng=np.random.default_rng(seeds[s])))
+        curves += curves_of_runs(policy.name, runs)
     return Replay(tuple(curves), recorded.n_items)
 
 
@@ -204,7 +204,7 @@ class ReplayRun:
     losses: dict[str, list[Loss]]
 
 
-def replayed(
+def replay_policy(
     split: RecordedSplit,
     policy: AcquisitionIndex,
     budgets: Sequence[float],
@@ -225,12 +225,12 @@ def replayed(
         missing = round(budget * n_items) - int(n_asked.sum())
         while missing > 0:
             if policy.uses_prior and state.is_stale(GROWTH):
-                state = state.refitted()
+                state = state.refit()
             n_batch = max(int(batch * max(n_items, n_asked.sum())), 1)
-            chosen = state.leading(min(n_batch, missing), rng, n_asked >= room)
+            chosen = state.top_items(min(n_batch, missing), rng, n_asked >= room)
             if not len(chosen):
                 break
-            state = state.told_all(chosen, split.recorded.votes(split.pool[chosen, n_asked[chosen]]))
+            state = state.with_answers(chosen, split.recorded.votes(split.pool[chosen, n_asked[chosen]]))
             n_asked[chosen] += 1
             missing -= len(chosen)
         answers.append(float(n_asked.mean()))
@@ -239,7 +239,7 @@ def replayed(
     return ReplayRun(tuple(answers), losses)
 
 
-def joined(policy: str, runs: Sequence[ReplayRun]) -> list[ReplayCurve]:
+def curves_of_runs(policy: str, runs: Sequence[ReplayRun]) -> list[ReplayCurve]:
     """The runs of one policy as one curve per estimator."""
     answers = np.array([run.answers for run in runs])
     return [
@@ -248,7 +248,7 @@ def joined(policy: str, runs: Sequence[ReplayRun]) -> list[ReplayCurve]:
     ]
 
 
-def budgets_to(most: int) -> tuple[int, ...]:
+def budget_steps(most: int) -> tuple[int, ...]:
     """All small budgets, then ever larger steps; the last is `most`."""
     steps = [*range(1, 13), *(round(12 * 1.25**i) for i in range(1, 40))]
     return (*(step for step in steps if step < most), most)
@@ -259,10 +259,10 @@ def check_budget(split: RecordedSplit, budget: int) -> None:
     possible = float(split.n_given.mean())
     if budget > possible:
         raise BadSetting(
-            f"found a budget of {budget} answers per item",
-            expected=f"at most {int(possible)}: half of the recorded answers, {possible:.1f} per item",
-            fix=f"choose a budget of {int(possible)} or fewer, or record more answers",
-            code="budget-too-large",
+            f"a budget of {budget} answers per item",
+            f"at most {int(possible)}: half of the recorded answers, {possible:.1f} per item",
+            f"choose a budget of {int(possible)} or fewer, or record more answers",
+            "budget-too-large",
         )
 
 
@@ -294,7 +294,7 @@ def stop_at_lead(recorded: RecordedAnswers, lead: int, rng: np.random.Generator)
     For the most frequent class only; `replay` measures the distributions.
     """
     at_least("lead", lead, 1)
-    pool = recorded.against(np.zeros((recorded.n_items, recorded.n_classes)), rng).pool
+    pool = recorded.with_truth(np.zeros((recorded.n_items, recorded.n_classes)), rng).pool
     counts = np.zeros((recorded.n_items, recorded.n_classes))
     everything = np.zeros_like(counts)
     np.add.at(everything, recorded.item, recorded.votes(np.arange(len(recorded.item))))

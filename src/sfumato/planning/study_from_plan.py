@@ -20,10 +20,10 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
     """
     if sorted(plan.classes) != sorted(study.class_names):
         raise BadSetting(
-            f"found a plan for the classes {listing(list(plan.classes))}",
-            expected=f"the classes of the study: {listing(list(study.class_names))}",
-            fix="make the plan from a pilot of this study",
-            code="wrong-classes",
+            f"a plan for the classes {listing(list(plan.classes))}",
+            f"the classes of the study: {listing(list(study.class_names))}",
+            "make the plan from a pilot of this study",
+            "wrong-classes",
         )
     answers, people = plan.answers, study.people
     question = _asked(study, plan.question.kind)
@@ -46,7 +46,7 @@ def study_from_plan(study: Study, plan: Plan) -> Study:
         people=replace(people, answers_per_item=answers.most, assignment=Assignment.ADAPTIVE),
         adaptive=Adaptive(
             index=answers.index,
-            target=answers.target,
+            target=answers.threshold,
             lead=answers.lead,
             fewest=answers.fewest,
             answers=_in_all(plan, answers),
@@ -63,7 +63,7 @@ def _in_all(plan: Plan, answers: AdaptivePlan) -> int | None:
     if (budget := plan.budget) is not None:
         affordable = budget.amount if budget.unit == "answers" else budget.amount / max(plan.cost.an_answer, 1e-12)
         return max(int(affordable + 1e-9), plan.cost.answers)
-    return None if answers.target or answers.lead else plan.cost.answers
+    return None if answers.threshold or answers.lead else plan.cost.answers
 
 
 def plan_items(study: Study, plan: Plan, items: Sequence[Item]) -> list[Item]:
@@ -73,10 +73,10 @@ def plan_items(study: Study, plan: Plan, items: Sequence[Item]) -> list[Item]:
     known = {item.id for item in items}
     if missing := [item for item in plan.items if item not in known]:
         raise BadSetting(
-            f"found {len(missing):,} items in the plan that are not in the study: {listing(missing, 3)}",
-            expected="a plan for items of this study",
-            fix="give the study that the plan was made for, or make the plan again",
-            code="unknown-item",
+            f"{len(missing):,} items in the plan that are not in the study: {listing(missing, 3)}",
+            "a plan for items of this study",
+            "give the study that the plan was made for, or make the plan again",
+            "unknown-item",
         )
     wanted = {*plan.items, *(each.item for each in study.practice)}
     return [item for item in items if item.id in wanted]
@@ -88,9 +88,9 @@ def _asked(study: Study, kind: str) -> Question:
         return same
     if kind not in ABOUT_ONE_ITEM:
         raise BadSetting(
-            f"found a plan with the kind {kind}, and a study with the kind {study.question.kind}",
-            expected=f"the study's own kind, or one that needs only the item: {listing(list(ABOUT_ONE_ITEM))}",
-            fix="set the kind in the study file, with its settings",
-            code="wrong-kind",
+            f"a plan with the kind {kind}, and a study with the kind {study.question.kind}",
+            f"the study's own kind, or one that needs only the item: {listing(list(ABOUT_ONE_ITEM))}",
+            "set the kind in the study file, with its settings",
+            "wrong-kind",
         )
     return Question(kind, study.question.framing)

@@ -10,7 +10,7 @@ import pytest
 from sfumato.planning.informativeness.embedding import (
     component_rho,
     effective_dimensionality,
-    judged_rho,
+    label_rho,
     principal_components,
     recovery,
     sparsity_curve,
@@ -24,7 +24,7 @@ from sfumato.tables.errors import BadSetting
 
 @pytest.fixture
 def world() -> LatentWorld:
-    return LatentWorld.drawn(30, 8, 6, rng=np.random.default_rng(0))
+    return LatentWorld.sample(30, 8, 6, rng=np.random.default_rng(0))
 
 
 def test_components_against_the_covariance(world: LatentWorld) -> None:
@@ -50,7 +50,7 @@ def test_the_fewest_components_that_reach_it(world: LatentWorld) -> None:
 
 def test_a_curve_ends_where_soft_labels_are(world: LatentWorld) -> None:
     curve = sparsity_curve(world, rng=np.random.default_rng(0))
-    soft = judged_rho(world, SoftLabelType(), rng=np.random.default_rng(0))
+    soft = label_rho(world, SoftLabelType(), rng=np.random.default_rng(0))
     assert curve.kept == tuple(range(1, 9))
     assert curve.sparse[-1] == pytest.approx(soft) == curve.top_class[-1]
     assert curve.sparse[0] < soft

@@ -50,7 +50,7 @@ def assert_equal_to_triplets(orders: RankedLists, x: np.ndarray) -> None:
     ids=lambda kind: kind.title,
 )
 def test_equal_to_triplets(kind: LabelType, scale: float) -> None:
-    world = LatentWorld.drawn(20, 10, 3, rng=np.random.default_rng(0))
+    world = LatentWorld.sample(20, 10, 3, rng=np.random.default_rng(0))
     orders = kind.judge(world, noise=0.3, rng=np.random.default_rng(1))
     x = scale * np.random.default_rng(2).standard_normal((orders.n_objects, 4))
     assert_equal_to_triplets(orders, x)
@@ -115,7 +115,7 @@ def test_half_a_billion_triplets_in_a_moment() -> None:
 
 
 def test_the_loss_falls_and_what_it_says_is_true() -> None:
-    world = LatentWorld.drawn(20, 10, 3, rng=np.random.default_rng(0))
+    world = LatentWorld.sample(20, 10, 3, rng=np.random.default_rng(0))
     orders = SoftLabelType().judge(world)
     losses = [
         Gnmds(3, n_iterations=n, tolerance=0, random_start=True).embed(orders, rng=np.random.default_rng(1))
@@ -132,12 +132,12 @@ def test_the_loss_falls_and_what_it_says_is_true() -> None:
 
 @pytest.mark.parametrize("random_start", [False, True])
 def test_it_recovers_a_plane(random_start: bool) -> None:
-    world = LatentWorld.drawn(40, 15, 2, rng=np.random.default_rng(3))
-    orders = RankedLists.of_labels(-world.seen_distances())
+    world = LatentWorld.sample(40, 15, 2, rng=np.random.default_rng(3))
+    orders = RankedLists.of_labels(-world.noisy_distances())
     embedding = Gnmds(2, random_start=random_start).embed(orders, rng=np.random.default_rng(1))
-    centred = world.objects - world.objects.mean(axis=0)
+    centered = world.objects - world.objects.mean(axis=0)
     found = embedding.objects - embedding.objects.mean(axis=0)
-    assert recovery(found=found @ found.T, true=centred @ centred.T) > 0.97
+    assert recovery(found=found @ found.T, true=centered @ centered.T) > 0.97
 
 
 def test_it_ends_where_nothing_is_left_to_gain() -> None:
@@ -149,7 +149,7 @@ def test_it_ends_where_nothing_is_left_to_gain() -> None:
 
 
 def test_it_ends_sooner_the_more_it_tolerates() -> None:
-    orders = SoftLabelType().judge(LatentWorld.drawn(20, 10, 3, rng=np.random.default_rng(0)))
+    orders = SoftLabelType().judge(LatentWorld.sample(20, 10, 3, rng=np.random.default_rng(0)))
     found = [Gnmds(3, tolerance=each).embed(orders, rng=np.random.default_rng(1)) for each in (0.0, 1e-3, 1e-2)]
     steps, losses = ([getattr(each, name) for each in found] for name in ("n_iterations", "loss"))
     assert steps == sorted(steps, reverse=True)
@@ -165,7 +165,7 @@ def test_it_ends_sooner_the_more_it_tolerates() -> None:
 
 
 def test_the_start_is_left_as_it_was_and_equal_seeds_end_alike() -> None:
-    orders = SoftLabelType().judge(LatentWorld.drawn(10, 4, 3, rng=np.random.default_rng(0)))
+    orders = SoftLabelType().judge(LatentWorld.sample(10, 4, 3, rng=np.random.default_rng(0)))
     start = np.random.default_rng(1).standard_normal((14, 6))
     before = start.copy()
     Gnmds(6).embed(orders, rng=np.random.default_rng(2), start=start)
@@ -175,7 +175,7 @@ def test_the_start_is_left_as_it_was_and_equal_seeds_end_alike() -> None:
 
 
 def test_bad_settings_and_places() -> None:
-    orders = SoftLabelType().judge(LatentWorld.drawn(10, 4, 3, rng=np.random.default_rng(0)))
+    orders = SoftLabelType().judge(LatentWorld.sample(10, 4, 3, rng=np.random.default_rng(0)))
     rng = np.random.default_rng(0)
     for wrong in (Gnmds(0), Gnmds(2, n_iterations=0), Gnmds(2, ridge=-1.0), Gnmds(2, tolerance=-1.0)):
         with pytest.raises(BadSetting, match="found"):

@@ -26,7 +26,7 @@ KINDS = (HardLabels(), SoftLabelType(), SparseLabels(2), TopClassLabels(3), Simi
 
 
 def world(n: int = 12, k: int = 4, d: int = 3, seed: int = 0, spread: float = 1.0) -> LatentWorld:
-    return LatentWorld.drawn(n, k, d, rng=np.random.default_rng(seed), spread=spread)
+    return LatentWorld.sample(n, k, d, rng=np.random.default_rng(seed), spread=spread)
 
 
 def test_soft_labels_fall_with_the_distance_and_not_its_square() -> None:
@@ -75,7 +75,7 @@ def test_judgments_of_points_are_true_without_noise(kind: LabelType) -> None:
 
 def test_item_anchored_triplets_of_soft_labels_are_true_and_some_class_anchored_ones_are_not() -> None:
     one = world(n=40, k=8)
-    true = RankedLists.of_labels(-one.seen_distances())
+    true = RankedLists.of_labels(-one.noisy_distances())
     triplets = SoftLabelType().judge(one).triplets()
     wrong = {tuple(each) for each in triplets.tolist()} - {tuple(each) for each in true.triplets().tolist()}
     assert all(anchor >= 40 for anchor, _, _ in wrong)
@@ -93,10 +93,10 @@ def test_noise_is_in_the_label(kind: LabelType) -> None:
 
 def test_noise_flips_more_the_larger_it_is_and_triplets_of_a_label_agree() -> None:
     one = world(n=30, k=6)
-    true = RankedLists.of_labels(-one.seen_distances())
+    true = RankedLists.of_labels(-one.noisy_distances())
     rates = []
     for noise in (0.0, 0.3, 1.0, 10.0):
-        seen = RankedLists.of_labels(-one.seen_distances(noise=noise, rng=np.random.default_rng(3)))
+        seen = RankedLists.of_labels(-one.noisy_distances(noise=noise, rng=np.random.default_rng(3)))
         rates.append(flip_rate(judged=seen, true=true))
         nearer = {tuple(each) for each in seen.triplets().tolist() if each[0] == 0}
         # An error in the label keeps an order: nothing runs in circles.
@@ -123,13 +123,13 @@ def test_equal_seeds_equal_worlds() -> None:
 )
 def test_bad_worlds(size: tuple[int, int, int], found: str) -> None:
     with pytest.raises(BadSetting, match=found) as error:
-        LatentWorld.drawn(*size, rng=np.random.default_rng(0))
+        LatentWorld.sample(*size, rng=np.random.default_rng(0))
     assert error.value.code == "bad-setting"
     assert error.value.expected
 
 
 def test_more_classes_than_points_can_be_asked_for() -> None:
-    few = LatentWorld.drawn(3, 5, 2, rng=np.random.default_rng(0), less_than_one_shot=True)
+    few = LatentWorld.sample(3, 5, 2, rng=np.random.default_rng(0), less_than_one_shot=True)
     assert few.soft_labels().shape == (3, 5)
 
 

@@ -11,7 +11,7 @@ from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.question_signals import (
     SIGNALS,
     Graded,
-    answers_an_item,
+    answers_per_item,
     ratio_of,
     simulated_rates,
     simulated_rho,
@@ -39,7 +39,7 @@ def test_ratios_are_those_of_the_formulas() -> None:
     assert (
         ratio_of("choice", 50, 5) < ratio_of("top_two", 50, 5) < ratio_of("tokens", 50, 5) < ratio_of("sliders", 50, 5)
     )
-    assert answers_an_item("similarity", 11) == 5
+    assert answers_per_item("similarity", 11) == 5
 
 
 def test_graded_answers_are_counted_as_the_formula_says() -> None:
@@ -51,7 +51,7 @@ def test_graded_answers_are_counted_as_the_formula_says() -> None:
 
 
 def test_more_people_see_more_and_richer_forms_say_more() -> None:
-    world = LatentWorld.drawn(80, 8, 5, rng=np.random.default_rng(0))
+    world = LatentWorld.sample(80, 8, 5, rng=np.random.default_rng(0))
 
     def rho(kind: str, n_answers: int, noise: float = 1.0) -> float:
         draws = [np.random.default_rng(seed) for seed in range(3)]

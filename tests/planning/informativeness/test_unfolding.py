@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from sfumato.planning.informativeness.embedding import SpectralUnfolding, centred, mean_ranks, recovery
+from sfumato.planning.informativeness.embedding import SpectralUnfolding, centered, mean_ranks, recovery
 from sfumato.planning.informativeness.label_types import (
     HardLabels,
     LabelType,
@@ -21,7 +21,7 @@ from sfumato.tables.errors import BadTable
 
 
 def world(n: int = 40, k: int = 10, d: int = 5, seed: int = 0) -> LatentWorld:
-    return LatentWorld.drawn(n, k, d, rng=np.random.default_rng(seed))
+    return LatentWorld.sample(n, k, d, rng=np.random.default_rng(seed))
 
 
 def test_inner_products_of_points_and_classes_are_the_centred_ranks() -> None:
@@ -46,7 +46,7 @@ def test_missing_entries_are_ranked_among_those_known() -> None:
 def test_centring_what_is_known() -> None:
     matrix = np.random.default_rng(0).random((6, 5))
     matrix[[0, 2, 3], [1, 1, 4]] = np.nan
-    found = centred(matrix)
+    found = centered(matrix)
     assert (found[np.isnan(matrix)] == 0).all()
     np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(found.sum(axis=1), 0, atol=1e-9)

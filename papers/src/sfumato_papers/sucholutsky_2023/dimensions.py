@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.stats import pearsonr
 
-from sfumato.planning.informativeness.embedding import component_rho, judged_rho
+from sfumato.planning.informativeness.embedding import component_rho, label_rho
 from sfumato.planning.informativeness.label_types import SoftLabelType
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import GridCell
@@ -104,8 +104,8 @@ def _maps(cells: Sequence[GridCell]) -> Chart:
 def _curves() -> Chart:
     rows = []
     for n, k in EXAMPLES:
-        world = LatentWorld.drawn(n, k, EXAMPLE_DIMENSIONS, rng=np.random.default_rng([n, k]))
-        soft = judged_rho(world, SoftLabelType(), rng=np.random.default_rng(0))
+        world = LatentWorld.sample(n, k, EXAMPLE_DIMENSIONS, rng=np.random.default_rng([n, k]))
+        soft = label_rho(world, SoftLabelType(), rng=np.random.default_rng(0))
         for kept in range(1, EXAMPLE_DIMENSIONS + 1):
             case = f"n = {n}, k = {k}"
             rows += [(case, kept, "principal components", component_rho(world, kept)), (case, kept, "soft", soft)]

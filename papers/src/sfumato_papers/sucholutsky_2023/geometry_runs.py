@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from sfumato.planning.costs import CostModel
-from sfumato.planning.informativeness.embedding import judged_rho, sparsity_curve
+from sfumato.planning.informativeness.embedding import label_rho, sparsity_curve
 from sfumato.planning.informativeness.label_types import HardLabels, SoftLabelType, SparseLabels
 from sfumato.planning.informativeness.latent_world import LatentWorld
 from sfumato.planning.informativeness.simulation import Cells, GridCell, SimulationGrid
@@ -100,11 +100,11 @@ def sparsity_runs(*, seed: int = 0) -> Columns:
         rhos: dict[str, list[np.ndarray]] = {}
         for number in range(SPARSE_SEEDS):
             rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(n, k, number)))
-            world = LatentWorld.drawn(n, k, SPARSE_DIMENSIONS, rng=rng)
+            world = LatentWorld.sample(n, k, SPARSE_DIMENSIONS, rng=rng)
             curve = sparsity_curve(world, rng=rng, kept=kept)
             flat = {
-                "soft": judged_rho(world, SoftLabelType(), rng=rng),
-                "hard": judged_rho(world, HardLabels(), rng=rng),
+                "soft": label_rho(world, SoftLabelType(), rng=rng),
+                "hard": label_rho(world, HardLabels(), rng=rng),
             }
             curves = {
                 "principal components": curve.components,

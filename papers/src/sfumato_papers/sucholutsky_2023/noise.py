@@ -96,7 +96,7 @@ def false_triplets(n_worlds: int) -> dict[tuple[str, int], float]:
         wrong: dict[str, list[float]] = {}
         for n, k in FALSE_SIZES:
             for number in range(n_worlds):
-                world = LatentWorld.drawn(n, k, d, rng=np.random.default_rng([n, k, d, number]))
+                world = LatentWorld.sample(n, k, d, rng=np.random.default_rng([n, k, d, number]))
                 triplets = SoftLabelType().judge(world).triplets()
                 is_wrong = wrong_of(world, triplets)
                 is_class = triplets[:, 0] >= n
@@ -118,7 +118,7 @@ def flipped(n_worlds: int) -> dict[tuple[str, float], list[float]]:
     n, k, d = SIZE
     rho: dict[tuple[str, float], list[float]] = {}
     for number in range(n_worlds):
-        world = LatentWorld.drawn(n, k, d, rng=np.random.default_rng([*SIZE, number]))
+        world = LatentWorld.sample(n, k, d, rng=np.random.default_rng([*SIZE, number]))
         triplets, true = SoftLabelType().judge(world).triplets(), world.cosines()
         for rate in RATES:
             rng = np.random.default_rng([number, round(100 * rate)])

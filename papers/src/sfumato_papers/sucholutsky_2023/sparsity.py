@@ -147,7 +147,7 @@ def recovered(rerun: Rerun) -> list[Recovered]:
 def in_world(size: tuple[int, int, int]) -> list[Recovered]:
     """What every way recovers in one world."""
     n, k, number = size
-    world = LatentWorld.drawn(n, k, D, rng=np.random.default_rng([n, k, number]))
+    world = LatentWorld.sample(n, k, D, rng=np.random.default_rng([n, k, number]))
     soft, true = world.soft_labels(), world.cosines()
     rows = []
 

@@ -32,7 +32,7 @@ def triplet_constraints(rerun: Rerun) -> Part:  # noqa: ARG001
     """The two formulas against what is mined from labels of simulated worlds."""
     soft_off, hard_off, exact_off = [], [], []
     for n, k, d in COUNTED:
-        world = LatentWorld.drawn(n, k, d, rng=np.random.default_rng([n, k, d]), less_than_one_shot=True)
+        world = LatentWorld.sample(n, k, d, rng=np.random.default_rng([n, k, d]), less_than_one_shot=True)
         soft = world.soft_labels()
         soft_off.append(informativeness_of(SoftLabelType().labels(soft)).n_triplets - soft_triplets(n, k))
         hard = HardLabels().labels(soft)

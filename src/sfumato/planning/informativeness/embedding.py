@@ -57,15 +57,15 @@ def recovery(*, found: Float[np.ndarray, "objects objects"], true: Float[np.ndar
     n = len(found)
     if len(true) < n or n < 3:
         raise BadTable(
-            f"found similarities of {n} objects, and true ones of {len(true)}",
-            expected="three objects or more, all with true similarities",
-            fix="compare with the world that the labels came from",
-            code="bad-similarities",
+            f"similarities of {n} objects, and true ones of {len(true)}",
+            "three objects or more, all with true similarities",
+            "compare with the world that the labels came from",
+            "bad-similarities",
         )
-    return correlation(centred_ranks(found), centred_ranks(true[:n, :n]))
+    return correlation(centered_ranks(found), centered_ranks(true[:n, :n]))
 
 
-def centred_ranks(similarities: Float[np.ndarray, "objects objects"]) -> Float[np.ndarray, "pairs"]:
+def centered_ranks(similarities: Float[np.ndarray, "objects objects"]) -> Float[np.ndarray, "pairs"]:
     """The ranks above the diagonal minus their mean; for comparing one matrix with many."""
     ranks = rankdata(_rounded(similarities[np.triu_indices(len(similarities), 1)]))
     return np.asarray(ranks - ranks.mean(), np.float64)
@@ -109,13 +109,13 @@ class SpectralUnfolding:
             block = np.full((n, k), np.nan)
             block[orders.first, orders.second - n] = nearness
             # The QR-based driver: the faster one may not converge on degenerate matrices.
-            u, s, v = svd(centred(block), full_matrices=False, lapack_driver="gesvd", check_finite=False)
+            u, s, v = svd(centered(block), full_matrices=False, lapack_driver="gesvd", check_finite=False)
             stretch = (n / k) ** 0.25
             objects = np.concatenate([u * stretch, v.T / stretch]) * np.sqrt(s)
         else:
             square = np.full((n, n), np.nan)
             square[orders.first, orders.second] = square[orders.second, orders.first] = nearness
-            values, vectors = eigh(centred(square), check_finite=False)
+            values, vectors = eigh(centered(square), check_finite=False)
             objects = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
         return Embedding(objects, loss=np.nan, n_iterations=0, converged=True)
 
@@ -132,7 +132,7 @@ def mean_ranks(orders: RankedLists) -> Float[np.ndarray, "pairs"]:
     return np.bincount(orders.pair, weights=rank, minlength=n_pairs) / np.maximum(held, 1)
 
 
-def centred(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
+def centered(matrix: Float[np.ndarray, "rows columns"]) -> Float[np.ndarray, "rows columns"]:
     """The matrix minus its row and column means, over known entries; 0 elsewhere."""
     known = ~np.isnan(matrix)
     if known.all():
@@ -171,18 +171,18 @@ def component_rho(world: LatentWorld, n_components: int) -> float:
 
 def effective_dimensionality(world: LatentWorld, rho: float) -> EffectiveDimensionality:
     """The effective dimensionality of labels that recover `rho` of a world (Sucholutsky et al. 2023)."""
-    components, true = principal_components(world), centred_ranks(world.cosines())
+    components, true = principal_components(world), centered_ranks(world.cosines())
     found = np.zeros((len(components), len(components)))
     reached = 0.0
     for i, component in enumerate(components.T):
         found += np.outer(component, component)
-        reached = correlation(centred_ranks(found), true)
+        reached = correlation(centered_ranks(found), true)
         if reached >= rho:
             return EffectiveDimensionality(i + 1, reached, reached=True)
     return EffectiveDimensionality(components.shape[1], reached, reached=False)
 
 
-def judged_rho(
+def label_rho(
     world: LatentWorld,
     kind: LabelType,
     *,
@@ -224,7 +224,7 @@ def sparsity_curve(
     kept = tuple(kept or range(1, world.n_classes + 1))
     rhos = [
         [
-            judged_rho(
+            label_rho(
                 world, kind, rng=rng, noise=noise, noise_rng=noise_rng() if noise_rng else None, embedder=embedder
             )
             for kind in (SparseLabels(h), TopClassLabels(h))

@@ -49,7 +49,7 @@ class Gnmds:
         start: Float[np.ndarray, "objects dimensions"] | None = None,
     ) -> Embedding:
         """The embedding after at most `n_iterations` steps; `converged` if no step improves it."""
-        from sfumato.planning.informativeness.gnmds_kernels import minimise
+        from sfumato.planning.informativeness.gnmds_kernels import minimize
 
         shape = orders.n_objects, at_least("n_dimensions", self.n_dimensions, 1)
         at_least("n_iterations", self.n_iterations, 1)
@@ -62,7 +62,7 @@ class Gnmds:
         n_doublings = MOST_DOUBLINGS if is_unfolded else 0
         least_fall = not_negative("tolerance", self.tolerance) * orders.n_triplets
         report = np.zeros(2, np.int64)
-        loss = minimise(*_lists(orders), n_doublings, self.n_iterations, least_fall, self.ridge, places, report)
+        loss = minimize(*_lists(orders), n_doublings, self.n_iterations, least_fall, self.ridge, places, report)
         return Embedding(places, loss=loss, n_iterations=int(report[0]), converged=bool(report[1]))
 
 
@@ -104,8 +104,8 @@ def _lists(orders: RankedLists) -> tuple[np.ndarray | int, ...]:
 def _check_places(places: np.ndarray, shape: tuple[int, int]) -> None:
     if places.shape != shape or not np.isfinite(places).all():
         raise BadTable(
-            f"found places of shape {places.shape}, or not all finite",
-            expected=f"finite places, objects x dimensions: {shape}",
-            fix="give a position for every point and class",
-            code="bad-places",
+            f"places of shape {places.shape}, or not all finite",
+            f"finite places, objects x dimensions: {shape}",
+            "give a position for every point and class",
+            "bad-places",
         )

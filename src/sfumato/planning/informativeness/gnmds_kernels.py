@@ -217,7 +217,7 @@ def _direct(slopes, steps, changes, products, alpha, newest, n_kept, direction):
         _add(direction, alpha[i] - _dot(changes[i], direction) / products[i], steps[i])
 
 
-def _minimise(  # type: ignore[no-untyped-def]
+def _minimize(  # type: ignore[no-untyped-def]
     first, second, starts, pair, tie, n_points, n_classes, n_doublings, n_iterations, least_fall, ridge, places, report
 ):
     """Move `places` to a lower loss, after doubling them while that lowers it.
@@ -293,4 +293,4 @@ def _minimise(  # type: ignore[no-untyped-def]
 _WHOLE, _PLACES, _NUMBER = numba.int64[::1], numba.float64[:, ::1], numba.float64
 _LISTS = (*readonly(_WHOLE, _WHOLE, _WHOLE, _WHOLE, _WHOLE), numba.int64, numba.int64)
 evaluate = Kernel(_loss_and_gradient, _LISTS, (_PLACES, _PLACES))
-minimise = Kernel(_minimise, (*_LISTS, numba.int64, numba.int64, _NUMBER, _NUMBER), (_PLACES, _WHOLE))
+minimize = Kernel(_minimize, (*_LISTS, numba.int64, numba.int64, _NUMBER, _NUMBER), (_PLACES, _WHOLE))

@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from scipy.spatial.distance import pdist, squareform
 
 from sfumato.planning.informativeness import triplets
-from sfumato.planning.informativeness.latent_world import LatentWorld, seen
-from sfumato.planning.informativeness.rank_orders import RankedLists, checked_labels
+from sfumato.planning.informativeness.latent_world import LatentWorld, with_noise
+from sfumato.planning.informativeness.rank_orders import RankedLists, check_labels
 from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting
 
@@ -32,7 +32,7 @@ class LabelType(Protocol):
         """How many triplets `n` points with `k` classes give, by formula."""
 
     def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
-        """What such labels of all points of a world say; `noise` as in `latent_world.seen`."""
+        """What such labels of all points of a world say; `noise` as in `latent_world.with_noise`."""
 
 
 class LabelSet(ABC):
@@ -59,7 +59,7 @@ class HardLabels(LabelSet):
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """One-hot rows; the first of equally relevant classes."""
-        best = np.nanargmax(checked_labels(soft), axis=1)
+        best = np.nanargmax(check_labels(soft), axis=1)
         return np.asarray(np.eye(soft.shape[1])[best], np.float64)
 
 
@@ -75,7 +75,7 @@ class SoftLabelType(LabelSet):
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """The soft labels themselves."""
-        return checked_labels(soft)
+        return check_labels(soft)
 
 
 @final
@@ -98,7 +98,7 @@ class SparseLabels(LabelSet):
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """The `kept` largest entries of each row, 0 elsewhere; missing entries stay missing."""
-        _check_kept(self.kept, checked_labels(soft).shape[1])
+        _check_kept(self.kept, check_labels(soft).shape[1])
         ranked = np.argsort(-soft, axis=1, kind="stable")
         labels = np.where(np.isnan(soft), np.nan, 0.0)
         named = ranked[:, : self.kept]
@@ -125,11 +125,11 @@ class TopClassLabels(LabelSet):
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """The columns of the `kept` most informative classes, NaN elsewhere."""
-        _check_kept(self.kept, checked_labels(soft).shape[1])
+        _check_kept(self.kept, check_labels(soft).shape[1])
         labels = np.full(soft.shape, np.nan)
-        best = telling_classes(soft)[: self.kept]
+        best = informative_classes(soft)[: self.kept]
         labels[:, best] = soft[:, best]
-        return checked_labels(labels)
+        return check_labels(labels)
 
 
 @final
@@ -143,7 +143,7 @@ class SimilarityLabels:
         return triplets.similarity_triplets(n)
 
     def judge(self, world: LatentWorld, *, noise: float = 0.0, rng: np.random.Generator | None = None) -> RankedLists:
-        return RankedLists.of_similarities(-squareform(seen(pdist(world.points), noise=noise, rng=rng)))
+        return RankedLists.of_similarities(-squareform(with_noise(pdist(world.points), noise=noise, rng=rng)))
 
 
 @final
@@ -168,7 +168,7 @@ class TripletLabels:
         asked = questions(len(points), at_least("n_judgments", self.n_judgments, 1), rng)
         anchor, a, b = asked.T
         distances = np.linalg.norm(points[anchor][:, None] - points[asked[:, 1:]], axis=2)
-        near, far = seen(distances, noise=noise, rng=rng).T
+        near, far = with_noise(distances, noise=noise, rng=rng).T
         return RankedLists.of_triplets(
             np.stack([anchor, np.where(near < far, a, b), np.where(near < far, b, a)], 1), len(points)
         )
@@ -177,7 +177,7 @@ class TripletLabels:
 LABEL_KINDS = (HardLabels, SoftLabelType, SparseLabels, TopClassLabels, SimilarityLabels, TripletLabels)
 
 
-def telling_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.ndarray, "classes"]:
+def informative_classes(soft: Float[np.ndarray, "points classes"]) -> Int[np.ndarray, "classes"]:
     """The classes, ordered by how much their column alone says about the similarity of items.
 
     By the mutual information `-log(1 - r^2)/2` of two normal variables: the difference of two items in that class, and

@@ -26,7 +26,7 @@ class LatentWorld:
         freeze(self, "points", "centroids", "class_of")
 
     @classmethod
-    def drawn(
+    def sample(
         cls, n: int, k: int, d: int, *, rng: np.random.Generator, spread: float = 1.0, less_than_one_shot: bool = False
     ) -> LatentWorld:
         """`k` standard normal centroids in `d` dimensions, and `n` points around them with deviation `spread`.
@@ -60,11 +60,11 @@ class LatentWorld:
         unit = self.objects / np.where(lengths > 0, lengths, 1.0)
         return np.asarray(unit @ unit.T, np.float64)
 
-    def seen_distances(
+    def noisy_distances(
         self, *, noise: float = 0.0, rng: np.random.Generator | None = None
     ) -> Float[np.ndarray, "points classes"]:
         """The distance of each point to each centroid, with noise."""
-        return seen(cdist(self.points, self.centroids), noise=noise, rng=rng)
+        return with_noise(cdist(self.points, self.centroids), noise=noise, rng=rng)
 
     def soft_labels(
         self, *, noise: float = 0.0, rng: np.random.Generator | None = None
@@ -74,12 +74,12 @@ class LatentWorld:
         Labels are normalized per item, so even without noise they can misjudge which item is nearer to a class: a point
         far from everything has more of its class than a nearer one between two classes.
         """
-        distances = self.seen_distances(noise=noise, rng=rng)
+        distances = self.noisy_distances(noise=noise, rng=rng)
         weights = np.exp(distances.min(axis=1, keepdims=True) - distances)
         return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float64)
 
 
-def seen(
+def with_noise(
     distances: Float[np.ndarray, "*shape"], *, noise: float = 0.0, rng: np.random.Generator | None = None
 ) -> Float[np.ndarray, "*shape"]:
     """Distances with normal noise, drawn once per distance, so that all triplets of a label share it.
@@ -90,10 +90,9 @@ def seen(
         return distances
     if rng is None:
         raise BadSetting(
-            f"found noise = {noise} and no rng",
-            expected="a generator for the noise",
-            fix="give rng=numpy.random.default_rng(a seed of its own)",
-            code="bad-setting",
+            f"noise = {noise} and no rng",
+            "a generator for the noise",
+            "give rng=numpy.random.default_rng(a seed of its own)",
         )
     return np.asarray(distances + noise * distances.std() * rng.standard_normal(distances.shape), np.float64)
 
@@ -105,8 +104,7 @@ def check_world(n: int, k: int, d: int, *, less_than_one_shot: bool) -> None:
     at_least("d", d, 1)
     if k > n and not less_than_one_shot:
         raise BadSetting(
-            f"found k = {k} classes for n = {n} points",
-            expected="at least one point per class",
-            fix="use more points or fewer classes, or allow it: less_than_one_shot=True (--less-than-one-shot)",
-            code="bad-setting",
+            f"k = {k} classes for n = {n} points",
+            "at least one point per class",
+            "use more points or fewer classes, or allow it: less_than_one_shot=True (--less-than-one-shot)",
         )

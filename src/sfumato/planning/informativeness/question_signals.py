@@ -25,7 +25,7 @@ from sfumato.planning.informativeness.label_types import (
     TripletLabels,
 )
 from sfumato.planning.informativeness.latent_world import LatentWorld
-from sfumato.planning.informativeness.rank_orders import RankedLists, checked_labels
+from sfumato.planning.informativeness.rank_orders import RankedLists, check_labels
 from sfumato.planning.informativeness.triplets import information_ratio
 from sfumato.tables.errors import unknown
 from sfumato.tables.settings import at_least, bad_setting
@@ -50,7 +50,7 @@ class Graded(LabelSet):
 
     def labels(self, soft: Float[np.ndarray, "points classes"]) -> Float[np.ndarray, "points classes"]:
         """The answers, as shares."""
-        felt = checked_labels(soft) / np.nanmax(soft, axis=1, keepdims=True)
+        felt = check_labels(soft) / np.nanmax(soft, axis=1, keepdims=True)
         graded = np.where(np.isnan(felt), np.nan, (felt >= UNSURE) / 2 + (felt >= YES) / 2)
         return np.asarray(graded / np.nansum(graded, axis=1, keepdims=True))
 
@@ -86,7 +86,7 @@ def ratio_of(kind: str, n: int, k: int) -> float:
     return information_ratio(signal_of(kind, n, k).n_triplets(n, k), n + k)
 
 
-def answers_an_item(kind: str, n: int) -> float:
+def answers_per_item(kind: str, n: int) -> float:
     """Answers per item of a kind's signal: one, or half of all others if every pair is judged."""
     return (n - 1) / 2 if kind == "similarity" else 1.0
 
@@ -139,7 +139,7 @@ def simulated_rates(
     steps = np.array([*STEPS, *BEYOND])
     of_votes, of_rich = np.zeros((n_worlds, len(steps))), np.zeros((n_worlds, MOST_RICH + 1))
     for i in range(n_worlds):
-        world = LatentWorld.drawn(n, k, d, rng=rng)
+        world = LatentWorld.sample(n, k, d, rng=rng)
         seen = [world.soft_labels(noise=noise, rng=rng) for _ in range(int(steps[-1]))]
         votes, rich = (
             np.stack([HardLabels().labels(s) for s in seen]),

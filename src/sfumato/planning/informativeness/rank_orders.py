@@ -36,7 +36,7 @@ class RankedLists:
     @classmethod
     def of_labels(cls, labels: np.ndarray) -> RankedLists:
         """The orders in labels, points x classes: the more of a class, the nearer. NaN means missing."""
-        labels = checked_labels(labels)
+        labels = check_labels(labels)
         n, k = labels.shape
         known = ~np.isnan(labels)
         number = np.full(labels.shape, -1)
@@ -114,7 +114,7 @@ class RankedLists:
         return np.concatenate(found) if found else np.zeros((0, 3), np.int64)
 
 
-def checked_labels(labels: np.ndarray) -> Float[np.ndarray, "points classes"]:
+def check_labels(labels: np.ndarray) -> Float[np.ndarray, "points classes"]:
     """`labels`, or an error unless they are items x classes, two classes or more, without empty rows."""
     if labels.ndim != 2 or not len(labels):
         raise _bad("labels", f"an array of shape {labels.shape}", "items x classes")
@@ -133,7 +133,7 @@ def _check_rows(values: Float[np.ndarray, "rows columns"], what: str) -> None:
 
 def _bad(what: str, found: str, expected: str, row: int | None = None) -> BadTable:
     fix = f"correct the {what}, or remove that row" if row is not None else f"give other {what}"
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=f"bad-{what}", where=ErrorLocation(row=row))
+    return BadTable(f"{found}", expected, fix, f"bad-{what}", ErrorLocation(row=row))
 
 
 @dataclass(frozen=True, eq=False)

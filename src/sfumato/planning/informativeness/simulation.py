@@ -137,7 +137,7 @@ def cells_in(grid: SimulationGrid, size: Size) -> list[GridCell]:
     def stream(which: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(grid.seed, spawn_key=(*size, which)))
 
-    world = LatentWorld.drawn(
+    world = LatentWorld.sample(
         n, k, d, rng=stream(WORLD), spread=grid.spread, less_than_one_shot=grid.less_than_one_shot
     )
     true = world.cosines()
