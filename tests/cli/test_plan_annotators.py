@@ -41,13 +41,13 @@ def test_the_whole_answer() -> None:
     shown = run("--pilot", "labels.parquet", *SMALL, "--target", 0.1, "--budget", 5000, "-o", "curve.csv")
     assert "from a pilot of 600 items with 8 answers each" in shown
     assert "<- enough" in shown
-    assert "answers an item: a mean total variation of at most 0.1 with probability 0.95." in shown
-    assert "other items in the pilot: would say" in shown
-    assert "what 5,000 answers buy" in shown
+    assert "answers per item: a mean total variation of at most 0.1 with probability 0.95." in shown
+    assert "other items in the pilot: " in shown
+    assert "errors with a budget of 5,000 answers" in shown
     curve = pl.read_csv("curve.csv")
     assert curve.columns == ["n_answers", "value", "low", "high", "chance"]
     assert curve["n_answers"].to_list() == list(range(1, 21))
-    enough = int(shown.split(" answers an item: a mean")[0].splitlines()[-1])
+    enough = int(shown.split(" answers per item: a mean")[0].splitlines()[-1])
     assert curve["chance"][enough - 1] >= 0.95 > curve["chance"][enough - 2]
 
 
@@ -56,14 +56,14 @@ def test_a_share_by_kl_with_a_price() -> None:
     shown = run("--pilot", "labels.parquet", *SMALL, *options, "--budget", 20)
     assert "items within 0.2" in shown
     assert "80% of items within a KL divergence of 0.2" in shown
-    assert "what 20 at 0.01 an answer buy" in shown
+    assert "errors with a budget of 20 at 0.01 per answer" in shown
 
 
 def test_without_a_goal_or_a_pilot() -> None:
     shown = run("--prior", "uniform", "--classes", 2, "--most", 10)
     assert "nothing here was measured" in shown
     assert "0.3333" in shown  # one answer: 2 E p (1 - p) under a uniform p
-    assert "say what is enough with --target" in shown
+    assert "give --threshold to see" in shown
     assert "0.3333" in run("--prior", "dirichlet:1,1", "--most", 2, "--measure", "l2")
 
 

@@ -65,11 +65,13 @@ def test_the_whole_answer() -> None:
     assert plan.answers == Fewest(each=7)
     assert plan.cost.money == 700
     sentence = " ".join(shown.split("\n\n")[1].split())
-    assert sentence.startswith("Ask for 7 choice answers about each of 100 items: a mean squared distance of")
-    assert f"of {plan.expected.value:.3g} (95%: {plan.expected.low:.3g} to {plan.expected.high:.3g})" in sentence
+    assert sentence.startswith(
+        "With 750 USD: collect 700 single-choice answers, 7 for each of 100 items. Expected error: a mean squared distance of"
+    )
+    assert f"of {plan.expected.value:.3g} (95% CI {plan.expected.low:.3g} to {plan.expected.high:.3g})" in sentence
     assert "for 700.00 USD: 700 answers, 700.0 paid hours, about 28 people." in sentence
     assert "<- the plan" in next(line for line in shown.splitlines() if re.match(r" +7 ", line))
-    for heading in ("from a pilot of 600 items", "what came close:", "what would change it:", "what it rests on:"):
+    for heading in ("from a pilot of 600 items", "alternatives:", "what would change it:", "assumptions:"):
         assert heading in shown
     # The error itself: the mean of 1 - |p|^2 over items like the pilot's, from pairs of its answers, over seven.
     labels = SoftLabels.read("labels.parquet")
@@ -86,16 +88,16 @@ def test_the_whole_answer() -> None:
 
 
 def test_a_target_and_both() -> None:
-    shown = run("--pilot", "labels.parquet", *QUICK, "--items", 10, "--target", 0.05, "-o", "plan.json")
+    shown = run("--pilot", "labels.parquet", *QUICK, "--items", 10, "--threshold", 0.05, "-o", "plan.json")
     plan = Plan.read("plan.json")
     assert plan.expected.high is not None
     assert plan.expected.high <= 0.05
     assert plan.budget is None
-    assert "the target is met with probability" in " ".join(shown.split())
+    assert "the threshold is reached with probability" in " ".join(shown.split())
     enough = plan.cost.money
-    run("--pilot", "labels.parquet", *QUICK, "--items", 10, "--target", 0.05, "--budget", enough, "-o", "both.json")
+    run("--pilot", "labels.parquet", *QUICK, "--items", 10, "--threshold", 0.05, "--budget", enough, "-o", "both.json")
     assert Plan.read("both.json").answers == plan.answers
-    error = refused("--pilot", "labels.parquet", *QUICK, "--items", 10, "--target", 0.05, "--budget", enough - 1)
+    error = refused("--pilot", "labels.parquet", *QUICK, "--items", 10, "--threshold", 0.05, "--budget", enough - 1)
     assert error.code == "budget-too-small"
     assert f"raise the budget to {enough:.2f} USD" in error.fix
 
@@ -109,9 +111,9 @@ def test_a_distribution_by_kl_and_a_share_of_items() -> None:
     assert plan.classes == ("cat", "dog")
     assert plan.budget is not None
     assert plan.budget.unit == "answers"
-    assert "from an assumed prior" in shown
+    assert "based on an assumed prior" in shown
     assert "nothing here was measured" in " ".join(shown.split())
-    run(*usual, "--target", 0.1, "--share", 0.8, "-o", "share.json")
+    run(*usual, "--threshold", 0.1, "--share", 0.8, "-o", "share.json")
     share = Plan.read("share.json")
     assert share.expected.measure == "share_beyond_0.1_kl"
     assert share.expected.value <= 0.2
@@ -124,7 +126,7 @@ def test_the_class_is_asked_until_one_leads() -> None:
     assert "until one class is" in " ".join(shown.split())
     equal = ("--goal", "class", "--kinds", "choice", *PRICE, "--no-adaptive")
     without = run("--pilot", "labels.parquet", *equal, "--items", 50, "--budget", 250)
-    assert "Ask for 5 choice answers about each of 50 items" in " ".join(without.split())
+    assert "collect 250 single-choice answers, 5 for each of 50 items" in " ".join(without.split())
 
 
 def test_times_of_the_pilot_or_else_the_usual() -> None:
@@ -145,7 +147,7 @@ def test_fewer_items_than_there_are() -> None:
     plan = Plan.read("plan.json")
     assert (plan.n_items, plan.answers) == (100, Fewest(each=1))
     assert len(plan.items) == 100
-    assert "one answer about 100 of 600 items; one for each costs 600.00 USD" in " ".join(shown.split())
+    assert "one answer for 100 of 600 items; one for each item costs 600.00 USD" in " ".join(shown.split())
 
 
 def test_a_study_gives_items_classes_kind_and_pay(tmp_path: Path) -> None:
@@ -177,7 +179,7 @@ def test_items_for_the_richer_form() -> None:
     assert plan.question.deeper.kind == "top_two"
     assert plan.answers == Fewest(each=3)
     assert plan.cost.money == 1804
-    assert "2 items are asked about once with top_two first." in shown
+    assert "2 items get one top_two answer first." in shown
     Path("other.csv").write_text("item,what\ni3,top_two\n")
     assert "item and form" in refused(*given, "--items-file", "other.csv").expected
 
@@ -206,7 +208,7 @@ def test_items_for_the_richer_form() -> None:
         ("--pilot labels.parquet --budget 5 --seed -1", "bad-setting"),
         ("--pilot labels.parquet --target 0", "bad-setting"),
         ("--pilot labels.parquet --share 0.5 --budget 5", "bad-setting"),
-        ("--pilot labels.parquet --target 0.1 --share 0.5 --goal class", "bad-setting"),
+        ("--pilot labels.parquet --threshold 0.1 --share 0.5 --goal class", "bad-setting"),
         ("--pilot labels.parquet --target 0.0001 --most 20 --goal geometry", "out-of-reach"),
         ("--pilot labels.parquet --budget 5 -o plan.csv", "file-kind"),
         ("--pilot labels.parquet --budget 5 -o nowhere/plan.json", "no-such-folder"),
@@ -253,7 +255,7 @@ def test_answers_of_a_study_are_a_pilot() -> None:
     new_study()
     done = CliRunner().invoke(simulate.command, ["study", "--annotators", "5"])
     assert done.exit_code == 0, done.output
-    with pytest.warns(match="small pilot"):
+    with pytest.warns(match="the pilot is small"):
         shown = run("--study", "study", "--goal", "geometry", "--budget", 5, "-o", "plan.json")
     assert Plan.read("plan.json").expected.source == "pilot of 10 items"
     assert "measured: 50 answers" in shown

@@ -46,8 +46,8 @@ def run(*arguments: object) -> str:
 
 def test_by_answers() -> None:
     shown = run("--answers", "labels.parquet", "-o", "items.csv")
-    assert "60 items, 0 of them to top_two" in shown
-    assert "no item deserves top_two" in shown
+    assert "60 items, 0 of them for top_two" in shown
+    assert "no item for top_two" in shown
     table = pl.read_csv("items.csv", schema_overrides={"item": pl.String}).sort("rank")
     assert table.columns == ["item", "risk", "worth_a_second:choice", "worth_a_second:top_two", "form", "rank"]
     assert table["worth_a_second:choice"].is_sorted(descending=True)
@@ -70,7 +70,7 @@ def test_by_answers() -> None:
 
 def test_a_price_at_which_the_richer_form_wins() -> None:
     shown = run("--answers", "labels.parquet", "-o", "items.csv", "--seconds", "top_two=3", "--votes", "top_two=3")
-    assert "60 of 60 items deserve top_two" in shown
+    assert "60 of 60 items for top_two" in shown
 
 
 def test_so_many_items_go_into_the_plan() -> None:

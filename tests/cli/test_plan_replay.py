@@ -47,8 +47,8 @@ def test_a_replay_of_every_policy() -> None:
         "-o", "replay.csv",
     )  # fmt: skip
     assert "replay.csv: Replay of 6 policies on 40 items, 2 splits" in shown
-    assert "answers an item that match uniform, add-constant, at 3 (" in shown
-    assert "most frequent label alone, stopping at a lead of 3" in shown
+    assert "answers per item that match uniform, add-constant, at 3 (" in shown
+    assert "most frequent label only, stopping at a lead of 3" in shown
     table = pl.read_csv("replay.csv")
     assert table["policy"].unique(maintain_order=True).to_list() == names
     assert table.columns[:6] == ["policy", "estimator", "answers_per_item", "log_loss", "low", "high"]
@@ -69,7 +69,7 @@ def test_the_same_seed_gives_the_same_table() -> None:
 
 def test_a_policy_that_wants_no_more_says_so() -> None:
     shown = run("--answers", "labels.parquet", "--policies", "lead", "--lead", 2, "--splits", 1, "-o", "replay.parquet")
-    assert "lead wanted no more after " in shown
+    assert "lead stopped after " in shown
     assert "uniform wanted" not in shown
 
 

@@ -29,7 +29,7 @@ SHARE_OF_DOGS = {"i0": 0.5, "i1": 0.3, "i2": 0.6, "i3": 0.2, "i4": 0.45}
 
 def adaptive_study(rule: Adaptive | None = None, *, most: int = 12, batch: int = 8, **more: Any) -> Study:
     people = People(answers_per_item=most, batch_size=batch, assignment=Assignment.ADAPTIVE)
-    return plain_study(people=people, adaptive=rule or Adaptive(threshold=0.03, audit=0.0), **more)
+    return plain_study(people=people, adaptive=rule or Adaptive(target=0.03, audit=0.0), **more)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def answers_of(at: AtWork) -> Counter[str]:
 
 
 def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..., AtWork]) -> None:
-    at = served(adaptive_study(Adaptive(threshold=0.02, audit=0.0), batch=30), n_items=30)
+    at = served(adaptive_study(Adaptive(target=0.02, audit=0.0), batch=30), n_items=30)
     run(at, 12)
     n = answers_of(at)
     clear = [n[f"i{k}"] for k in range(5, 30)]
@@ -84,7 +84,7 @@ def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..
     # The expected error of every item that stopped early is within the target.
     guide = at.guide
     assert isinstance(guide, AdaptiveSelector)
-    state = guide._told_all()
+    state = guide._updated_state()
     assert state is not None
     early = state.counts.sum(axis=1) < 12
     assert early.any()
@@ -113,7 +113,7 @@ def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., AtWork])
     after = later.guide
     assert isinstance(before, AdaptiveSelector)
     assert isinstance(after, AdaptiveSelector)
-    told, known = before._told_all(), after._told_all()
+    told, known = before._updated_state(), after._updated_state()
     assert told is not None
     assert known is not None
     assert np.array_equal(told.counts, known.counts)
@@ -136,7 +136,7 @@ def test_what_was_not_committed_was_not_heard(served: Callable[..., AtWork], mon
     guide = at.guide
     assert isinstance(guide, AdaptiveSelector)
     person.state()
-    state = guide._told_all()
+    state = guide._updated_state()
     assert state is not None
     assert state.counts.sum() == 0
     assert person.submit(answer).code is None
@@ -151,7 +151,7 @@ def test_people_at_once_are_sent_to_different_items(served: Callable[..., AtWork
 
 
 def test_probabilities_and_audits_are_stored(served: Callable[..., AtWork]) -> None:
-    at = served(adaptive_study(Adaptive(threshold=0.03, audit=0.4), batch=6), n_items=10)
+    at = served(adaptive_study(Adaptive(target=0.03, audit=0.4), batch=6), n_items=10)
     run(at, 15)
     with at.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT probability, audit FROM trials").all()
@@ -194,7 +194,7 @@ def give(person: Someone, cat: int = 7) -> tuple[str, int]:
 
 
 def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., AtWork]) -> None:
-    study = adaptive_study(Adaptive(audit=0.0, fewest=1, threshold=0.001, seconds=1.0), deeper=DEEPER, batch=4)
+    study = adaptive_study(Adaptive(audit=0.0, fewest=1, target=0.001, seconds=1.0), deeper=DEEPER, batch=4)
     at = served(study, n_items=2)
     person = at.new()
     # At the same price thirty votes beat one.
@@ -203,7 +203,7 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     guide = at.guide
     assert isinstance(guide, AdaptiveSelector)
     person.state()
-    state = guide._told_all()
+    state = guide._updated_state()
     assert state is not None
     # Seven tokens of ten on one class are 21 votes for it.
     place = guide._place[guide._numbers[[f"i{k}" for k in range(2)].index(item)]]
@@ -215,7 +215,7 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     later = anew(at)
     later.new()
     assert isinstance(later.guide, AdaptiveSelector)
-    found = later.guide._told_all()
+    found = later.guide._updated_state()
     assert found is not None
     assert np.array_equal(found.counts, state.counts)
 
@@ -278,11 +278,11 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
     study = Study("s", "S", classes, plain_study().items, Question(kind), people=people)
     guide = AdaptiveSelector(study, aside=False)
     guide.begin([(5, 9, 1), (6, 9, 0)], {5: "a", 6: "b"}, [heard(5, payload)])
-    state = guide._told_all()
+    state = guide._updated_state()
     assert state is not None
     np.testing.assert_allclose(state.counts, [votes, [0, 0, 0]], atol=1e-12)
     guide.add_answer(heard(6, payload))
-    state = guide._told_all()
+    state = guide._updated_state()
     assert state is not None
     np.testing.assert_allclose(state.counts, [votes, votes], atol=1e-12)
 
@@ -299,7 +299,7 @@ def test_a_prior_fitted_aside_is_taken_once_it_is_there() -> None:
     fitted = aside._fitting.result()
     aside.add_answer(heard(0, {"class": "cat"}))
     inline.add_answer(heard(0, {"class": "cat"}))
-    one, other = aside._told_all(), inline._told_all()
+    one, other = aside._updated_state(), inline._updated_state()
     assert one is not None
     assert other is not None
     assert one.prior is fitted.prior
@@ -320,7 +320,7 @@ def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPat
     assert guide._fitting is not None
     assert guide._fitting.exception() is not None
     guide.add_answer(heard(3, {"class": "dog"}))
-    state = guide._told_all()
+    state = guide._updated_state()
     assert state is not None
     assert state.counts.sum() == 61
     assert guide.choose((), random.Random(1)) is not None
@@ -330,7 +330,7 @@ def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPat
     ("study", "error", "says"),
     [
         (adaptive_study(Adaptive(index="klx")), UnknownName, "klx"),
-        (adaptive_study(Adaptive(index="entropy", threshold=0.1)), BadSetting, "say how large the error is"),
+        (adaptive_study(Adaptive(index="entropy", target=0.1)), BadSetting, "estimate the error"),
         (plain_study(people=adaptive_study().people, adaptive=Adaptive(), deeper=None), None, ""),
         (adaptive_study(Adaptive(index="lead", lead=3)), None, ""),
     ],
@@ -352,7 +352,7 @@ def test_kinds_that_do_not_speak_of_one_item_are_refused() -> None:
 
 def test_the_doors_of_a_deeper_form_stand_open_beside_any_index() -> None:
     rule = Adaptive(index="entropy", lead=3)
-    with pytest.raises(BadSetting, match="cannot say when"):
+    with pytest.raises(BadSetting, match="cannot decide when"):
         rule_of(adaptive_study(rule, deeper=Deeper(Question("tokens"), 1.0, 1.0)))
     rule_of(adaptive_study(rule, deeper=Deeper(Question("tokens"), 1.0, 1.0, unsure=True, share=0.1)))
 
@@ -368,6 +368,6 @@ def test_a_choice_of_an_adaptive_study_may_open_the_deeper_form(served: Callable
     assert person.submit(SubmittedAnswer("k", shown.handle, raw, record, "", "d")).code is None
     assert at.rows("SELECT question, deeper, deeper_probability FROM trials WHERE state = 1") == [(1, "random", 1.0)]
     # The guide heard it as votes of the deeper form, and a new process hears the same.
-    counts = at.guide._told_all().counts.sum(axis=0)
+    counts = at.guide._updated_state().counts.sum(axis=0)
     np.testing.assert_allclose(counts, [1.07 * 0.6, 1.07 * 0.4])
-    np.testing.assert_allclose(anew(at).guide._told_all().counts.sum(axis=0), counts)
+    np.testing.assert_allclose(anew(at).guide._updated_state().counts.sum(axis=0), counts)

@@ -274,5 +274,5 @@ def test_the_deeper_form_is_taken_where_it_is_worth_more_a_second() -> None:
     grown = state.with_answer(2, 0)
     anew = Allocation.of(grown.counts, KLIndex(), prior=PRIOR, seconds=2.0, deeper=Form(6, 4))
     assert np.array_equal(grown.deeper_worths, anew.deeper_worths)
-    with pytest.raises(BadSetting, match="says nothing of the error left"):
+    with pytest.raises(BadSetting, match="does not estimate the remaining error"):
         Allocation.of(COUNTS, UniformIndex(), prior=PRIOR, deeper=Form(2, 1))

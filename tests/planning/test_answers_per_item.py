@@ -84,7 +84,7 @@ def test_a_prior_has_no_interval() -> None:
     [(pilot(20, 5), "only 20 items"), (pilot(80, 2), "only 2.0 answers each"), (pilot(80, 1), "one answer each")],
 )
 def test_a_small_pilot_is_warned_of(source: Pilot, said: str) -> None:
-    with pytest.warns(SfumatoWarning, match=f"{said}.*with other items the answer would be"):
+    with pytest.warns(SfumatoWarning, match=f"{said}.*with other items the result would be"):
         planned(source, threshold=ErrorThreshold(0.15))
 
 
@@ -98,7 +98,9 @@ def test_what_a_pilot_never_saw_is_not_impossible() -> None:
 def test_out_of_reach_says_what_is_possible() -> None:
     plan = planned(pilot(800, 8), threshold=ErrorThreshold(0.01))
     assert plan.needed is None
-    with pytest.raises(SfumatoError, match=r"plan for a target of 0\.\d+, or about [\d,]+ answers an item") as caught:
+    with pytest.raises(
+        SfumatoError, match=r"plan for a threshold of 0\.\d+, or about [\d,]+ answers per item"
+    ) as caught:
         plan.check_reached()
     assert caught.value.code == "out-of-reach"
     with pytest.raises(SfumatoError, match=r"% of items within 0.05 at most = 20.*plan for a share of"):
@@ -131,11 +133,11 @@ def test_tables_that_are_no_pilot() -> None:
         with pytest.raises(SfumatoError) as caught:
             Pilot.of(table)
         assert caught.value.code == code
-    with pytest.warns(SfumatoWarning, match="no shares of whole answers"):
+    with pytest.warns(SfumatoWarning, match="not shares of whole answers"):
         Pilot.of(SoftLabels.from_numpy(["a"], [[0.37, 0.63]], ["c", "d"], 3))
 
 
-@pytest.mark.parametrize("settings", [{"target": 0}, {"target": 1, "share": 1}, {"target": 1, "probability": 0}])
+@pytest.mark.parametrize("settings", [{"error": 0}, {"error": 1, "share": 1}, {"error": 1, "probability": 0}])
 def test_bad_goals(settings: dict) -> None:
     with pytest.raises(SfumatoError, match="choose another"):
         ErrorThreshold(**settings)

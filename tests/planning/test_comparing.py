@@ -71,7 +71,7 @@ def test_a_kind_that_the_budget_does_not_buy_once_is_worth_nothing() -> None:
     rows = {row.kind: row for row in small(budget=0.05).of_goal(Goal.DISTRIBUTION)}
     assert rows["tokens"].equal_budget == 0
     assert rows["choice"].equal_budget > 0
-    with pytest.raises(SfumatoError, match=r"0\.02 for an answer of kind choice") as caught:
+    with pytest.raises(SfumatoError, match=r"0\.02 per answer of kind choice") as caught:
         small(budget=0.01)
     assert caught.value.code == "budget-too-small"
 
@@ -93,7 +93,7 @@ def test_of_equal_values_the_measured_and_then_the_cheapest_wins() -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"n_classes": 200}, "200 classes for 100 items.*more items, or join classes"),
+        ({"n_classes": 200}, "200 classes for 100 items.*more items, or merge classes"),
         ({"n_classes": 1}, "1 class;.*two classes or more"),
         ({"n_items": 0}, "items = 0"),
         ({"budget": -1.0}, "budget = -1"),
@@ -139,7 +139,7 @@ def test_pilots_are_gathered_by_kind() -> None:
     assert set(found.errors) == {"tokens", "choice"}
     assert (found.n_items, found.n_classes) == (30, 2)
     alone = evidence_of(pilots()[:1], rng=np.random.default_rng(0))
-    assert "compared with the class it leads with" in alone.notes[-1]
+    assert "compared with its own top class" in alone.notes[-1]
 
 
 def test_pilots_without_times_or_answers_say_what_to_do() -> None:
@@ -148,7 +148,7 @@ def test_pilots_without_times_or_answers_say_what_to_do() -> None:
     assert caught.value.code == "no-times"
     found = evidence_of(pilots(seconds=None), timed=("tokens",), rng=np.random.default_rng(0))
     assert set(found.times) == {"choice"}
-    with pytest.raises(SfumatoError, match="leave the pilot out") as caught:
+    with pytest.raises(SfumatoError, match="omit the pilot") as caught:
         evidence_of([pilots()[0].take(np.zeros(120, bool))], rng=np.random.default_rng(0))
     assert caught.value.code == "no-rows"
 

@@ -91,7 +91,7 @@ def test_an_unknown_kind_lists_those_known() -> None:
 
 
 def test_a_budget_for_less_than_one_answer_says_what_one_costs() -> None:
-    with pytest.raises(SfumatoError, match=r"0\.2547 for an answer of kind top_two.*plan for 0\.2547") as caught:
+    with pytest.raises(SfumatoError, match=r"0\.2547 per answer of kind top_two.*plan for 0\.2547") as caught:
         CostModel().affordable("top_two", 0.2)
     assert caught.value.code == "budget-too-small"
     with pytest.raises(SfumatoError, match="cost nothing"):

@@ -73,7 +73,7 @@ def test_the_richer_form_wins_where_it_is_worth_its_price() -> None:
     assert "the error is 1.5 times as large" in other.why_not
     # A choice would do as well if six of them cost what four do: 7200 x 2 / 6 = 2400 seconds, or 1.5 votes.
     assert (
-        "choice answers, if one took less than 2.4e+03 paid seconds (3.6e+03 here) or was worth more than 1.5"
+        "choice answers: better if one took less than 2.4e+03 paid seconds (now 3.6e+03) or was worth more than 1.5"
         in " ".join(plan.would_change)
     )
     assert decided(**both, votes={"sliders": 1.9}).question.kind == "choice"
@@ -102,8 +102,8 @@ def test_out_of_reach_says_what_can_be_reached() -> None:
     with pytest.raises(BadSetting) as caught:
         decided(threshold=ErrorThreshold(0.001), most=50)
     assert caught.value.code == "out-of-reach"
-    assert "0.006667 with 50 choice answers an item, at 500.00 EUR" in caught.value.found
-    assert "a target of 0.0067" in caught.value.fix
+    assert "0.006667 with 50 choice answers per item, at 500.00 EUR" in caught.value.found
+    assert "a threshold of 0.0067" in caught.value.fix
 
 
 def test_too_little_for_every_item_plans_fewer() -> None:
@@ -112,7 +112,7 @@ def test_too_little_for_every_item_plans_fewer() -> None:
     assert (plan.n_items, plan.answers, plan.cost.money) == (7, Fewest(each=1), 7)
     assert len(set(plan.items)) == 7
     assert set(plan.items) < set(names)
-    assert any("one answer about 7 of 10 items; one for each costs 10.00 EUR" in said for said in plan.would_change)
+    assert any("one answer for 7 of 10 items; one for each item costs 10.00 EUR" in said for said in plan.would_change)
     # Drawn, and not the first ones.
     assert list(plan.items) != names[:7]
 
@@ -121,7 +121,7 @@ def test_too_little_for_one_answer() -> None:
     with pytest.raises(BadSetting) as caught:
         decided(budget=money(0.5), kinds=["sliders", "choice"], votes={"sliders": 1.0})
     assert caught.value.code == "budget-too-small"
-    assert "at 1 EUR for a choice answer, the cheapest" in caught.value.found
+    assert "at 1 EUR per choice answer, the cheapest" in caught.value.found
 
 
 def test_a_form_for_a_part_of_the_items_is_shown() -> None:
@@ -129,7 +129,7 @@ def test_a_form_for_a_part_of_the_items_is_shown() -> None:
     assert plan.question.kind == "choice"  # six items could be asked about with sliders, not ten
     part = next(each for each in plan.alternatives if each.kind == "sliders")
     assert (part.n_items, part.value) == (6, pytest.approx(1 / 27))
-    assert "6 of the 10 items alone" in part.why_not
+    assert "only 6 of the 10 items" in part.why_not
 
 
 def test_deeper_items_are_paid_first() -> None:
@@ -139,7 +139,7 @@ def test_deeper_items_are_paid_first() -> None:
     assert (plan.question.deeper.kind, plan.question.deeper.votes) == ("sliders", 2.0)
     assert plan.answers == Fewest(each=4)  # 47 less 6
     assert (plan.cost.money, plan.cost.answers) == (46, 43)
-    with pytest.raises(BadSetting, match="something left"):
+    with pytest.raises(BadSetting, match="budget left"):
         decided(budget=money(6), deeper_items=DeeperItems("sliders", ("x", "y", "z")), votes={"sliders": 2.0})
 
 
@@ -175,7 +175,7 @@ def test_adaptive_where_it_was_shown_to_gain() -> None:
     chosen = best_within_budget(terms_with(0.5, 0.1), money(450))
     answers = chosen.candidate.answers
     assert isinstance(answers, PlanAdaptive)
-    assert (answers.index, answers.fewest, answers.on_average, answers.target) == ("kl", 2, 4.5, None)
+    assert (answers.index, answers.fewest, answers.on_average, answers.threshold) == ("kl", 2, 4.5, None)
     assert 9 < answers.most < 20
     assert chosen.candidate.error.value == pytest.approx(0.5 / 4.5)
     low, high = chosen.candidate.error.low, chosen.candidate.error.high
@@ -207,7 +207,7 @@ def test_a_pilot_gives_an_interval_and_caution() -> None:
     # Ten would do if the pilot were the truth: (1/3) / 10. To be sure, more.
     assert isinstance(plan.answers, Fewest)
     assert 10 <= plan.answers.each <= 12
-    assert any("other items in the pilot" in said for said in plan.would_change)
+    assert any("another pilot" in each for each in plan.would_change)
 
 
 def test_neither_budget_nor_target_and_other_bad_settings() -> None:

@@ -132,7 +132,7 @@ def test_a_truth_that_is_given_counts_for_the_class() -> None:
         (SoftLabels.from_numpy(["i1"], np.eye(4)[:1], CLASSES, 9), "too-few-items", "1 items.*at least 10"),
         (votes_on(truths(40), 1), "too-few-items", "0 items with an answer and two votes"),
         (SoftLabels.from_numpy(["i1"], [[1, 0]], ["a", "z"], 9), "different-classes", "votes for z"),
-        (SoftLabels.from_numpy(["i1"], np.eye(4)[:1], CLASSES), "no-counts", "how many people"),
+        (SoftLabels.from_numpy(["i1"], np.eye(4)[:1], CLASSES), "no-counts", "number of annotators"),
         (beliefs_on(truths(40), 2, concentration=3.0), "not-votes", "votes that are distributions"),
     ],
 )
@@ -156,9 +156,7 @@ def test_a_form_may_offer_a_class_more() -> None:
 
 def test_in_words() -> None:
     rate = ExchangeRate("top_two", Goal.DISTRIBUTION, "log-loss", 1, 1.07, 0.9, np.inf, 25, 100, "measured")
-    assert (
-        rate_sentence(rate) == "1 top_two answer is worth 1.07 hard votes here (95%: 0.90 to more than 25), by log-loss"
-    )
+    assert rate_sentence(rate) == "1 top_two answer is worth 1.07 hard votes (95% CI 0.90 to more than 25), by log-loss"
 
 
 def test_cifar_10s_is_worth_what_was_found_before(first_pass: Annotations, cifar_10h: SoftLabels) -> None:

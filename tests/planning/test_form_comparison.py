@@ -120,7 +120,7 @@ def test_forms_asked_about_different_items_cannot_be_compared() -> None:
     assert caught.value.code == "nothing-to-compare"
 
 
-def sample(n_items: int, rng: np.random.Generator) -> Annotations:
+def drawn(n_items: int, rng: np.random.Generator) -> Annotations:
     """New items each time, four answers in each of two forms; choices are votes, tokens a belief with noise."""
     rows: list[tuple[str, str, str, dict[str, object], float]] = []
     for i, p in enumerate(rng.beta(1, 1, n_items)):

@@ -58,7 +58,7 @@ def test_the_table_and_the_forced_form() -> None:
     frame = forced.to_polars()
     assert frame.columns == ["item", "risk", "worth_a_second:choice", "worth_a_second:top_two", "form", "rank"]
     assert sorted(frame["rank"].to_list()) == [1, 2, 3, 4]
-    with pytest.raises(SfumatoError, match="at most the 4"):
+    with pytest.raises(SfumatoError, match="at most 4"):
         table.with_deeper_form(5)
 
 

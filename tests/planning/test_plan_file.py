@@ -59,7 +59,7 @@ def test_the_parts_are_values() -> None:
     assert plan.expected.source == "pilot of 500 items"
     adaptive = Plan.of(changed("answers", ADAPTIVE)).answers
     assert isinstance(adaptive, PlanAdaptive)
-    assert (adaptive.assignment, adaptive.most, adaptive.target) == ("adaptive", 25, 0.02)
+    assert (adaptive.assignment, adaptive.most, adaptive.threshold) == ("adaptive", 25, 0.02)
     with pytest.raises(AttributeError):
         plan.n_items = 3  # type: ignore[misc]
 

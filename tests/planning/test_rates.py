@@ -51,7 +51,7 @@ def test_more_than_all_votes_counts_as_all_and_says_so() -> None:
     rate = rate_of(exchanged({1: inf}).rates)
     assert rate.votes == 25
     assert rate.high == inf
-    assert "more than the 25 votes" in rate.source
+    assert "more than the 25 available votes" in rate.source
 
 
 def test_measured_rates_come_first_and_calibration_stands_on_the_distribution() -> None:
@@ -59,7 +59,7 @@ def test_measured_rates_come_first_and_calibration_stands_on_the_distribution() 
     assert rate_for("sliders", Goal.DISTRIBUTION, measured).votes == 3
     stand_in = rate_for("sliders", Goal.CALIBRATION, measured)
     assert stand_in.votes == 3
-    assert stand_in.source.startswith("answers alone cannot tell")
+    assert stand_in.source.startswith("not known from answers alone")
     runs = {"sliders": exchanged({1: 4.0}, Goal.CALIBRATION)}
     assert rate_for("sliders", Goal.CALIBRATION, runs).votes == 4
     assert not rate_for("sliders", Goal.CLASS, measured).measured

@@ -52,16 +52,16 @@ def test_shares_of_equal_numbers() -> None:
     assert abs(found.value - truth) < 3 * found.spread
     assert found.money == pytest.approx(4 * N / 100)
     assert found.hours == pytest.approx(4 * N / 1000)
-    assert found.verdict(plan) == "the plan holds: the error is as expected"
+    assert found.verdict(plan) == "the error is as expected"
 
 
 def test_a_plan_that_promised_too_much_or_too_little() -> None:
     probs = np.random.default_rng(1).dirichlet([1, 1], N)
     answers = {"assignment": "fewest", "each": 4}
     assert "times as large as expected" in rehearsed(p := plan_of("l2", 0.02, answers, 4 * N), probs).verdict(p)
-    assert "fewer answers may do" in rehearsed(p := plan_of("l2", 0.5, answers, 4 * N), probs).verdict(p)
+    assert "fewer answers may be enough" in rehearsed(p := plan_of("l2", 0.5, answers, 4 * N), probs).verdict(p)
     p = plan_of("l2", 0.083, answers, 4 * N, budget={"amount": 20, "unit": "USD"})
-    assert "overspent by 12.00 USD" in rehearsed(p, probs).verdict(p)
+    assert "exceeds the budget by 12.00 USD" in rehearsed(p, probs).verdict(p)
 
 
 def test_too_few_people() -> None:
@@ -69,7 +69,7 @@ def test_too_few_people() -> None:
     plan = plan_of("l2", 0.1, {"assignment": "fewest", "each": 4}, 4 * N)
     found = rehearsed(plan, probs, n_people=10)
     assert (found.ran_out, found.answers, found.finished) == (True, 200, 0.0)
-    assert "too few people: 10 gave 200 answers of the 3,200" in found.verdict(plan)
+    assert "too few people: 10 gave 200 of the 3,200" in found.verdict(plan)
 
 
 def test_stopping_at_a_lead_takes_as_long_as_a_random_walk() -> None:
@@ -93,7 +93,7 @@ def test_an_index_without_a_rule_ends_at_what_is_planned() -> None:
     found = rehearsed(plan, probs)
     assert found.answers == round(3.5 * N)
     assert 0 < found.value < 0.5
-    # With a target items are finished one by one, and fewer answers may do.
+    # With a target items are finished one by one, and fewer answers may be enough.
     to_target = rehearsed(plan_of("kl", 0.1, {**rule, "target": 0.2}, round(3.5 * N), classes=["a", "b", "c"]), probs)
     assert to_target.finished > 0.9
 
@@ -101,7 +101,7 @@ def test_an_index_without_a_rule_ends_at_what_is_planned() -> None:
 def test_drawn_people_only_choose() -> None:
     plan = plan_of("l2", 0.1, {"assignment": "fewest", "each": 1}, N)
     richer = msgspec.structs.replace(plan, question=msgspec.structs.replace(plan.question, kind="top_two"))
-    with pytest.raises(BadSetting, match="only choose"):
+    with pytest.raises(BadSetting, match="choices only"):
         rehearsed(richer, np.tile([0.7, 0.3], (N, 1)))
     with pytest.raises(BadSetting, match="800"):
         rehearsed(plan, np.tile([0.7, 0.3], (7, 1)))

@@ -202,7 +202,7 @@ def test_what_cannot_be_replayed_is_refused(make: object, code: str) -> None:
 
 def test_budgets_beyond_the_answers_say_what_is_possible() -> None:
     recorded = RecordedAnswers.of_counts(crowd(20, 10))
-    with pytest.raises(BadSetting, match="at most 5: half of the answers judge") as caught:
+    with pytest.raises(BadSetting, match="at most 5: half of the recorded answers") as caught:
         replay(recorded, [UniformIndex()], budget=6, rng=np.random.default_rng(0))
     assert caught.value.code == "budget-too-large"
     for settings in ({"budget": 0}, {"budget": 3, "splits": 0}):

@@ -100,14 +100,14 @@ def test_items_of_the_plan_and_those_to_practise_on() -> None:
     assert plan_items(study, plan_of(), items) == items
     some = plan_of(items=["i0", "i3"], n_items=2)
     assert [each.id for each in plan_items(study, some, items)] == ["i0", "i3", "i5"]
-    with pytest.raises(BadSetting, match="1 items in the plan that the study does not have: i9"):
+    with pytest.raises(BadSetting, match="1 items in the plan that are not in the study: i9"):
         plan_items(study, plan_of(items=["i0", "i9"], n_items=2), items)
 
 
 def test_plans_for_something_else_are_refused() -> None:
     with pytest.raises(BadSetting, match="found a plan for the classes ape, cat"):
         study_from_plan(plain_study(), plan_of(classes=["ape", "cat"]))
-    with pytest.raises(BadSetting, match="asks with triplet"):
+    with pytest.raises(BadSetting, match="a plan with the kind triplet"):
         study_from_plan(plain_study(), plan_of(question={"kind": "triplet", "deeper": None, "seconds": 2.0}))
 
 

@@ -165,7 +165,7 @@ def _show_curve(plan: AnnotatorPlan, costs: CostModel | None) -> None:
         line += f"  {plan.chance[i]:>6.0%}" if plan.threshold and has_interval else ""
         line += f"  {costs.money('choice', i + 1):>8.3f}" if costs else ""
         drawn = bar([(plan.value[i] / scale, "█")], BAR)
-        click.echo(f"{line}  {drawn} {'<- threshold' if m == plan.needed else ''}".rstrip())
+        click.echo(f"{line}  {drawn} {'<- enough' if m == plan.needed else ''}".rstrip())
 
 
 def _show_answer(plan: AnnotatorPlan) -> None:

@@ -184,7 +184,6 @@ class People:
 class Adaptive:
     """Adaptive assignment: the next item is the one with the highest `index` (sfumato.planning.acquisition_index).
 
-<<<<<<< HEAD
     An item is finished when the expected error measured by `index` is below `target`, or when a class is `lead` answers
     ahead, and never before `fewest` answers; the study is finished after `answers` in total. A share `audit` of the
     items is drawn uniformly from all open items. `seconds` is the time per answer, to compare it with the deeper form.
@@ -193,18 +192,6 @@ class Adaptive:
     index: Annotated[str, Length(40)] = "kl"
     target: Annotated[float | None, Range(1e-9, 100)] = None
     lead: Annotated[int | None, Range(1, 10_000, whole=True)] = None
-=======
-    An item is finished once the error that `index` takes down is expected to be below `threshold`, or once a class is
-    `lead` answers ahead, and never before `fewest` answers; the study once it has `answers` in all. The share `audit`
-    of choices is drawn evenly from all open items. `seconds` is what an answer takes, for weighing it against a deeper
-    form.
-    """
-
-    index: str = "kl"
-    threshold: float | None = None
-    """The key `target` of the study file."""
-    lead: int | None = None
->>>>>>> edbe3d8 (wip)
     fewest: int = 2
     answers: Annotated[int | None, Range(1, 1_000_000_000, whole=True)] = None
     audit: Share = 0.05

@@ -140,7 +140,7 @@ def test_labels_keep_what_they_say_they_keep(kind: HardLabels | SoftLabelType | 
     ("labels", "found"),
     [
         (np.ones((3, 1)), "1 class"),
-        (np.array([[0.5, 0.5], [NAN, NAN]]), "all missing"),
+        (np.array([[0.5, 0.5], [NAN, NAN]]), "without known entries"),
         (np.array([[0.5, np.inf]]), "infinite"),
         (np.ones(3), "shape"),
         (np.ones((0, 3)), "shape"),

@@ -93,5 +93,5 @@ def test_recovery_is_the_rank_correlation_above_the_diagonal() -> None:
     assert recovery(found=jittered, true=b) == recovery(found=tied, true=b)
     assert recovery(found=np.ones((9, 9)), true=b) == 0
     assert recovery(found=a[:5, :5], true=b) == recovery(found=a[:5, :5], true=b[:5, :5])
-    with pytest.raises(BadTable, match="9 objects beside 5"):
+    with pytest.raises(BadTable, match="9 objects, and true ones of 5"):
         recovery(found=a, true=b[:5, :5])
