@@ -82,9 +82,9 @@ def test_items_in_doubt_get_more_answers_and_clear_ones_stop(served: Callable[..
     assert min(n.values()) >= 2
     assert at.new().state().stage == "finished"
     # The expected error of every item that stopped early is within the target.
-    guide = at.guide
-    assert isinstance(guide, AdaptiveSelector)
-    state = guide._updated_state()
+    selector = at.selector
+    assert isinstance(selector, AdaptiveSelector)
+    state = selector._updated_state()
     assert state is not None
     early = state.counts.sum(axis=1) < 12
     assert early.any()
@@ -108,9 +108,9 @@ def test_a_new_process_knows_what_the_old_one_did(served: Callable[..., AtWork])
     run(at, 9)
     holder = at.new()
     held = [each.stimulus.item for each in holder.state().trials]
-    before = at.guide
+    before = at.selector
     later = anew(at)
-    after = later.guide
+    after = later.selector
     assert isinstance(before, AdaptiveSelector)
     assert isinstance(after, AdaptiveSelector)
     told, known = before._updated_state(), after._updated_state()
@@ -127,21 +127,21 @@ def test_what_was_not_committed_was_not_heard(served: Callable[..., AtWork], mon
     person = at.new()
     answer = sent(person.first().handle, "dog")
 
-    def breaks(work: Any) -> None:
+    def breaks(running: Any) -> None:
         running.sessions.submit(person.token_hash, answer)
         raise sa.exc.OperationalError("the disk", None, Exception("is full"))
 
     with pytest.raises(Exception, match="the store failed"):
         at.run(breaks)
-    guide = at.guide
-    assert isinstance(guide, AdaptiveSelector)
+    selector = at.selector
+    assert isinstance(selector, AdaptiveSelector)
     person.state()
-    state = guide._updated_state()
+    state = selector._updated_state()
     assert state is not None
     assert state.counts.sum() == 0
     assert person.submit(answer).code is None
     person.state()
-    assert guide.savings().n_answers == 1
+    assert selector.savings().n_answers == 1
 
 
 def test_people_at_once_are_sent_to_different_items(served: Callable[..., AtWork]) -> None:
@@ -200,13 +200,13 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     # At the same price thirty votes beat one.
     item, question = give(person)
     assert question == 1
-    guide = at.guide
-    assert isinstance(guide, AdaptiveSelector)
+    selector = at.selector
+    assert isinstance(selector, AdaptiveSelector)
     person.state()
-    state = guide._updated_state()
+    state = selector._updated_state()
     assert state is not None
     # Seven tokens of ten on one class are 21 votes for it.
-    place = guide._place[guide._numbers[[f"i{k}" for k in range(2)].index(item)]]
+    place = selector._place[selector._numbers[[f"i{k}" for k in range(2)].index(item)]]
     np.testing.assert_allclose(state.counts[place], [21, 9])
     with at.engine.connect() as connection:
         rows = connection.exec_driver_sql("SELECT kind FROM answers").all()
@@ -214,8 +214,8 @@ def test_the_deeper_form_is_asked_where_it_is_worth_more(served: Callable[..., A
     # The same after a restart.
     later = anew(at)
     later.new()
-    assert isinstance(later.guide, AdaptiveSelector)
-    found = later.guide._updated_state()
+    assert isinstance(later.selector, AdaptiveSelector)
+    found = later.selector._updated_state()
     assert found is not None
     assert np.array_equal(found.counts, state.counts)
 
@@ -276,13 +276,13 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
     classes = tuple(StudyClass(name) for name in ("cat", "dog", "fox"))
     people = People(answers_per_item=9, assignment=Assignment.ADAPTIVE)
     study = Study("s", "S", classes, plain_study().items, Question(kind), people=people)
-    guide = AdaptiveSelector(study, aside=False)
-    guide.begin([(5, 9, 1), (6, 9, 0)], {5: "a", 6: "b"}, [heard(5, payload)])
-    state = guide._updated_state()
+    selector = AdaptiveSelector(study, aside=False)
+    selector.begin([(5, 9, 1), (6, 9, 0)], {5: "a", 6: "b"}, [heard(5, payload)])
+    state = selector._updated_state()
     assert state is not None
     np.testing.assert_allclose(state.counts, [votes, [0, 0, 0]], atol=1e-12)
-    guide.add_answer(heard(6, payload))
-    state = guide._updated_state()
+    selector.add_answer(heard(6, payload))
+    state = selector._updated_state()
     assert state is not None
     np.testing.assert_allclose(state.counts, [votes, votes], atol=1e-12)
 
@@ -290,13 +290,13 @@ def test_what_an_answer_counts(kind: str, payload: dict[str, Any], votes: list[f
 def test_a_prior_fitted_aside_is_taken_once_it_is_there() -> None:
     study = adaptive_study(Adaptive(audit=0.0), most=30)
     aside, inline = AdaptiveSelector(study), AdaptiveSelector(study, aside=False)
-    for guide in (aside, inline):
-        guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
+    for selector in (aside, inline):
+        selector.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
         for number in range(60):
-            guide.add_answer(heard(number % 6, {"class": "dog" if number % 12 == 0 else "cat"}))
-        assert isinstance(guide.choose((), random.Random(1)), NextTrial)
-    assert aside._fitting is not None
-    fitted = aside._fitting.result()
+            selector.add_answer(heard(number % 6, {"class": "dog" if number % 12 == 0 else "cat"}))
+        assert isinstance(selector.choose((), random.Random(1)), NextTrial)
+    assert aside._fit is not None
+    fitted = aside._fit.result()
     aside.add_answer(heard(0, {"class": "cat"}))
     inline.add_answer(heard(0, {"class": "cat"}))
     one, other = aside._updated_state(), inline._updated_state()
@@ -312,18 +312,18 @@ def test_a_fit_that_fails_leaves_the_study_at_work(monkeypatch: pytest.MonkeyPat
         raise FloatingPointError("no such luck")
 
     monkeypatch.setattr(Allocation, "refit", fails)
-    guide = AdaptiveSelector(adaptive_study(Adaptive(audit=0.0), most=30))
-    guide.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
+    selector = AdaptiveSelector(adaptive_study(Adaptive(audit=0.0), most=30))
+    selector.begin([(item, 30, 0) for item in range(6)], {item: str(item) for item in range(6)}, [])
     for number in range(60):
-        guide.add_answer(heard(number % 6, {"class": "cat"}))
-    assert guide.choose((), random.Random(1)) is not None
-    assert guide._fitting is not None
-    assert guide._fitting.exception() is not None
-    guide.add_answer(heard(3, {"class": "dog"}))
-    state = guide._updated_state()
+        selector.add_answer(heard(number % 6, {"class": "cat"}))
+    assert selector.choose((), random.Random(1)) is not None
+    assert selector._fit is not None
+    assert selector._fit.exception() is not None
+    selector.add_answer(heard(3, {"class": "dog"}))
+    state = selector._updated_state()
     assert state is not None
     assert state.counts.sum() == 61
-    assert guide.choose((), random.Random(1)) is not None
+    assert selector.choose((), random.Random(1)) is not None
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_a_choice_of_an_adaptive_study_may_open_the_deeper_form(served: Callable
     record = InteractionRecord(elapsed_ms=900, opened="asked", first={"class": "cat"})
     assert person.submit(SubmittedAnswer("k", shown.handle, raw, record, "", "d")).code is None
     assert at.rows("SELECT question, deeper, deeper_probability FROM trials WHERE state = 1") == [(1, "random", 1.0)]
-    # The guide heard it as votes of the deeper form, and a new process hears the same.
-    counts = at.guide._updated_state().counts.sum(axis=0)
+    # The selector got it as votes of the deeper form, and a new process hears the same.
+    counts = at.selector._updated_state().counts.sum(axis=0)
     np.testing.assert_allclose(counts, [1.07 * 0.6, 1.07 * 0.4])
-    np.testing.assert_allclose(anew(at).guide._updated_state().counts.sum(axis=0), counts)
+    np.testing.assert_allclose(anew(at).selector._updated_state().counts.sum(axis=0), counts)
