@@ -64,10 +64,7 @@ def command(
     for option, path, table in extras:
         if path is not None and table is None:
             raise BadSetting(
-                f"found {option}, but this source holds nothing for it",
-                expected="a source with such data",
-                fix=f"leave out {option}",
-                code="bad-setting",
+                f"{option}, but this source holds nothing for it", "a source with such data", f"leave out {option}"
             )
     imported.table.write(output)
     say_written(output, type(imported.table).__name__, imported.notes)

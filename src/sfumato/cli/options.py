@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, show
+from sfumato.tables.errors import BadSetting, BadTable, show
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -28,10 +28,7 @@ class NameList(click.ParamType):  # type: ignore[type-arg, unused-ignore]
             value.encode("utf-8")
         except UnicodeEncodeError as error:
             raise BadSetting(
-                f"found {show(value)}",
-                expected="names in UTF-8",
-                fix="check the terminal's encoding",
-                code="bad-classes",
+                f"{show(value)}", "names in UTF-8", "check the terminal's encoding", "bad-classes"
             ) from error
         return tuple(part.replace("\0", ",").strip() for part in value.replace("\\,", "\0").split(","))
 
@@ -60,10 +57,9 @@ def check_outputs(source: Path, **outputs: Path | None) -> None:
         if place in seen:
             other = f"--{seen[place]}" if seen[place] else "the source"
             raise BadSetting(
-                f"found the same file, {show(path.name)}, for {other} and --{option}",
-                expected="a file of its own for each",
-                fix=f"choose another file for --{option}",
-                code="bad-setting",
+                f"the same file, {show(path.name)}, for {other} and --{option}",
+                "a file of its own for each",
+                f"choose another file for --{option}",
             )
         seen[place] = option
 
@@ -71,21 +67,13 @@ def check_outputs(source: Path, **outputs: Path | None) -> None:
 def check_not_negative(option: str, value: int) -> None:
     """Raise if a whole number that counts something is negative."""
     if value < 0:
-        raise BadSetting(
-            f"found --{option} {value}", expected="0 or more", fix=f"choose another --{option}", code="bad-setting"
-        )
+        raise BadSetting(f"--{option} {value}", "0 or more", f"choose another --{option}")
 
 
 def refuse_empty(table: Any, path: Path) -> None:
     """Raise if a command that looks at rows was given none."""
     if not len(table):
-        raise BadTable(
-            "found no rows",
-            expected="at least one row",
-            fix="check how the file was made",
-            code="no-rows",
-            where=ErrorLocation(str(path)),
-        )
+        raise BadTable("no rows", "at least one row", "check how the file was made", "no-rows", where=path)
 
 
 def check_folder(output: Path) -> None:
@@ -96,11 +84,7 @@ def check_folder(output: Path) -> None:
     check_place(output)
     if output.exists() and not output.is_dir():
         raise CannotWrite(
-            "found a file",
-            expected="a folder, or a name for a new one",
-            fix="choose another place with -o",
-            code="not-a-folder",
-            where=ErrorLocation(str(output)),
+            "a file", "a folder, or a name for a new one", "choose another place with -o", "not-a-folder", where=output
         )
 
 
@@ -110,9 +94,4 @@ def check_torch_installed() -> None:
 
     for package in ("torch", "safetensors"):
         if find_spec(package) is None:
-            raise MissingExtra(
-                f"found no {package}",
-                expected=f"{package}, to train networks",
-                fix='pip install "sfumato[train]"',
-                code="missing-extra",
-            )
+            raise MissingExtra(f"no {package}", f"{package}, to train networks", 'pip install "sfumato[train]"')

@@ -62,10 +62,7 @@ class Cifar10SImporter:
     def __post_init__(self) -> None:
         if self.repeats and self.as_released:
             raise BadSetting(
-                "found repeats together with as_released",
-                expected="one of the two",
-                fix="leave out --repeats: as released has them all",
-                code="bad-setting",
+                "repeats together with as_released", "one of the two", "leave out --repeats: as released has them all"
             )
 
     def read(self, source: str | Path) -> ImportResult:

@@ -69,7 +69,7 @@ def _check_items_once(items: Sequence[str], place: Place) -> None:
 
 def _bad_counts(found: str, expected: str, code: str, where: ErrorLocation) -> BadTable:
     fix = "give one row an item, one column a class, and in each cell a number of people"
-    return BadTable(found, expected=expected, fix=fix, code=code, where=where)
+    return BadTable(found, expected, fix, code, where=where)
 
 
 def counts_in(path: Path) -> dict[str, np.ndarray]:
@@ -78,11 +78,11 @@ def counts_in(path: Path) -> dict[str, np.ndarray]:
     counts = arrays.get("counts", arrays.get(path.stem))
     if counts is None:
         raise BadTable(
-            f"found arrays {listing(list(arrays))}",
-            expected="an array `counts` of items x classes",
-            fix="save it as counts=...",
-            code="missing-column",
-            where=ErrorLocation(str(path)),
+            f"arrays {listing(list(arrays))}",
+            "an array `counts` of items x classes",
+            "save it as counts=...",
+            "missing-column",
+            where=path,
         )
     return {**arrays, "counts": counts}
 
@@ -94,10 +94,10 @@ def original_from_numbers(path: Path, items: Sequence[str], numbers: np.ndarray,
     if wrong.any():
         found = show(numbers.reshape(-1)[int(np.argmax(wrong))].item()) if numbers.size else "nothing"
         raise BadTable(
-            f"found the label {found}",
-            expected=f"{len(items)} class numbers from 0 to {len(classes) - 1}",
-            fix="is this the published file?",
-            code="bad-number",
+            f"the label {found}",
+            f"{len(items)} class numbers from 0 to {len(classes) - 1}",
+            "is this the published file?",
+            "bad-number",
             where=ErrorLocation(str(path), row=int(np.argmax(wrong)), column="labels"),
         )
     return SoftLabels.from_numpy(items, np.eye(len(classes))[numbers], classes)

@@ -56,11 +56,7 @@ class CrowdImporter:
         item, annotator, label = (columns[names[role]] for role in ("item", "annotator", "label"))
         if not len(label.codes):
             raise BadTable(
-                "found a header and no rows",
-                expected="at least one answer",
-                fix="export the answers again",
-                code="no-rows",
-                where=rows.where(),
+                "a header and no rows", "at least one answer", "export the answers again", "no-rows", where=rows.where()
             )
         classes = ordered_classes(label, self.classes, rows, names["label"])
         later = second_answers(item, annotator)
@@ -103,10 +99,10 @@ class CrowdImporter:
         found = next((name for name in KNOWN_NAMES[role] if name in rows.schema.names), None)
         if found is None:
             raise BadTable(
-                f"found columns {listing(rows.schema.names)}",
-                expected=f"a column for the {role}: {' or '.join(KNOWN_NAMES[role])}",
-                fix=f"say which column it is with --{role} NAME",
-                code="missing-column",
+                f"columns {listing(rows.schema.names)}",
+                f"a column for the {role}: {' or '.join(KNOWN_NAMES[role])}",
+                f"say which column it is with --{role} NAME",
+                "missing-column",
                 where=rows.where(),
             )
         return found
@@ -122,10 +118,10 @@ def _original(
         code = int(item.codes[row])
         if code in first:
             raise BadTable(
-                f"found item {show(item.names[code].as_py())} with two different truths",
-                expected="one truth an item",
-                fix=f"mend the column {column}",
-                code="doubled-item",
+                f"item {show(item.names[code].as_py())} with two different truths",
+                "one truth an item",
+                f"mend the column {column}",
+                "doubled-item",
                 where=rows.where(row, column),
             )
         first[code] = int(truth.codes[row])

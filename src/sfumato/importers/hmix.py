@@ -151,9 +151,9 @@ def _read_soft_labels(path: Path) -> ImportResult:
 
 def _not_released(path: Path, found: str, item: str | None, code: str = "bad-item") -> BadTable:
     return BadTable(
-        f"found {found}",
-        expected='an object like {"mixed_0.5_Dog_2205_Frog_6908.png": [[ten probabilities], ...]}',
-        fix="is this the published file?",
-        code=code,
+        found,
+        'an object like {"mixed_0.5_Dog_2205_Frog_6908.png": [[ten probabilities], ...]}',
+        "is this the published file?",
+        code,
         where=ErrorLocation(str(path), column=item),
     )

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.doubt import Doubt
-from sfumato.tables.errors import BadFile, ErrorLocation, SfumatoError
+from sfumato.tables.errors import BadFile, SfumatoError
 from sfumato.tables.files.file_type import check_readable
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table
@@ -52,11 +52,11 @@ def find_file(source: str | Path, names: Sequence[str]) -> Path:
             return source / name
     inside = sorted(path.name for path in source.iterdir())[:10]
     raise BadFile(
-        f"found a folder with {', '.join(map(repr, inside)) or 'nothing in it'}",
-        expected=f"a file named {' or '.join(names)}",
-        fix="name the file itself",
-        code="no-such-file",
-        where=ErrorLocation(str(source)),
+        f"a folder with {', '.join(map(repr, inside)) or 'nothing in it'}",
+        f"a file named {' or '.join(names)}",
+        "name the file itself",
+        "no-such-file",
+        where=source,
     )
 
 

@@ -170,13 +170,7 @@ def bad_field(
     fix: str = "export again, or mend the file",
     code: str = "bad-field",
 ) -> BadTable:
-    return BadTable(
-        f"found {found}",
-        expected=expected,
-        fix=fix,
-        code=code,
-        where=ErrorLocation(str(path), column=pointer or None),
-    )
+    return BadTable(found, expected, fix, code, where=ErrorLocation(str(path), column=pointer or None))
 
 
 @dataclass(frozen=True)
@@ -202,12 +196,7 @@ class LabelStudioImporter:
 
     def __post_init__(self) -> None:
         if self.scale is not None and not self.scale > 0:
-            raise BadSetting(
-                f"found scale = {self.scale}",
-                expected="a number above 0",
-                fix="choose another scale",
-                code="bad-setting",
-            )
+            raise BadSetting(f"scale = {self.scale}", "a number above 0", "choose another scale")
 
     def read(self, source: str | Path) -> ImportResult:
         path = Path(source)

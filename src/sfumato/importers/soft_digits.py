@@ -44,20 +44,20 @@ class SoftDigitsImporter:
         columns = _columns(path)
         if missing := [name for name in (*LABEL_COLUMNS, *DOUBT_COLUMNS) if name not in columns]:
             raise BadTable(
-                f"found columns {listing(list(columns))}",
-                expected=f"the published columns, among them {listing(missing)}",
-                fix="is this the published file?",
-                code="missing-column",
-                where=ErrorLocation(str(path)),
+                f"columns {listing(list(columns))}",
+                f"the published columns, among them {listing(missing)}",
+                "is this the published file?",
+                "missing-column",
+                where=path,
             )
         n_rows = len(columns[self.column])
         if not n_rows or {len(column) for column in columns.values()} != {n_rows}:
             raise BadTable(
-                "found no rows, or columns of different lengths",
-                expected="at least one item, and a value of each column for it",
-                fix="is this the published file?",
-                code="no-rows",
-                where=ErrorLocation(str(path)),
+                "no rows, or columns of different lengths",
+                "at least one item, and a value of each column for it",
+                "is this the published file?",
+                "no-rows",
+                where=path,
             )
         kept = np.ones(n_rows, dtype=bool)
         for name, wanted in (("split", self.split), ("source", self.source)):
@@ -113,10 +113,10 @@ def _matrix(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
         matrix = np.empty((0, 0))
     if matrix.ndim != 2 or matrix.shape[1] != len(DIGITS):
         raise BadTable(
-            f"found {name} with {matrix.shape[-1] or 'no'} values a row",
-            expected="eleven numbers a row: digits 0 to 9, then not a digit",
-            fix="is this the published file?",
-            code="wrong-length",
+            f"{name} with {matrix.shape[-1] or 'no'} values a row",
+            "eleven numbers a row: digits 0 to 9, then not a digit",
+            "is this the published file?",
+            "wrong-length",
             where=ErrorLocation(str(path), column=name),
         )
     return matrix
@@ -127,10 +127,10 @@ def _doubt(path: Path, columns: dict[str, Any], kept: np.ndarray, labels: SoftLa
     for name, values in measures.items():
         if not ((values >= 0) & (values <= 1)).all():
             raise BadTable(
-                f"found {values[~((values >= 0) & (values <= 1))][0]}",
-                expected="a share from 0 to 1",
-                fix="is this the published file?",
-                code="bad-number",
+                f"{values[~((values >= 0) & (values <= 1))][0]}",
+                "a share from 0 to 1",
+                "is this the published file?",
+                "bad-number",
                 where=ErrorLocation(str(path), column=name),
             )
     nothing = np.full(len(labels), np.nan)
@@ -150,10 +150,10 @@ def _shares(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
         return np.asarray(columns[name], dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise BadTable(
-            f"found values that are no numbers in {name}",
-            expected="shares from 0 to 1",
-            fix="is this the published file?",
-            code="bad-number",
+            f"values that are no numbers in {name}",
+            "shares from 0 to 1",
+            "is this the published file?",
+            "bad-number",
             where=ErrorLocation(str(path), column=name),
         ) from error
 
@@ -179,9 +179,9 @@ def _ten_digits(path: Path, row: int, value: Any) -> np.ndarray:
     if label.size == 1 and label[0] in range(10):
         return np.asarray(np.eye(10)[int(label[0])])
     raise BadTable(
-        f"found {show(value)}",
-        expected="a digit from 0 to 9, or ten probabilities",
-        fix="is this the published file?",
-        code="bad-number",
+        f"{show(value)}",
+        "a digit from 0 to 9, or ten probabilities",
+        "is this the published file?",
+        "bad-number",
         where=ErrorLocation(str(path), row=row, column="original_labels"),
     )

@@ -73,10 +73,10 @@ def refuse_second_answer(rows: Rows, item: CodedText, annotator: CodedText, late
             item.names[int(item.codes[row])].as_py(),
         )
         raise BadTable(
-            f"found annotator {show(who)} answering item {show(what)} again ({int(later.sum()):,} such rows)",
-            expected="one answer of a person to an item",
-            fix="keep them, marked as repeats, with --repeats; or remove the rows that are not meant",
-            code="duplicate-answer",
+            f"annotator {show(who)} answering item {show(what)} again ({int(later.sum()):,} such rows)",
+            "one answer of a person to an item",
+            "keep them, marked as repeats, with --repeats; or remove the rows that are not meant",
+            "duplicate-answer",
             where=rows.where(row),
         )
 
@@ -150,9 +150,5 @@ def _parsed(rows: Rows, column: CodedText, name: str, parse: Callable[[str], flo
 def not_published(rows: Rows, row: int, column: str, text: str, expected: str) -> BadTable:
     """The error for a field of a published file that cannot be what was published."""
     return BadTable(
-        f"found {show(text)}",
-        expected=expected,
-        fix="is this the published file?",
-        code="bad-number",
-        where=rows.where(row, column),
+        f"{show(text)}", expected, "is this the published file?", "bad-number", where=rows.where(row, column)
     )

@@ -46,10 +46,10 @@ class WideImporter:
         asked = np.argwhere(texts != "")
         if not len(asked):
             raise BadTable(
-                "found no answer in any cell",
-                expected="at least one answer",
-                fix="is the item column the first one? see --item",
-                code="no-rows",
+                "no answer in any cell",
+                "at least one answer",
+                "is the item column the first one? see --item",
+                "no-rows",
                 where=rows.where(),
             )
         encoded = pa.array(texts[texts != ""].tolist(), pa.string()).dictionary_encode()
@@ -83,13 +83,7 @@ class WideImporter:
             if name.strip():
                 fix = "mend the cell, or the names in --classes"
                 raise unknown("class", name, list(self.classes), where=where, fix=fix)
-            raise BadTable(
-                f"found {show(name)}",
-                expected="a class, or nothing at all",
-                fix="empty the cell",
-                code="empty-text",
-                where=where,
-            )
+            raise BadTable(f"{show(name)}", "a class, or nothing at all", "empty the cell", "empty-text", where=where)
 
 
 def _check_once(rows: Rows, key: str, item: CodedText) -> None:
@@ -97,9 +91,9 @@ def _check_once(rows: Rows, key: str, item: CodedText) -> None:
     if len(first) < len(item.codes):
         row = int(np.setdiff1d(np.arange(len(item.codes)), first)[0])
         raise BadTable(
-            f"found item {show(item.names[int(item.codes[row])].as_py())} a second time",
-            expected="each item once",
-            fix="join the two rows",
-            code="doubled-item",
+            f"item {show(item.names[int(item.codes[row])].as_py())} a second time",
+            "each item once",
+            "join the two rows",
+            "doubled-item",
             where=rows.where(row, key),
         )

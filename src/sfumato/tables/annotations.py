@@ -175,10 +175,10 @@ class Annotations(Table):
                 answers = decode(payloads, kind)
             except PayloadFault as fault:
                 raise InvalidAnswer(
-                    f"found {show(payloads[fault.index])} ({fault.found})",
-                    expected=f"{fault.expected} as {kind.label}",
-                    fix="see docs/tables.md for the payload of each kind",
-                    code="bad-payload",
+                    f"{show(payloads[fault.index])} ({fault.found})",
+                    f"{fault.expected} as {kind.label}",
+                    "see docs/tables.md for the payload of each kind",
+                    "bad-payload",
                     where=self.where(row + int(np.argmax(inverse == fault.index))),
                 ) from fault
             yield answers, inverse, row
@@ -219,10 +219,10 @@ def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArra
         except PayloadFault as fault:
             row = int(np.argmax(inverse == fault.index))
             raise InvalidAnswer(
-                f"found {show(texts[fault.index])} ({fault.found})",
-                expected=fault.expected,
-                fix="write the answer as a JSON object in double quotes",
-                code="bad-payload",
+                f"{show(texts[fault.index])} ({fault.found})",
+                fault.expected,
+                "write the answer as a JSON object in double quotes",
+                "bad-payload",
                 where=rows.where(start + row, "payload"),
             ) from fault
         start += len(chunk)
@@ -234,10 +234,10 @@ def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarra
     if (values < 0).any():
         row = int(np.argmax(values < 0))
         raise BadTable(
-            f"found {values[row]:g}",
-            expected="a duration >= 0, or nothing",
-            fix="leave the field empty where it is not known",
-            code="bad-number",
+            f"{values[row]:g}",
+            "a duration >= 0, or nothing",
+            "leave the field empty where it is not known",
+            "bad-number",
             where=rows.where(start + row, "seconds"),
         )
     return values

@@ -82,10 +82,10 @@ class Beliefs(Table):
             self.hard is not None and len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.classes)
         ):
             raise BadTable(
-                f"found {len(self.item.codes)} items, {len(self.annotator.codes)} annotators and {len(chosen)} beliefs",
-                expected=f"as many of each, and classes numbered 0 to {len(self.classes) - 1}",
-                fix="give one row an answer",
-                code="wrong-shape",
+                f"{len(self.item.codes)} items, {len(self.annotator.codes)} annotators and {len(chosen)} beliefs",
+                f"as many of each, and classes numbered 0 to {len(self.classes) - 1}",
+                "give one row an answer",
+                "wrong-shape",
             )
         if self.soft is not None:
             check_probs(self.soft)
@@ -109,10 +109,10 @@ class Beliefs(Table):
             or values.ndim not in (1, 2)
         ):
             raise BadTable(
-                f"found {len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}",
-                expected=f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}",
-                fix="give one row an answer and one column a class",
-                code="wrong-shape",
+                f"{len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}",
+                f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}",
+                "give one row an answer and one column a class",
+                "wrong-shape",
             )
         votes = HardVotes(len(classes))
         if values.ndim == 1:
@@ -286,10 +286,10 @@ def _arrow_columns(**columns: Any) -> tuple[dict[str, pa.ChunkedArray], int]:
     lengths = {len(column) for column in as_arrow.values()}
     if len(lengths) > 1:
         raise BadTable(
-            "found " + ", ".join(f"{len(column):,} of {name}" for name, column in as_arrow.items()),
-            expected="as many of each",
-            fix="give one row an answer",
-            code="wrong-shape",
+            ", ".join(f"{len(column):,} of {name}" for name, column in as_arrow.items()),
+            "as many of each",
+            "give one row an answer",
+            "wrong-shape",
         )
     return as_arrow, lengths.pop()
 
@@ -332,10 +332,10 @@ def _array(probs: Any) -> np.ndarray:
         values = np.empty((), object)
     if values.dtype.kind not in "biuf" or values.ndim == 0:
         raise BadTable(
-            "found probabilities that are no array of numbers",
-            expected="numbers, as many in each row",
-            fix="give one row an answer and one column a class",
-            code="wrong-shape",
+            "probabilities that are no array of numbers",
+            "numbers, as many in each row",
+            "give one row an answer and one column a class",
+            "wrong-shape",
         )
     return values
 

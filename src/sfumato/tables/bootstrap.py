@@ -201,9 +201,4 @@ def check_resampling(level: float, draws: int) -> None:
     """Raise unless an interval of that level can be found in so many draws."""
     between_0_and_1("level", level)
     if draws < FEWEST_DRAWS:
-        raise BadSetting(
-            f"found resamples = {draws}",
-            expected=f"at least {FEWEST_DRAWS}",
-            fix="choose more resamples",
-            code="bad-setting",
-        )
+        raise BadSetting(f"resamples = {draws}", f"at least {FEWEST_DRAWS}", "choose more resamples")

@@ -42,20 +42,22 @@ def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise BadTable(
-                f"found column {show(name)} more than once",
-                expected="each column once",
-                fix="rename or remove one of them",
-                code="doubled-column",
+                f"column {show(name)} more than once",
+                "each column once",
+                "rename or remove one of them",
+                "doubled-column",
                 where=rows.where(),
             )
     for name in required:
         if name not in names:
             raise BadTable(
-                f"found columns {listing(names)}",
-                expected=f"a column {name!r}",
-                fix=(other_table(names) if name in OUR_COLUMNS else "")
-                or f"{nearest(name, names)}rename or add the column".strip(),
-                code="missing-column",
+                f"columns {listing(names)}",
+                f"a column {name!r}",
+                (
+                    (other_table(names) if name in OUR_COLUMNS else "")
+                    or f"{nearest(name, names)}rename or add the column".strip()
+                ),
+                "missing-column",
                 where=rows.where(),
             )
 
@@ -73,10 +75,10 @@ def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optio
             raise _bad_number(rows, name, plain, bad, start)
     elif not (pa.types.is_floating(plain.type) or pa.types.is_integer(plain.type) or pa.types.is_null(plain.type)):
         raise BadTable(
-            f"found values of type {plain.type}",
-            expected="numbers",
-            fix="convert the column to numbers",
-            code="wrong-type",
+            f"values of type {plain.type}",
+            "numbers",
+            "convert the column to numbers",
+            "wrong-type",
             where=rows.where(None, name),
         )
     values = plain.cast(target)
@@ -103,13 +105,7 @@ def _bad_number(rows: Rows, name: str, column: Any, bad: Any, start: int) -> Bad
         fix = "write a decimal point, not a comma"
     elif value in (None, ""):
         fix = "fill in the value or remove the row"
-    return BadTable(
-        f"found {show(value)}",
-        expected="a finite number",
-        fix=fix,
-        code="bad-number",
-        where=rows.where(start + row, name),
-    )
+    return BadTable(f"{show(value)}", "a finite number", fix, "bad-number", where=rows.where(start + row, name))
 
 
 ZONE = r"([Zz]|[+-]\d\d:?\d\d)$"
@@ -128,10 +124,10 @@ def whole_numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) ->
         raise _no_whole_number(rows, name, plain[int(np.argmax(wrong))].as_py(), start + int(np.argmax(wrong)))
     if not (pa.types.is_integer(plain.type) or pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
         raise BadTable(
-            f"found values of type {plain.type}",
-            expected="whole numbers",
-            fix="convert the column to integers",
-            code="wrong-type",
+            f"values of type {plain.type}",
+            "whole numbers",
+            "convert the column to integers",
+            "wrong-type",
             where=rows.where(None, name),
         )
     if not pa.types.is_integer(plain.type):
@@ -153,10 +149,10 @@ def _is_int64(value: int | str) -> bool:
 
 def _no_whole_number(rows: Rows, name: str, value: object, row: int) -> BadTable:
     return BadTable(
-        f"found {show(value)}",
-        expected="a whole number of at most 64 bits, or nothing",
-        fix="write it with ASCII digits only",
-        code="bad-number",
+        f"{show(value)}",
+        "a whole number of at most 64 bits, or nothing",
+        "write it with ASCII digits only",
+        "bad-number",
         where=rows.where(row, name),
     )
 
@@ -170,10 +166,10 @@ def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.Chun
         return (plain if plain.type.tz else plain.cast(pa.timestamp("ms"), safe=False)).cast(MOMENT, safe=False)
     if not (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
         raise BadTable(
-            f"found values of type {plain.type}",
-            expected="timestamps",
-            fix="convert the column to timestamps in UTC",
-            code="wrong-type",
+            f"values of type {plain.type}",
+            "timestamps",
+            "convert the column to timestamps in UTC",
+            "wrong-type",
             where=rows.where(None, name),
         )
     try:
@@ -181,10 +177,10 @@ def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.Chun
     except pa.ArrowInvalid as error:
         row = next(i for i, value in enumerate(plain.to_pylist()) if value is not None and not is_moment(value))
         raise BadTable(
-            f"found {show(plain[row].as_py())}",
-            expected="a moment like 2026-01-31T12:00:00.000Z",
-            fix="write ISO 8601, in UTC",
-            code="bad-time",
+            f"{show(plain[row].as_py())}",
+            "a moment like 2026-01-31T12:00:00.000Z",
+            "write ISO 8601, in UTC",
+            "bad-time",
             where=rows.where(start + row, name),
         ) from error
 

@@ -142,4 +142,4 @@ def _named(path: Path, numbers: np.ndarray, classes: tuple[str, ...]) -> tuple[s
 
 def _bad(path: Path | None, array: str | None, found: str, expected: str, code: str, fix: str) -> BadTable:
     where = ErrorLocation(str(path) if path else None, column=array)
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)
+    return BadTable(found, expected, fix, code, where=where)

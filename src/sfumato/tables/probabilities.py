@@ -28,10 +28,10 @@ def check_classes(classes: tuple[str, ...], where: ErrorLocation | None = None) 
     )
     if fault:
         raise BadTable(
-            f"found {fault}",
-            expected="at least two classes, each named once",
-            fix="name every class, in the order you want them",
-            code="bad-classes",
+            f"{fault}",
+            "at least two classes, each named once",
+            "name every class, in the order you want them",
+            "bad-classes",
             where=where,
         )
     return classes
@@ -43,26 +43,26 @@ def classes_of(rows: Rows) -> tuple[str, ...]:
     named = rows.classes()
     if "probs" in rows.schema.names and named is None:
         raise BadTable(
-            "found a column 'probs' but no class names",
-            expected="the classes as a JSON array under the schema metadata key sfumato.classes",
-            fix="name them with the argument classes, or use one column a class (p:cat)",
-            code="missing-classes",
+            "a column 'probs' but no class names",
+            "the classes as a JSON array under the schema metadata key sfumato.classes",
+            "name them with the argument classes, or use one column a class (p:cat)",
+            "missing-classes",
             where=rows.where(),
         )
     if "probs" not in rows.schema.names and not wide:
         raise BadTable(
-            f"found columns {listing(rows.schema.names)}",
-            expected="a column 'probs', or one column a class (p:cat)",
-            fix=other_table(rows.schema.names) or "name the probability columns p:<class>",
-            code="missing-column",
+            f"columns {listing(rows.schema.names)}",
+            "a column 'probs', or one column a class (p:cat)",
+            other_table(rows.schema.names) or "name the probability columns p:<class>",
+            "missing-column",
             where=rows.where(),
         )
     if "probs" not in rows.schema.names and named is not None and set(named) != set(wide):
         raise BadTable(
-            f"found columns for the classes {listing(wide)}",
-            expected=f"columns for the classes named: {listing(named)}",
-            fix="name the columns and the classes alike",
-            code="bad-classes",
+            f"columns for the classes {listing(wide)}",
+            f"columns for the classes named: {listing(named)}",
+            "name the columns and the classes alike",
+            "bad-classes",
             where=rows.where(),
         )
     return check_classes(named or wide, rows.where())
@@ -120,9 +120,7 @@ def _refused(row: Float[np.ndarray, "classes"], total: float, where: ErrorLocati
             "divide each row by its sum if that is what you mean",
             "bad-sum",
         )
-    return BadProbabilities(
-        f"found {found}", expected="finite values >= 0 that sum to 1", fix=fix, code=code, where=where
-    )
+    return BadProbabilities(found, "finite values >= 0 that sum to 1", fix, code, where=where)
 
 
 def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) -> Float[np.ndarray, "rows classes"]:
@@ -130,10 +128,10 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
     is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
     if not is_list or not pa.types.is_floating(kind.value_type):
         raise BadTable(
-            f"found values of type {kind}",
-            expected="a list of floats",
-            fix="write the column as a list of float64",
-            code="wrong-type",
+            f"values of type {kind}",
+            "a list of floats",
+            "write the column as a list of float64",
+            "wrong-type",
             where=rows.where(None, "probs"),
         )
     parts = []
@@ -147,10 +145,10 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
         if wrong.any() or chunk.flatten().null_count:
             bad = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(chunk.flatten().is_null())) // n_classes
             raise BadTable(
-                f"found {show(chunk[bad].as_py())}",
-                expected=f"{n_classes} values, one a class, none missing",
-                fix="write one value a class, in the order of sfumato.classes",
-                code="wrong-length",
+                f"{show(chunk[bad].as_py())}",
+                f"{n_classes} values, one a class, none missing",
+                "write one value a class, in the order of sfumato.classes",
+                "wrong-length",
                 where=rows.where(start + bad, "probs"),
             )
         parts.append(chunk.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False).reshape(-1, n_classes))

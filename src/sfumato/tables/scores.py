@@ -131,10 +131,10 @@ class Scores(Table):
             if (score.metric, score.condition) == (metric, condition):
                 return score.value
         raise BadTable(
-            f"found no {metric} under {condition!r}",
-            expected="a metric and a condition of this table",
-            fix=f"choose among {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}",
-            code="missing-score",
+            f"no {metric} under {condition!r}",
+            "a metric and a condition of this table",
+            f"choose among {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}",
+            "missing-score",
         )
 
 

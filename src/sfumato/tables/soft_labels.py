@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, ErrorLocation, show, unknown
+from sfumato.tables.errors import BadTable, show, unknown
 from sfumato.tables.files import Rows, class_names, classes_metadata, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.probabilities import (
@@ -59,17 +59,17 @@ class SoftLabels(Table):
         check_classes(self.classes)
         if self.probs.shape != (len(self.items), len(self.classes)):
             raise BadTable(
-                f"found probabilities of shape {self.probs.shape}",
-                expected=f"{len(self.items)} items x {len(self.classes)} classes",
-                fix="give one row an item and one column a class",
-                code="wrong-shape",
+                f"probabilities of shape {self.probs.shape}",
+                f"{len(self.items)} items x {len(self.classes)} classes",
+                "give one row an item and one column a class",
+                "wrong-shape",
             )
         if self.n_annotators is not None and len(self.n_annotators) != len(self.items):
             raise BadTable(
-                f"found {len(self.n_annotators)} numbers of annotators",
-                expected=f"{len(self.items)}, one an item",
-                fix="give one number an item, or None",
-                code="wrong-shape",
+                f"{len(self.n_annotators)} numbers of annotators",
+                f"{len(self.items)}, one an item",
+                "give one number an item, or None",
+                "wrong-shape",
             )
         check_probs(self.probs)
         freeze(self, "probs", "n_annotators")
@@ -84,10 +84,10 @@ class SoftLabels(Table):
         matrix = np.asarray(probs, np.float64)
         if matrix.ndim != 2 or len(matrix) != len(columns["item"]) or matrix.shape[1] != len(classes):
             raise BadTable(
-                f"found an array of shape {matrix.shape}",
-                expected=f"({len(items)}, {len(classes)})",
-                fix="give one row an item and one column a class",
-                code="wrong-shape",
+                f"an array of shape {matrix.shape}",
+                f"({len(items)}, {len(classes)})",
+                "give one row an item and one column a class",
+                "wrong-shape",
             )
         columns["probs"] = probs_array(matrix)
         if n_annotators is not None:
@@ -165,11 +165,11 @@ class SoftLabels(Table):
         if found.null_count:
             missing = wanted[int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))].as_py()
             raise BadTable(
-                f"found no label for item {show(missing)} ({found.null_count:,} items have none)",
-                expected="a label for every item asked for",
-                fix="label the missing items, or leave them out on both sides",
-                code="missing-item",
-                where=ErrorLocation(str(self.path) if self.path else None),
+                f"no label for item {show(missing)} ({found.null_count:,} items have none)",
+                "a label for every item asked for",
+                "label the missing items, or leave them out on both sides",
+                "missing-item",
+                where=self.path,
             )
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
@@ -178,10 +178,10 @@ def check_same_estimand(one: SoftLabels, other: SoftLabels, doing: str) -> None:
     """Raise where one table says how people judge and the other what is true."""
     if one.estimand is not None and other.estimand is not None and one.estimand is not other.estimand:
         raise BadTable(
-            f"found labels that say {one.estimand!r} and others that say {other.estimand!r}",
-            expected=f"labels of one sort for {doing}",
-            fix="aggregate both alike: docs/aggregate.md says which methods estimate which",
-            code="mixed-targets",
+            f"labels that say {one.estimand!r} and others that say {other.estimand!r}",
+            f"labels of one sort for {doing}",
+            "aggregate both alike: docs/aggregate.md says which methods estimate which",
+            "mixed-targets",
         )
 
 
@@ -192,10 +192,10 @@ def _estimand_of(rows: Rows) -> Estimand | None:
     known = next((estimand for estimand in Estimand if estimand.encode() == said), None)
     if known is None:
         raise BadTable(
-            f"found {show(said)} under the metadata key sfumato.target",
-            expected=" or ".join(repr(estimand.value) for estimand in Estimand),
-            fix="write the file again with sfumato aggregate",
-            code="bad-target",
+            f"{show(said)} under the metadata key sfumato.target",
+            " or ".join(repr(estimand.value) for estimand in Estimand),
+            "write the file again with sfumato aggregate",
+            "bad-target",
             where=rows.where(),
         )
     return known
@@ -218,10 +218,10 @@ def _check_distinct(rows: Rows, items: pa.StringArray, hashes: np.ndarray) -> No
     for row, name in enumerate(names):
         if name in seen:
             raise BadTable(
-                f"found item {show(name)} a second time",
-                expected="each item once",
-                fix="keep one row an item; several people's answers belong in a Beliefs table",
-                code="doubled-item",
+                f"item {show(name)} a second time",
+                "each item once",
+                "keep one row an item; several people's answers belong in a Beliefs table",
+                "doubled-item",
                 where=rows.where(row, "item"),
             )
         seen.add(name)
@@ -234,10 +234,10 @@ def _whole_counts(rows: Rows, counts: Float[np.ndarray, "rows"]) -> Int[np.ndarr
     if bad.any():
         row = int(np.argmax(bad))
         raise BadTable(
-            f"found {counts[row]:g}",
-            expected="a whole number of people, for every item or for none",
-            fix="write how many people stand behind each row, 0 for a prediction",
-            code="bad-count",
+            f"{counts[row]:g}",
+            "a whole number of people, for every item or for none",
+            "write how many people stand behind each row, 0 for a prediction",
+            "bad-count",
             where=rows.where(row, "n_annotators"),
         )
     return counts.astype(np.int32)

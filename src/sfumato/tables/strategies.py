@@ -26,18 +26,14 @@ def strategy_from_name(family: str, members: tuple[Any, ...], name: str, setting
     for setting in settings:
         if setting not in known:
             raise BadSetting(
-                f"found the setting {setting.replace('_', '-')} for {name}",
-                expected=f"settings of {name}: {listing([n.replace('_', '-') for n in known]) or 'it has none'}",
-                fix=f"leave out --{setting.replace('_', '-')}, or choose another {family}",
-                code="bad-setting",
+                f"the setting {setting.replace('_', '-')} for {name}",
+                f"settings of {name}: {listing([n.replace('_', '-') for n in known]) or 'it has none'}",
+                f"leave out --{setting.replace('_', '-')}, or choose another {family}",
             )
     for setting, field in known.items():
         if field.default is MISSING and field.default_factory is MISSING and setting not in settings:
             raise BadSetting(
-                f"found no {setting} for {name}",
-                expected=f"the setting {setting}",
-                fix=f"give --{setting.replace('_', '-')}",
-                code="bad-setting",
+                f"no {setting} for {name}", f"the setting {setting}", f"give --{setting.replace('_', '-')}"
             )
     return member(**settings)
 
@@ -141,19 +137,17 @@ def _as(kinds: str, name: str, value: Any, where: ErrorLocation | None) -> Any:
             return tuple(_as(inner, name, each, where) for each in value)
     expected = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
     raise BadSetting(
-        f"found {name} = {show(value)}",
-        expected=" or ".join(expected.get(kind, f"a list ({kind})") for kind in kinds.split(" | ") if kind != "None"),
-        fix=f"choose another {name}",
-        code="bad-setting",
+        f"{name} = {show(value)}",
+        " or ".join(expected.get(kind, f"a list ({kind})") for kind in kinds.split(" | ") if kind != "None"),
+        f"choose another {name}",
         where=where,
     )
 
 
 def _no_choice(value: object, where: ErrorLocation | None) -> BadSetting:
     return BadSetting(
-        f"found {show(value)}",
-        expected="a name, with its settings as name:setting=value",
-        fix="write for example smoothing:share=0.2",
-        code="bad-setting",
+        f"{show(value)}",
+        "a name, with its settings as name:setting=value",
+        "write for example smoothing:share=0.2",
         where=where,
     )

@@ -131,10 +131,10 @@ class StringDictionary:
         used = int(self._ends[self._n_known])
         if used + n_bytes >= 2**31:
             raise BadTable(
-                "found more than 2 GiB of distinct ids",
-                expected="ids that are short, or fewer of them",
-                fix="number the items, and keep the long ids elsewhere",
-                code="too-large",
+                "more than 2 GiB of distinct ids",
+                "ids that are short, or fewer of them",
+                "number the items, and keep the long ids elsewhere",
+                "too-large",
             )
         self._known = resized(self._known, used + n_bytes)
         self._ends = resized(self._ends, self._n_known + n_texts + 1)

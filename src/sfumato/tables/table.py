@@ -71,10 +71,7 @@ class Table(ABC):
         """The table as a pandas data frame, one column a class."""
         if find_spec("pandas") is None:
             raise MissingExtra(
-                "found no pandas",
-                expected="pandas, for to_pandas()",
-                fix="pip install pandas, or use to_polars() or to_arrow()",
-                code="missing-extra",
+                "no pandas", "pandas, for to_pandas()", "pip install pandas, or use to_polars() or to_arrow()"
             )
         return self.chunk(0, len(self), wide=True).to_pandas()
 
@@ -193,10 +190,10 @@ def _row(rows: Rows, row: dict[str, Any], kind: type[Record], number: int) -> Re
             values[field.name] = read[str(field.type)](row[field.name])
         except (TypeError, ValueError):
             raise BadTable(
-                f"found {show(row[field.name])}",
-                expected={"str": "a text", "int": "a whole number", "float": "a number"}[str(field.type)],
-                fix="write the table anew with the command that made it",
-                code="bad-number",
+                f"{show(row[field.name])}",
+                {"str": "a text", "int": "a whole number", "float": "a number"}[str(field.type)],
+                "write the table anew with the command that made it",
+                "bad-number",
                 where=rows.where(number, field.name),
             ) from None
     return kind(**values)

@@ -130,7 +130,7 @@ class TextReader:
 
     def _refused(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
         at = None if row is None else self.n_rows + row
-        return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=self.rows.where(at, self.name))
+        return BadTable(found, expected, fix, code, where=self.rows.where(at, self.name))
 
 
 def _is_text(kind: pa.DataType) -> bool:

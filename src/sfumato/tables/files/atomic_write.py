@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from sfumato import __version__
-from sfumato.tables.errors import CannotWrite, ErrorLocation, listing
+from sfumato.tables.errors import CannotWrite, listing
 
 
 @contextmanager
@@ -87,9 +87,7 @@ def _cannot_write(path: Path, error: OSError | ValueError) -> CannotWrite:
             "check the folder's permissions",
             "cannot-write",
         )
-    return CannotWrite(
-        f"{found}{kept}", expected="a place to write", fix=fix, code=code, where=ErrorLocation(str(path))
-    )
+    return CannotWrite(f"{found}{kept}", "a place to write", fix, code, where=path)
 
 
 MANIFEST = "sfumato.json"
@@ -125,10 +123,9 @@ def atomic_folder(folder: Path, format_name: str) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
         raise CannotWrite(
             f"writing failed ({error.strerror or error})",
-            expected="a place to write, with room",
-            fix="free some space, or check the folder's permissions; nothing was changed",
-            code="cannot-write",
-            where=ErrorLocation(str(folder)),
+            "a place to write, with room",
+            "free some space, or check the folder's permissions; nothing was changed",
+            where=folder,
         ) from error
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
@@ -191,4 +188,4 @@ def _is_as_listed(path: Path, listed: dict[str, Any]) -> bool:
 
 def _refused(folder: Path, found: str, fix: str, code: str) -> CannotWrite:
     expected = "a new folder, an empty one, or one that sfumato share wrote"
-    return CannotWrite(found, expected=expected, fix=fix, code=code, where=ErrorLocation(str(folder)))
+    return CannotWrite(found, expected, fix, code, where=folder)

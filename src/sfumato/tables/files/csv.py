@@ -65,7 +65,7 @@ def read_header(path: Path) -> list[str]:
         fix = "write the column names into the first line"
     else:
         return names
-    raise BadTable(found, expected=expected, fix=fix, code=code, where=ErrorLocation(str(path), line=1))
+    raise BadTable(found, expected, fix, code, where=ErrorLocation(str(path), line=1))
 
 
 def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) -> Iterator[pa.Table]:
@@ -211,36 +211,36 @@ def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
     for start, fields in _numbered(path):
         if len(fields) != n_columns:
             return BadTable(
-                f"found {len(fields)} fields ({show(','.join(fields))})",
-                expected=f"{n_columns} fields as in the header",
-                fix="add or remove commas; quote text that contains one",
-                code="ragged-row",
+                f"{len(fields)} fields ({show(','.join(fields))})",
+                f"{n_columns} fields as in the header",
+                "add or remove commas; quote text that contains one",
+                "ragged-row",
                 where=ErrorLocation(str(path), line=start),
             )
     return BadFile(
-        f"found text that is no CSV ({message[:120]})",
-        expected="comma-separated rows",
-        fix="look for stray quotes and line breaks",
-        code="bad-csv",
-        where=ErrorLocation(str(path)),
+        f"text that is no CSV ({message[:120]})",
+        "comma-separated rows",
+        "look for stray quotes and line breaks",
+        "bad-csv",
+        where=path,
     )
 
 
 def _huge(path: Path) -> BadFile:
     return BadFile(
-        f"found a row longer than {BLOCK_BYTES:,} bytes",
-        expected="shorter rows",
-        fix="look for an unclosed quote, or for a document pasted into a field",
-        code="huge-field",
+        f"a row longer than {BLOCK_BYTES:,} bytes",
+        "shorter rows",
+        "look for an unclosed quote, or for a document pasted into a field",
+        "huge-field",
         where=ErrorLocation(str(path), line=line_where(path, lambda text: len(text) > BLOCK_BYTES)),
     )
 
 
 def _not_utf8(path: Path) -> BadFile:
     return BadFile(
-        "found bytes that are not UTF-8",
-        expected="UTF-8 text",
-        fix="save the file as UTF-8",
-        code="not-utf8",
+        "bytes that are not UTF-8",
+        "UTF-8 text",
+        "save the file as UTF-8",
+        "not-utf8",
         where=ErrorLocation(str(path), line=line_where(path, is_not_utf8)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile, ErrorLocation
+from sfumato.tables.errors import BadFile
 
 MAX_EXPANSION = 500
 """A compressed file may grow this many times ..."""
@@ -51,11 +51,11 @@ def kind_of(path: Path, allowed: tuple[FileKind, ...] = KINDS) -> FileKind:
         if name.endswith(kind.suffixes):
             return kind
     raise BadFile(
-        f"found a file named {path.name!r}",
-        expected=f"a name ending in {', '.join(s for kind in allowed for s in kind.suffixes)}",
-        fix="in Excel: save as CSV UTF-8 (comma separated)" if name.endswith((".xlsx", ".xls")) else "convert the file",
-        code="file-kind",
-        where=ErrorLocation(str(path)),
+        f"a file named {path.name!r}",
+        f"a name ending in {', '.join(s for kind in allowed for s in kind.suffixes)}",
+        "in Excel: save as CSV UTF-8 (comma separated)" if name.endswith((".xlsx", ".xls")) else "convert the file",
+        "file-kind",
+        where=path,
     )
 
 
@@ -71,20 +71,14 @@ def check_readable(path: Path) -> None:
             sorted(p.name for p in path.parent.iterdir())[:8] if _exists(path.parent) and path.parent.is_dir() else []
         )
         raise BadFile(
-            "found nothing there",
-            expected="an existing file",
-            fix=f"check the path{'; the folder holds ' + ', '.join(map(repr, near)) if near else ''}",
-            code="no-such-file",
-            where=ErrorLocation(str(path)),
+            "nothing there",
+            "an existing file",
+            f"check the path{'; the folder holds ' + ', '.join(map(repr, near)) if near else ''}",
+            "no-such-file",
+            where=path,
         )
     if path.is_dir():
-        raise BadFile(
-            "found a folder",
-            expected="a file",
-            fix="name a file inside it",
-            code="is-a-folder",
-            where=ErrorLocation(str(path)),
-        )
+        raise BadFile("a folder", "a file", "name a file inside it", "is-a-folder", where=path)
     try:
         if not path.is_file():
             raise OSError(0, "a pipe or a device")
@@ -92,20 +86,14 @@ def check_readable(path: Path) -> None:
             start = file.read(1)
     except OSError as error:
         raise BadFile(
-            f"found a file that cannot be opened ({error.strerror})",
-            expected="a readable file",
-            fix="check its permissions",
-            code="unreadable",
-            where=ErrorLocation(str(path)),
+            f"a file that cannot be opened ({error.strerror})",
+            "a readable file",
+            "check its permissions",
+            "unreadable",
+            where=path,
         ) from error
     if not start:
-        raise BadFile(
-            "found an empty file",
-            expected="some content",
-            fix="write the file again",
-            code="empty-file",
-            where=ErrorLocation(str(path)),
-        )
+        raise BadFile("an empty file", "some content", "write the file again", "empty-file", where=path)
 
 
 def _exists(path: Path) -> bool:
@@ -128,11 +116,13 @@ def check_content(path: Path, kind: FileKind) -> None:
     if content == expected:
         return
     raise BadFile(
-        f"found {content or 'other'} content under a {kind.name} name",
-        expected=f"{expected or 'plain UTF-8'} content",
-        fix="save the text as UTF-8"
-        if content == "UTF-16 text"
-        else "give the file the ending of its content, or write it again",
-        code="not-utf8" if content == "UTF-16 text" else "wrong-content",
-        where=ErrorLocation(str(path)),
+        f"{content or 'other'} content under a {kind.name} name",
+        f"{expected or 'plain UTF-8'} content",
+        (
+            "save the text as UTF-8"
+            if content == "UTF-16 text"
+            else "give the file the ending of its content, or write it again"
+        ),
+        "not-utf8" if content == "UTF-16 text" else "wrong-content",
+        where=path,
     )

@@ -32,10 +32,10 @@ def read_document(path: Path) -> Any:
         raise _bad(path, "found values nested too deep", "at most some hundred levels", None) from error
     except UnicodeDecodeError as error:
         raise BadFile(
-            "found bytes that are not UTF-8",
-            expected="UTF-8 text",
-            fix="save the file as UTF-8",
-            code="not-utf8",
+            "bytes that are not UTF-8",
+            "UTF-8 text",
+            "save the file as UTF-8",
+            "not-utf8",
             where=ErrorLocation(str(path), line=line_where(path, is_not_utf8)),
         ) from error
     except (msgspec.MsgspecError, ValueError) as error:
@@ -48,11 +48,11 @@ def _check_weight(path: Path, data: bytes) -> None:
     n_values = data.count(b",") + data.count(b"{") + data.count(b"[")
     if n_values > MAX_FREE_VALUES and n_values > MAX_VALUES_PER_BYTE * path.stat().st_size:
         raise UnsafeFile(
-            f"found more than {n_values:,} values in a file of {path.stat().st_size:,} bytes",
-            expected=f"at most {MAX_VALUES_PER_BYTE} values a byte",
-            fix="if the file is really yours, decompress it first",
-            code="bomb",
-            where=ErrorLocation(str(path)),
+            f"more than {n_values:,} values in a file of {path.stat().st_size:,} bytes",
+            f"at most {MAX_VALUES_PER_BYTE} values a byte",
+            "if the file is really yours, decompress it first",
+            "bomb",
+            where=path,
         )
 
 
@@ -67,8 +67,8 @@ def _line(data: bytes, message: str) -> int | None:
 def _bad(path: Path, found: str, expected: str, line: int | None) -> BadFile:
     return BadFile(
         found,
-        expected=expected,
-        fix="export the file again, or mend it by hand",
-        code="bad-json",
+        expected,
+        "export the file again, or mend it by hand",
+        "bad-json",
         where=ErrorLocation(str(path), line=line),
     )

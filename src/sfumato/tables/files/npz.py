@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile
+from sfumato.tables.errors import BadFile, UnsafeFile
 from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, NUMPY, check_content
 
 # What NumPy, zipfile and zlib raise on damaged files, as seen by flipping every byte of one.
@@ -50,11 +50,11 @@ def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
     shape, fortran_order, dtype = read_header(stream)
     if dtype.hasobject:
         raise UnsafeFile(
-            "found an array of Python objects, which only a pickle can hold",
-            expected="arrays of numbers or text",
-            fix="save it again with a plain dtype (a pickle can run any program when opened)",
-            code="pickle",
-            where=ErrorLocation(str(path)),
+            "an array of Python objects, which only a pickle can hold",
+            "arrays of numbers or text",
+            "save it again with a plain dtype (a pickle can run any program when opened)",
+            "pickle",
+            where=path,
         )
     n_values = math.prod(shape)
     if n_values * dtype.itemsize > n_bytes:
@@ -69,19 +69,19 @@ def _check_expansion(path: Path, archive: zipfile.ZipFile) -> None:
     total = sum(info.file_size for info in archive.infolist())
     if total > FREE_EXPANSION_BYTES and total > MAX_EXPANSION * path.stat().st_size:
         raise UnsafeFile(
-            f"found {total:,} bytes in a file of {path.stat().st_size:,}",
-            expected=f"at most {MAX_EXPANSION} times the compressed size",
-            fix="if the file is really yours, save it without compression (np.savez)",
-            code="bomb",
-            where=ErrorLocation(str(path)),
+            f"{total:,} bytes in a file of {path.stat().st_size:,}",
+            f"at most {MAX_EXPANSION} times the compressed size",
+            "if the file is really yours, save it without compression (np.savez)",
+            "bomb",
+            where=path,
         )
 
 
 def _damaged(path: Path, error: Exception) -> BadFile:
     return BadFile(
-        f"found a damaged NumPy file ({str(error)[:120]})",
-        expected="a whole .npy or .npz",
-        fix="copy or save the file again",
-        code="damaged",
-        where=ErrorLocation(str(path)),
+        f"a damaged NumPy file ({str(error)[:120]})",
+        "a whole .npy or .npz",
+        "copy or save the file again",
+        "damaged",
+        where=path,
     )

@@ -46,10 +46,10 @@ class Rows:
         """Rows of anything that speaks Arrow: pyarrow, Polars, pandas (2.2 on), DuckDB, a table of ours."""
         if not hasattr(frame, "__arrow_c_stream__"):
             raise BadTable(
-                f"found a {type(frame).__name__}",
-                expected="a table that speaks Arrow (pyarrow, Polars, pandas ...)",
-                fix="pass a data frame, or use from_numpy for arrays",
-                code="not-a-table",
+                f"a {type(frame).__name__}",
+                "a table that speaks Arrow (pyarrow, Polars, pandas ...)",
+                "pass a data frame, or use from_numpy for arrays",
+                "not-a-table",
             )
         reader = pa.RecordBatchReader.from_stream(frame)
         rows = cls(reader.schema, (pa.Table.from_batches([batch]) for batch in reader))
@@ -78,10 +78,10 @@ class Rows:
         own = self.classes()
         if own is not None and own != tuple(classes):
             raise BadTable(
-                f"found the classes {listing(own)} in the table itself",
-                expected=f"the classes given: {listing(list(classes))}",
-                fix="leave the argument out, or choose columns by name",
-                code="bad-classes",
+                f"the classes {listing(own)} in the table itself",
+                f"the classes given: {listing(list(classes))}",
+                "leave the argument out, or choose columns by name",
+                "bad-classes",
                 where=self.where(),
             )
         return replace(self, schema=self.schema.with_metadata(classes_metadata(classes)))
@@ -97,10 +97,10 @@ class Rows:
             classes = None
         if classes is None:
             raise BadTable(
-                f"found {show(text)} under the metadata key sfumato.classes",
-                expected="a JSON array of class names",
-                fix="write the file again",
-                code="bad-classes",
+                f"{show(text)} under the metadata key sfumato.classes",
+                "a JSON array of class names",
+                "write the file again",
+                "bad-classes",
                 where=self.where(),
             )
         return tuple(classes)
@@ -110,10 +110,10 @@ def class_names(classes: Sequence[str]) -> tuple[str, ...]:
     """The names as a tuple; one text for all of them, which Python would take apart letter by letter, is an error."""
     if isinstance(classes, str):
         raise BadTable(
-            f"found the text {show(classes)} for classes",
-            expected="a list of names",
-            fix=f"write {[name.strip() for name in classes.split(',')]}",
-            code="bad-classes",
+            f"the text {show(classes)} for classes",
+            "a list of names",
+            f"write {[name.strip() for name in classes.split(',')]}",
+            "bad-classes",
         )
     return tuple(classes)
 
@@ -206,11 +206,11 @@ def refuse_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None:
     size = path.stat().st_size
     if n_bytes > FREE_EXPANSION_BYTES and n_bytes > times * size:
         raise UnsafeFile(
-            f"found some {n_bytes:,} bytes of data in a file of {size:,}",
-            expected=f"at most {times:,} times the size of the file",
-            fix="if the file is really yours, open it with pyarrow and pass the table to from_arrow",
-            code="bomb",
-            where=ErrorLocation(str(path)),
+            f"some {n_bytes:,} bytes of data in a file of {size:,}",
+            f"at most {times:,} times the size of the file",
+            "if the file is really yours, open it with pyarrow and pass the table to from_arrow",
+            "bomb",
+            where=path,
         )
 
 
@@ -220,9 +220,9 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _damaged(path: Path, error: Exception) -> BadFile:
     return BadFile(
-        f"found a damaged file ({str(error)[:120]})",
-        expected="a whole Parquet file",
-        fix="copy or write the file again",
-        code="damaged",
-        where=ErrorLocation(str(path)),
+        f"a damaged file ({str(error)[:120]})",
+        "a whole Parquet file",
+        "copy or write the file again",
+        "damaged",
+        where=path,
     )

@@ -48,11 +48,11 @@ class CheckedBytes(io.RawIOBase):
             data = self._file.read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise BadFile(
-                f"found damaged gzip data ({error})",
-                expected="a whole gzip file",
-                fix="copy or compress the file again",
-                code="damaged",
-                where=ErrorLocation(str(self._path)),
+                f"damaged gzip data ({error})",
+                "a whole gzip file",
+                "copy or compress the file again",
+                "damaged",
+                where=self._path,
             ) from error
         self.n_bytes += len(data)
         self._check_expansion()
@@ -74,19 +74,19 @@ class CheckedBytes(io.RawIOBase):
             return
         if self.n_bytes > MAX_EXPANSION * self._compressed_size:
             raise UnsafeFile(
-                f"found more than {self.n_bytes:,} bytes in a gzip file of {self._compressed_size:,}",
-                expected=f"at most {MAX_EXPANSION} times the compressed size",
-                fix="if the file is really yours, decompress it first",
-                code="bomb",
-                where=ErrorLocation(str(self._path)),
+                f"more than {self.n_bytes:,} bytes in a gzip file of {self._compressed_size:,}",
+                f"at most {MAX_EXPANSION} times the compressed size",
+                "if the file is really yours, decompress it first",
+                "bomb",
+                where=self._path,
             )
 
     def _nul_byte(self) -> BadFile:
         return BadFile(
-            "found a NUL byte",
-            expected="text without NUL bytes",
-            fix="remove the byte; the file may be damaged or of another kind",
-            code="nul-byte",
+            "a NUL byte",
+            "text without NUL bytes",
+            "remove the byte; the file may be damaged or of another kind",
+            "nul-byte",
             where=ErrorLocation(str(self._path), line=line_where(self._path, lambda text: b"\0" in text)),
         )
 
@@ -141,10 +141,10 @@ class Quotes:
 
     def _refused(self, found: str, code: str, line: int) -> BadFile:
         return BadFile(
-            f"found {found}",
-            expected="quotes in pairs, around whole fields",
-            fix='close the quote; write a quote inside quoted text twice ("")',
-            code=code,
+            found,
+            "quotes in pairs, around whole fields",
+            'close the quote; write a quote inside quoted text twice ("")',
+            code,
             where=ErrorLocation(str(self._path), line=line),
         )
 
