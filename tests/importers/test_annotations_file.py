@@ -22,7 +22,7 @@ def test_a_table_written_comes_back_with_its_classes(written, tmp_path):
     assert isinstance(imported.table, Annotations)
     assert imported.table.to_arrow().equals(table.to_arrow(), check_metadata=True)
     assert imported.table.classes == ("dog", "cat")
-    assert imported.notes == ("2 answers by 2 annotators about 2 items, 2 classes; of kind choice/1",)
+    assert imported.notes == ("2 answers by 2 annotators about 2 items, 2 classes; question type choice/1",)
 
 
 def test_a_csv_is_told_its_classes(written):
@@ -49,7 +49,7 @@ def test_values_of_a_csv(written, answers):
 def test_every_kind_is_listed(written):
     sliders = '2,a,sliders/1,"{""cat"": 0.5}",,check,,,\n'
     imported = AnnotationsImporter().read(written("own.csv", HEADER + ROW + sliders))
-    assert imported.notes[0] == "2 answers by 1 annotators about 2 items, 0 classes; of kind choice/1, sliders/1"
+    assert imported.notes[0] == "2 answers by 1 annotators about 2 items, 0 classes; question type choice/1, sliders/1"
     assert "--classes" in imported.notes[1]
 
 
@@ -64,7 +64,7 @@ def test_every_payload_is_read_as_an_answer_of_its_kind(written, payload):
 def test_a_table_without_rows(written):
     imported = AnnotationsImporter().read(written("own.csv", HEADER))
     assert len(imported.table) == 0
-    assert imported.notes[0].endswith("of kind none")
+    assert imported.notes[0].endswith("question type none")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_published_counts_are_shares_and_totals(published):
     assert np.array_equal(labels.n_annotators, total)
     assert int(labels.n_annotators.sum()) == 511_000
     assert (labels.n_annotators.min(), labels.n_annotators.max()) == (47, 63)
-    assert any("511,000 votes, 47 to 63 an item" in note for note in imported.notes)
+    assert any("511,000 votes, 47 to 63 per item" in note for note in imported.notes)
 
 
 def test_published_counts_come_with_the_original_labels(published):

@@ -148,8 +148,8 @@ def test_original_labels_are_those_of_the_file(published, raw_rows):
 def test_notes_say_what_was_left_out_and_read_otherwise(published):
     notes = " | ".join(Cifar10SImporter().read(published / "cifar10s").notes)
     assert "6,200 answers by 248 annotators about 1,000 items" in notes
-    assert "6,723 rows: 498 repeats, 27 of one upload sent twice; 523 rows not asked for" in notes
-    assert "1 percent typed as '8p' read as 80" in notes
+    assert "6,723 rows: 498 repeats, 27 rows uploaded twice; 523 rows left out" in notes
+    assert "1 percentage typed as '8p' was read as 80" in notes
     released = " | ".join(Cifar10SImporter(as_released=True).read(published / "cifar10s").notes)
     assert "all kept as labels, as released" in released
 

@@ -20,7 +20,7 @@ def test_counts_become_shares_and_totals(written):
     assert labels.classes == ("cat", "dog", "ship")
     assert labels.probs.tolist() == [[0.75, 0.25, 0], [0, 0, 1], [0.25, 0.25, 0.5]]
     assert labels.n_annotators.tolist() == [4, 5, 4]
-    assert imported.notes[0] == "3 items, 13 votes, 4 to 5 an item (mean 4.3), 3 classes: cat, dog, ship"
+    assert imported.notes[0] == "3 items, 13 votes, 4 to 5 per item (mean 4.3), 3 classes: cat, dog, ship"
     assert imported.original is None
 
 

@@ -136,7 +136,7 @@ def test_numbers_are_ordered_by_value(written):
 def test_text_is_ordered_as_text_after_numbers(written):
     labels = ["zebra", "Ape", "10", "9", "ape", "-1", "émeu"]
     rows = "".join(f"{i},a,{label}\n" for i, label in enumerate(labels))
-    with pytest.warns(SfumatoWarning, match="differ only in case or spaces are kept apart: 'Ape', 'ape'"):
+    with pytest.warns(SfumatoWarning, match="differ only in case or spaces are treated as different: 'Ape', 'ape'"):
         table = CrowdImporter().read(written("a.csv", "item,annotator,label\n" + rows)).table
     assert table.classes == ("9", "10", "-1", "Ape", "ape", "zebra", "émeu")
 
@@ -242,7 +242,7 @@ def test_a_truth_that_nobody_answered_is_not_left_out_in_silence(written):
 
 def test_two_truths_for_an_item_name_the_item(written):
     path = written("a.csv", "item,annotator,label,truth\n1,a,cat,dog\n2,a,dog,dog\n1,b,dog,cat\n")
-    with pytest.raises(BadTable, match="two different truths") as caught:
+    with pytest.raises(BadTable, match="two true classes") as caught:
         CrowdImporter(truth="truth").read(path)
     assert caught.value.code == "doubled-item"
     assert caught.value.where.file == str(path)
@@ -290,7 +290,7 @@ def test_an_empty_field_names_its_line_and_column(written, column, blank):
 
 @pytest.mark.parametrize("text", ["item,annotator,label\n", "item,annotator,label"], ids=["line end", "no line end"])
 def test_a_header_alone_holds_no_answers(written, text):
-    with pytest.raises(BadTable, match="found a header and no rows") as caught:
+    with pytest.raises(BadTable, match="found a header without rows") as caught:
         CrowdImporter().read(written("a.csv", text))
     assert caught.value.code == "no-rows"
 

@@ -82,7 +82,7 @@ def test_one_class_chosen_is_a_choice(export, answers):
     assert {r["started_at"] for r in rows} == {r["trial"] for r in rows} == {None}
     assert imported.table.classes == ("cat", "dog")
     assert imported.notes[:2] == (
-        "2 answers by 2 annotators about 2 items, 2 classes; of kind choice/1",
+        "2 answers by 2 annotators about 2 items, 2 classes; question type choice/1",
         "classes: cat, dog (as found; set names and order with --classes)",
     )
 
@@ -134,7 +134,7 @@ def test_ratings_named_like_classes_are_sliders_to_five(export):
 
 def test_a_number_needs_its_scale(export):
     path = export(task(1, annotation(number(80, "cat"), number(20, "dog"))))
-    with pytest.raises(BadTable, match=r"found the number 80; expected its largest possible value; .*--scale 100"):
+    with pytest.raises(BadTable, match=r"found the number 80; expected a known largest value; .*--scale 100"):
         LabelStudioImporter().read(path)
 
 
@@ -157,7 +157,7 @@ def test_two_classes_have_no_single_typicality(export):
 
 def test_answers_of_two_shapes_are_refused(export):
     path = export(task(1, annotation(choices("cat"))), task(2, annotation(choices("dog"), rating(3))))
-    with pytest.raises(BadTable, match="an answer of another shape than the first") as caught:
+    with pytest.raises(BadTable, match="an answer with other controls than the first") as caught:
         LabelStudioImporter().read(path)
     assert caught.value.where.column == "/1/annotations/0"
 
@@ -297,8 +297,8 @@ def test_skipped_annotations_and_predictions_are_counted(export, answers):
     )
     imported = LabelStudioImporter().read(path)
     assert [(a["item"], a["annotator"]) for a in answers(imported.table)] == [("1", "3"), ("2", "3")]
-    assert "2 annotations skipped by the annotator, no answer" in imported.notes
-    assert "2 predictions of models, not read" in imported.notes
+    assert "2 annotations skipped by the annotator" in imported.notes
+    assert "2 predictions of models, not imported" in imported.notes
 
 
 def test_other_controls_are_counted(export):
@@ -311,7 +311,7 @@ def test_other_controls_are_counted(export):
     )
     imported = LabelStudioImporter().read(path)
     assert len(imported.table) == 2
-    assert "3 results of type rectanglelabels, not read" in imported.notes
+    assert "3 results of type rectanglelabels, not imported" in imported.notes
     assert "2 annotations without Choices, Rating or Number" in imported.notes
 
 
@@ -327,7 +327,7 @@ def test_nothing_left_out_is_not_mentioned(export):
 @pytest.mark.parametrize("tasks", [[], [task(1)], [task(1, annotation(was_cancelled=True))], [task(1, annotation())]])
 def test_an_export_without_answers_is_refused(export, tasks):
     path = export(*tasks)
-    with pytest.raises(BadTable, match="found no annotation that answers anything") as caught:
+    with pytest.raises(BadTable, match="found no annotation with an answer") as caught:
         LabelStudioImporter().read(path)
     assert caught.value.where.file == str(path)
 
@@ -418,7 +418,7 @@ def test_two_choices_controls_are_not_mixed_up(export):
     assert caught.value.where.column == "/0/annotations/0/result/1"
     imported = LabelStudioImporter(label="animal").read(path)
     assert payloads(imported) == [{"class": "cat"}, {"class": "dog"}]
-    assert "1 answers to the control colour, not read" in imported.notes
+    assert "1 answers to the control colour, not imported" in imported.notes
 
 
 def test_a_control_answered_twice_is_refused(export):

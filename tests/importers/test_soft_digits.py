@@ -171,7 +171,7 @@ def test_float32_labels_are_labels(tmp_path):
     "missing", ["soft_label", "soft_label_argmax", "soft_label_yes_unc_equal", "human_uncert_mean", "pct_ann_unsure"]
 )
 def test_a_missing_column_is_named(tmp_path, missing):
-    with pytest.raises(BadTable, match=f"among them {missing};") as caught:
+    with pytest.raises(BadTable, match=f"including {missing};") as caught:
         SoftDigitsImporter().read(parquet(tmp_path / "a.parquet", **{missing: None}))
     assert caught.value.code == "missing-column"
 
@@ -180,7 +180,7 @@ def test_a_missing_column_is_named(tmp_path, missing):
     "values", [[[0.1] * 10] * 4, [1.0] * 4, [["x"] * 11] * 4, [label(d1=1)] * 3 + [[1.0]]], ids=str
 )
 def test_labels_of_another_shape_are_refused(tmp_path, values):
-    with pytest.raises(BadTable, match="expected eleven numbers a row") as caught:
+    with pytest.raises(BadTable, match="expected eleven numbers per row") as caught:
         SoftDigitsImporter().read(parquet(tmp_path / "a.parquet", soft_label=values))
     assert (caught.value.code, caught.value.where.column) == ("wrong-length", "soft_label")
 

@@ -65,7 +65,7 @@ def test_rows_by_name_and_parts(tmp_path: Path) -> None:
         ({"images": GREY / 255}, "bad-images", "0..255"),
         ({"images": GREY.astype(np.int64)}, "bad-images", "int64"),
         ({"images": GREY[0]}, "bad-images", "(3, 4)"),
-        ({"images": np.zeros((2, 3, 4, 2), np.uint8)}, "bad-images", "colours last"),
+        ({"images": np.zeros((2, 3, 4, 2), np.uint8)}, "bad-images", "channels last"),
         ({"images": np.zeros((2, 0, 4), np.uint8)}, "bad-images", "pixel"),
         ({"images": GREY[:0]}, "no-items", "no items"),
         ({"images": GREY, "items": ["a", "a"]}, "doubled-item", "'a'"),

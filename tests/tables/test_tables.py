@@ -132,7 +132,7 @@ def test_an_item_stands_once_in_soft_labels() -> None:
 
 @pytest.mark.parametrize("classes", [("cat",), ("cat", "cat"), ("cat", " ")])
 def test_classes_must_be_two_or_more_names(classes: tuple[str, ...]) -> None:
-    with pytest.raises(BadTable, match="at least two classes"):
+    with pytest.raises(BadTable, match="at least two different classes"):
         SoftLabels.from_numpy(["a"], [[1.0] + [0.0] * (len(classes) - 1)], classes)
 
 
@@ -145,7 +145,7 @@ def test_annotations_refuse_what_they_cannot_hold() -> None:
         Annotations.from_arrow(answers(purpose=["test"]))
     with pytest.raises(BadTable, match="'payload'"):
         Annotations.from_arrow(answers().drop_columns("payload"))
-    with pytest.warns(SfumatoWarning, match="not read: colour"):
+    with pytest.warns(SfumatoWarning, match="are ignored: colour"):
         Annotations.from_arrow(answers(colour=["red"]))
 
 

@@ -1,4 +1,4 @@
-"""`sfumato export`: the answers of a study as Annotations, with a codebook."""
+"""`sfumato export`: exports the answers of a study as Annotations, with a codebook."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from sfumato.cli.serve import STORE_HELP, missing_extra
 @click.command("export")
 @click.argument("study", type=PATH)
 @output_option("Annotations as Parquet or CSV.")
-@click.option("--records", type=PATH, help="How each answer came about: every input, times, what was shown where.")
+@click.option("--records", type=PATH, help="Details of each answer: every input, times, and what was shown where.")
 @click.option("--store", help=STORE_HELP)
 def command(study: Path, output: Path, records: Path | None, store: str | None) -> None:
-    """Write the answers of STUDY (study.toml, or its folder), one consistent snapshot, also while it is being served.
+    """Write the answers of STUDY (study.toml, or its folder) as one consistent snapshot, also while it is being served.
 
-    People are pseudonyms. A codebook that says what every field means is written beside the output.
+    Participants are pseudonyms. A codebook that explains every field is written next to the output.
     """
     try:
         from sfumato.store.export import export
@@ -33,17 +33,19 @@ def command(study: Path, output: Path, records: Path | None, store: str | None) 
     from sfumato.study.study import ABOUT_ONE_ITEM
     from sfumato.tables.files.atomic_write import atomic_write
 
-    asked = read_study(study)
-    # The items' own file is the study's, whatever it is called.
-    check_outputs(asked.items.csv or study, output=output, records=records)
-    written = export(StoreLocation.of(store or default_location(asked)), asked.name, output, records)
+    found = read_study(study)
+    # The CSV of items must not be overwritten either.
+    check_outputs(found.items.csv or study, output=output, records=records)
+    written = export(StoreLocation.of(store or default_location(found)), found.name, output, records)
     say_written(output, f"{written.n_answers:,} answers ({written.kind})")
     if records is not None:
-        say_written(records, "how each answer came about")
+        say_written(records, "details of each answer")
     book = output.with_name(output.name.split(".")[0] + ".codebook.md")
     with atomic_write(book) as part:
-        part.write_text(codebook(asked, kinds_of(asked)), "utf-8")
-    say_written(book, "what every field means")
-    if asked.question.kind in ABOUT_ONE_ITEM:
-        table, beside = shlex.quote(str(output)), shlex.quote(str(output.with_name("screening.csv")))
-        click.echo(f"See who should be set aside: sfumato screen {table} --study {shlex.quote(str(study))} -o {beside}")
+        part.write_text(codebook(found, kinds_of(found)), "utf-8")
+    say_written(book, "explanation of every field")
+    if found.question.kind in ABOUT_ONE_ITEM:
+        table, screening = shlex.quote(str(output)), shlex.quote(str(output.with_name("screening.csv")))
+        click.echo(
+            f"To list annotators to exclude: sfumato screen {table} --study {shlex.quote(str(study))} -o {screening}"
+        )

@@ -1,4 +1,4 @@
-"""`sfumato import`: published and foreign data in."""
+"""`sfumato import`: imports votes, counts, predictions and published data sets."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ FORMAT_LINES = """\b
   cifar-10s        top-two answers: first pass, --repeats, or --as-released
   fashion-mnist-h  votes per class
   hmix             mixture judgments; --part soft-labels for beliefs
-  soft-digits      soft labels and doubt measures; --column picks the label
-  crowd            one row an answer (crowd-kit's task, worker, label too)
+  soft-digits      soft labels and uncertainty measures; --column selects the label
+  crowd            one row per answer (also crowd-kit's task, worker, label)
   label-studio     JSON export: Choices, Rating, Number
-  wide             items down, annotators across
-  counts           items down, classes across
-  annotations      our own Annotations, checked and written anew"""
+  wide             one row per item, one column per annotator
+  counts           one row per item, one column per class
+  annotations      a sfumato Annotations file, checked and written again"""
 
 
 @click.command(
     "import",
-    help="Read SOURCE (a file, or the folder of a published set) as FORMAT and write our table.\n\n"
+    help="Read SOURCE (a file, or the folder of a published data set) as FORMAT and write a table.\n\n"
     f"Formats:\n\n{FORMAT_LINES}",
 )
 @click.argument("format_name", metavar="FORMAT")
 @click.argument("source", type=PATH)
-@output_option("Where the table goes: .parquet or .csv.")
+@output_option("The table to write: .parquet or .csv.")
 @click.option("--item", help="The column (crowd, wide, counts) or data field (label-studio) of item ids.")
 @click.option("--annotator", help="The column of annotator ids (crowd).")
 @click.option("--label", help="The column of labels (crowd), or the Choices control to read (label-studio).")
-@click.option("--truth", help="A column of known classes, kept for --original (crowd).")
-@click.option("--classes", type=NameList(), help="The classes allowed, in order: cat,dog.")
-@click.option("--repeats", is_flag=True, help="Keep second answers of a person to an item, marked as repeats.")
-@click.option("--as-released", is_flag=True, help="All rows behind the released labels (cifar-10s).")
+@click.option("--truth", help="The column of true classes, used for --original (crowd).")
+@click.option("--classes", type=NameList(), help="The allowed classes, in order: cat,dog.")
+@click.option("--repeats", is_flag=True, help="Keep second answers of an annotator to an item, marked as repeats.")
+@click.option("--as-released", is_flag=True, help="All rows used for the released labels (cifar-10s).")
 @click.option("--annotator-level", is_flag=True, help="Single answers instead of votes per class (cifar-10h).")
 @click.option("--part", help="mixing or soft-labels (hmix).")
 @click.option("--column", help="soft_label, soft_label_yes_unc_equal or soft_label_argmax (soft-digits).")
 @click.option("--split", help="Only this split (soft-digits).")
 @click.option("--source-set", "set_name", help="Only this source, mnist or mukhoti (soft-digits).")
-@click.option("--scale", type=float, help="The top of a Rating or Number (label-studio).")
-@click.option("--original", type=PATH, help="Also write the data set's own labels here, as one-hot SoftLabels.")
-@click.option("--doubt", type=PATH, help="Also write published doubt measures here (soft-digits).")
+@click.option("--scale", type=float, help="The largest value of a Rating or Number (label-studio).")
+@click.option("--original", type=PATH, help="Also write the original labels here, as one-hot SoftLabels.")
+@click.option("--doubt", type=PATH, help="Also write published uncertainty measures here (soft-digits).")
 def command(
     format_name: str,
     source: Path,
@@ -64,7 +64,7 @@ def command(
     for option, path, table in extras:
         if path is not None and table is None:
             raise BadSetting(
-                f"{option}, but this source holds nothing for it", "a source with such data", f"leave out {option}"
+                f"{option}, but this source has no data for it", "a source with such data", f"leave out {option}"
             )
     imported.table.write(output)
     say_written(output, type(imported.table).__name__, imported.notes)

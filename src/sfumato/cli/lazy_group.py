@@ -1,4 +1,4 @@
-"""Groups of commands that are imported when first used, so that `--help` answers at once.
+"""Groups of commands that are imported when first used, so that `--help` is fast.
 
 Other distributions add commands by entry points of the group `sfumato.commands`: `reproduce` becomes
 `sfumato reproduce`, `plan figures` becomes `sfumato plan figures`.

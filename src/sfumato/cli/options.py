@@ -1,4 +1,4 @@
-"""Options that several commands share, and how settings reach a strategy."""
+"""Options and checks that several commands share."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def output_option(help_text: str) -> Callable[[Function], Function]:
 
 
 def given(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings the user gave; those left alone keep the strategy's own default."""
+    """The settings that the user gave; for the others the strategy has defaults."""
     return {name: value for name, value in settings.items() if value is not None and value is not False}
 
 
@@ -58,26 +58,26 @@ def check_outputs(source: Path, **outputs: Path | None) -> None:
             other = f"--{seen[place]}" if seen[place] else "the source"
             raise BadSetting(
                 f"the same file, {show(path.name)}, for {other} and --{option}",
-                "a file of its own for each",
+                "different files",
                 f"choose another file for --{option}",
             )
         seen[place] = option
 
 
 def check_not_negative(option: str, value: int) -> None:
-    """Raise if a whole number that counts something is negative."""
+    """Raise if a count is negative."""
     if value < 0:
         raise BadSetting(f"--{option} {value}", "0 or more", f"choose another --{option}")
 
 
 def refuse_empty(table: Any, path: Path) -> None:
-    """Raise if a command that looks at rows was given none."""
+    """Raise if the table has no rows."""
     if not len(table):
         raise BadTable("no rows", "at least one row", "check how the file was made", "no-rows", where=path)
 
 
 def check_folder(output: Path) -> None:
-    """An error unless runs can be written to the folder; it is made when the first one is."""
+    """An error unless runs can be written to the folder, which is created with the first run."""
     from sfumato.tables.errors import CannotWrite
     from sfumato.tables.files import check_place
 
@@ -89,7 +89,7 @@ def check_folder(output: Path) -> None:
 
 
 def check_torch_installed() -> None:
-    """Raise unless the packages that networks need are installed."""
+    """Raise unless the packages for training are installed."""
     from sfumato.tables.errors import MissingExtra
 
     for package in ("torch", "safetensors"):

@@ -1,4 +1,4 @@
-"""What commands print: short, aligned, safe against whatever an id may contain."""
+"""Output of commands: result lines, progress bars, and ids with control characters escaped."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ import click
 from sfumato.tables.errors import one_line
 
 BAR = 24
-PATIENCE_SECONDS = 2.0
+QUIET_SECONDS = 2.0
 LOG_SECONDS = 10.0
 
 
 def printable(text: str, limit: int = 60) -> str:
-    """An id as it may go to a terminal: control characters escaped, long ones cut."""
+    """An id for the terminal: control characters escaped, long ones shortened."""
     safe = one_line(text)
     return safe if len(safe) <= limit else safe[: limit - 3] + "..."
 
 
 def say_written(path: object, what: str, notes: Iterable[str] = ()) -> None:
-    """The line every writing command ends with, and its notes."""
+    """Print a written file with a description and notes."""
     click.echo(f"{one_line(str(path))}: {what}")
     for note in notes:
         click.echo(f"  - {one_line(note)}")
 
 
 def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
-    """Shares as runs of characters: `[(0.5, "█"), (0.25, "░")]`; what is left stays blank."""
+    """Shares as runs of characters: `[(0.5, "█"), (0.25, "░")]`; the rest is blank."""
     drawn = ""
     total = 0.0
     for share, mark in parts:
@@ -41,10 +41,8 @@ def bar(parts: Sequence[tuple[float, str]], width: int = BAR) -> str:
 
 @contextmanager
 def drawing() -> Iterator[Callable[[float, str], None]]:
-    """A function to be told what share is done, and a line about it: draws a bar on a terminal, writes the line now
-    and then to a log.
-
-    Nothing is shown of work that is done within a moment.
+    """A function that takes the share done and a line of text: draws a bar on a terminal, or writes the line to a log
+    from time to time. Shows nothing for work of less than two seconds.
     """
     started_at = shown_at = time.monotonic()
     is_terminal = sys.stderr.isatty()
@@ -53,7 +51,7 @@ def drawing() -> Iterator[Callable[[float, str], None]]:
     def draw(share: float, line: str) -> None:
         nonlocal shown_at, drawn
         now = time.monotonic()
-        if now - started_at < PATIENCE_SECONDS or now - shown_at < (0.1 if is_terminal else LOG_SECONDS):
+        if now - started_at < QUIET_SECONDS or now - shown_at < (0.1 if is_terminal else LOG_SECONDS):
             return
         shown_at, drawn = now, True
         if is_terminal:
@@ -70,7 +68,7 @@ def drawing() -> Iterator[Callable[[float, str], None]]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, float], None]]:
-    """A function to be told of every iteration."""
+    """A function that shows the progress of iterations."""
     started_at = time.monotonic()
     with drawing() as draw:
 

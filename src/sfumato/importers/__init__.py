@@ -1,7 +1,7 @@
-"""Published and foreign formats -> our tables. One format a file; `FORMATS` lists them all.
+"""Importers for published data sets and common formats; `FORMATS` lists them all.
 
-To add one: a frozen dataclass whose fields are its settings, with a `name` and one verb, `read(source)`,
-that returns an `ImportResult` and leaves out nothing without a note.
+To add one: a frozen dataclass whose fields are its settings, with a `name` and a method `read(source)` that returns an
+`ImportResult` with a note about everything that was left out.
 """
 
 from __future__ import annotations

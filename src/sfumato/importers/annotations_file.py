@@ -1,4 +1,4 @@
-"""Annotations in our own format, from CSV or Parquet: checked, and written anew."""
+"""Imports Annotations files (CSV or Parquet) after checking every answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from sfumato.importers.importer import ImportResult, came_in
+from sfumato.importers.importer import ImportResult, summary
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.errors import listing
 from sfumato.tables.payloads import payload_kind
@@ -14,7 +14,7 @@ from sfumato.tables.payloads import payload_kind
 
 @dataclass(frozen=True)
 class AnnotationsImporter:
-    """A table with the columns of Annotations; `classes` where the file does not name them (a CSV cannot)."""
+    """A table with the columns of Annotations; `classes` if the file does not name them (a CSV cannot)."""
 
     classes: tuple[str, ...] = ()
 
@@ -26,7 +26,7 @@ class AnnotationsImporter:
             for _ in table.of_kind(label).decoded(payload_kind(label)):
                 pass
         kinds = listing(table.kind.names.to_pylist())
-        notes = [f"{came_in(table)}; of kind {kinds or 'none'}"]
+        notes = [f"{summary(table)}; question type {kinds or 'none'}"]
         if not table.classes:
-            notes.append("no classes are named: give them here or to `sfumato label`, with --classes")
+            notes.append("the file names no classes: give --classes here or to `sfumato label`")
         return ImportResult(table, tuple(notes))

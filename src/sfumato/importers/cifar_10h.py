@@ -1,4 +1,4 @@
-"""CIFAR-10H: hard votes of some fifty people on each CIFAR-10 test image (Peterson et al. 2019)."""
+"""CIFAR-10H: hard votes of about 50 annotators per CIFAR-10 test image (Peterson et al. 2019)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.importers.counts import counts_in, counts_notes, in_arrays, labels_from_counts, original_from_numbers
-from sfumato.importers.importer import CIFAR_10, ImportResult, came_in, find_file
+from sfumato.importers.importer import CIFAR_10, ImportResult, find_file, summary
 from sfumato.importers.source_columns import (
     annotations_of,
     choice_payloads,
@@ -26,13 +26,13 @@ from sfumato.tables.text_columns import CodedText
 COUNT_FILES = ("counts.npz", "cifar10h-counts.npy", "data/cifar10h-counts.npy")
 ANSWER_FILES = ("cifar10h-raw.csv", "cifar10h-raw.csv.gz", "annotator-level-9500-9999.csv.gz")
 RAW_INDEX = ("cifar10_test_test_idx", "cifar10_test_set_idx")
-"""The image's index in the authors' file, and what their description calls it."""
+"""The column of the image index in the authors' file, and its name in their description."""
 OPTIONAL = ("true_label", "is_attn_check", "trial_index", "reaction_time", "image_filename")
 
 
 @dataclass(frozen=True)
 class Cifar10HImporter:
-    """The published votes per class as SoftLabels; with `annotator_level`, single answers as Annotations.
+    """The published votes per class as SoftLabels; with `annotator_level` the single answers as Annotations.
 
     Annotator-level sources: the authors' `cifar10h-raw.csv` (with response times and attention checks, kept with
     purpose `check`), or a table of `image_index, annotator_id, chosen_label[, true_label]`.
@@ -76,17 +76,17 @@ def _read_answers(path: Path) -> ImportResult:
         seconds = number_column(rows, columns["reaction_time"], "reaction_time") / 1000
         given["seconds"] = pa.array(seconds, mask=seconds < 0)
         if (seconds < 0).any():
-            notes.append(f"{int((seconds < 0).sum())} times below zero are no times: left empty")
+            notes.append(f"{int((seconds < 0).sum())} negative response times were left empty")
     table = annotations_of(given, "choice/1", CIFAR_10, rows.where())
     if is_check.any():
         notes.append(f"{int(is_check.sum()):,} attention checks kept with purpose 'check'")
     if not raw:
-        notes.append("this annotator-level part has no times, and its totals differ a little from the published counts")
-    return ImportResult(table, (came_in(table), *notes), _original(rows, columns, items))
+        notes.append("this annotator-level file has no times, and its totals differ slightly from the published counts")
+    return ImportResult(table, (summary(table), *notes), _original(rows, columns, items))
 
 
 def _items(columns: dict[str, CodedText], image: str) -> tuple[list[str], np.ndarray]:
-    """Item ids, and which rows are attention checks; a check is called by its picture, not by an index."""
+    """Item ids, and which rows are attention checks; a check is named by its picture, not by an index."""
     items = columns[image].text().to_pylist()
     if "is_attn_check" not in columns:
         return items, np.zeros(len(items), dtype=bool)

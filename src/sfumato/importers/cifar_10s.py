@@ -1,4 +1,4 @@
-"""CIFAR-10S: top-two answers of 248 people on 1,000 CIFAR-10 test images (Collins, Bhatt and Weller 2022)."""
+"""CIFAR-10S: top-two answers of 248 annotators on 1,000 CIFAR-10 test images (Collins, Bhatt and Weller 2022)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import CIFAR_10, ImportResult, came_in, find_file
+from sfumato.importers.importer import CIFAR_10, ImportResult, find_file, summary
 from sfumato.importers.source_columns import (
     annotations_of,
     class_number,
@@ -43,15 +43,15 @@ COLUMNS = (
 )
 OPTIONAL = ("most_probable_pct_raw", "second_probable_pct_raw", "impossible")
 TYPING_SLIPS = {"8p": "80"}
-"""Percents as typed that are no number, and what the authors read them as."""
+"""Typed percentages that are not numbers, and how the authors read them."""
 
 
 @dataclass(frozen=True)
 class Cifar10SImporter:
-    """First-pass answers (6,200); `repeats` adds the 496 pictures people saw a second time, with purpose `repeat`.
+    """First-pass answers (6,200); `repeats` adds the 496 pictures shown a second time, with purpose `repeat`.
 
-    `as_released` gives all 6,723 rows behind the released labels, each with purpose `label` as the release has it:
-    first passes, repeats, and one person's upload a second time.
+    `as_released` gives all 6,723 rows used for the released labels, all with purpose `label`: first passes, repeats,
+    and one annotator's answers that were uploaded twice.
     """
 
     repeats: bool = False
@@ -61,9 +61,8 @@ class Cifar10SImporter:
 
     def __post_init__(self) -> None:
         if self.repeats and self.as_released:
-            raise BadSetting(
-                "repeats together with as_released", "one of the two", "leave out --repeats: as released has them all"
-            )
+            fix = "leave out --repeats: --as-released includes them"
+            raise BadSetting("repeats together with as_released", "one of the two", fix)
 
     def read(self, source: str | Path) -> ImportResult:
         path = find_file(source, FILES)
@@ -90,14 +89,14 @@ class Cifar10SImporter:
         if not self.as_released:
             wanted = ~uploaded_again & (self.repeats | ~is_repeat)
         kept = table.take(wanted)
-        held = f"{int(is_repeat.sum()):,} repeats, {int(uploaded_again.sum())} of one upload sent twice"
-        left_out = f"{len(table) - len(kept):,} rows not asked for"
+        content = f"{int(is_repeat.sum()):,} repeats, {int(uploaded_again.sum())} rows uploaded twice"
+        left_out = f"{len(table) - len(kept):,} rows left out"
         notes = [
-            came_in(kept),
-            f"the file has {len(table):,} rows: {held}; "
+            summary(kept),
+            f"the file has {len(table):,} rows: {content}; "
             + ("all kept as labels, as released" if self.as_released else left_out),
-            f"{n_slips} percent typed as '8p' read as 80, as the authors did",
-            f"{n_ignored:,} second percents without a second class kept where they are numbers; labelers ignore them",
+            f"{n_slips} percentage typed as '8p' was read as 80, as by the authors",
+            f"{n_ignored:,} second percentages without a second class were kept if numeric; labelers ignore them",
         ]
         items = columns["image_index"].text().to_pylist()
         by_item = dict(zip(items, truth.tolist(), strict=True))
@@ -106,7 +105,7 @@ class Cifar10SImporter:
 
 
 def _later_of_same_trial(columns: dict[str, CodedText]) -> np.ndarray:
-    """Rows that repeat an earlier (annotator, trial): the same upload, sent twice."""
+    """Rows with the annotator and trial of an earlier row: answers that were uploaded twice."""
     pair = (
         columns["annotator"].codes.astype(np.int64) * len(columns["trial_index"].names) + columns["trial_index"].codes
     )
@@ -141,7 +140,7 @@ def _payloads(rows: Rows, columns: dict[str, CodedText]) -> tuple[list[str], int
 
 
 def _percent(rows: Rows, row: int, column: str, typed: str, *, needed: bool) -> float | None:
-    """The percent as typed; text that is no number is an error where the answer uses it, else not given."""
+    """The percentage as typed; text that is not a number is an error if the answer needs it, else None."""
     typed = TYPING_SLIPS.get(typed, typed).strip()
     if typed == "":
         return None
@@ -150,7 +149,7 @@ def _percent(rows: Rows, row: int, column: str, typed: str, *, needed: bool) -> 
     except ValueError as error:
         if not needed:
             return None
-        raise not_published(rows, row, column, typed, "a percent") from error
+        raise not_published(rows, row, column, typed, "a percentage") from error
     return int(value) if value == int(value) else value
 
 

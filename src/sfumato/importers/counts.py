@@ -1,7 +1,4 @@
-"""Votes per class: how many people said what, without saying who.
-
-Votes per class: a row an item, a column a class.
-"""
+"""Imports votes per class: one row per item, one column per class."""
 
 from __future__ import annotations
 
@@ -13,47 +10,43 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.importers.importer import ImportResult
+from sfumato.importers.importer import PUBLISHED, ImportResult
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, doubled_item, listing, show
 from sfumato.tables.files import NUMPY, class_names, kind_of, read_arrays, read_rows
 from sfumato.tables.probabilities import check_classes
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.text_columns import TextEncoder
 
 Place = Callable[[int | None, str | None], ErrorLocation]
-"""Where a row and a column of the source are."""
+"""Gives the location of a row and a column of the source."""
 
 
 def in_arrays(path: Path) -> Place:
-    """Places in a file of arrays."""
+    """Locations in a file of arrays."""
     return lambda row, column: ErrorLocation(str(path), row=row, column=column)
 
 
 def labels_from_counts(items: Sequence[str], counts: np.ndarray, classes: Sequence[str], place: Place) -> SoftLabels:
-    """Soft labels from votes per class; every item must be there once and have at least one vote."""
+    """Soft labels from votes per class; every item must occur once and have at least one vote."""
     counts = np.asarray(counts)
     check_classes(tuple(classes), place(None, None))
     if counts.dtype.kind not in "iufb":
-        raise _bad_counts(
-            f"found values of type {counts.dtype}", "numbers of votes", "wrong-type", place(None, "counts")
-        )
+        raise _bad_counts(f"values of type {counts.dtype}", "numbers of votes", "wrong-type", place(None, "counts"))
     if counts.ndim != 2 or counts.shape[1] != len(classes) or len(counts) != len(items):
         shape = f"{len(items)} items x {len(classes)} classes"
-        raise _bad_counts(f"found counts of shape {counts.shape}", shape, "wrong-shape", place(None, None))
+        raise _bad_counts(f"counts of shape {counts.shape}", shape, "wrong-shape", place(None, None))
     if not len(counts):
-        raise _bad_counts("found no rows", "at least one item", "no-rows", place(None, None))
+        raise _bad_counts("no rows", "at least one item", "no-rows", place(None, None))
     bad = ~np.isfinite(counts) | (counts < 0) | (counts != np.floor(counts)) | (counts >= 2**31)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        found = f"found {counts[row, column]:g} votes"
+        found = f"{counts[row, column]:g} votes"
         raise _bad_counts(found, "whole numbers >= 0", "bad-count", place(int(row), str(classes[column])))
     total = counts.sum(axis=1, dtype=np.int64)
     if (total == 0).any():
         row = int(np.argmax(total == 0))
-        raise _bad_counts(
-            f"found no vote for item {show(items[row])}", "at least one vote", "all-zero", place(row, None)
-        )
+        raise _bad_counts(f"no vote for item {show(items[row])}", "at least one vote", "all-zero", place(row, None))
     _check_items_once(items, place)
     return SoftLabels.from_numpy(items, counts / total[:, None], classes, total)
 
@@ -62,64 +55,54 @@ def _check_items_once(items: Sequence[str], place: Place) -> None:
     seen: set[str] = set()
     for row, name in enumerate(items):
         if name in seen:
-            found = f"found item {show(name)} a second time"
-            raise _bad_counts(found, "each item once", "doubled-item", place(row, "item"))
+            raise doubled_item(name, place(row, "item"))
         seen.add(name)
 
 
 def _bad_counts(found: str, expected: str, code: str, where: ErrorLocation) -> BadTable:
-    fix = "give one row an item, one column a class, and in each cell a number of people"
+    fix = "give one row per item, one column per class, and a number of votes in each cell"
     return BadTable(found, expected, fix, code, where=where)
 
 
 def counts_in(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of a file of votes, the votes themselves under `counts`."""
+    """The arrays of a file of votes, with the votes as `counts`."""
     arrays = read_arrays(path)
     counts = arrays.get("counts", arrays.get(path.stem))
     if counts is None:
-        raise BadTable(
-            f"arrays {listing(list(arrays))}",
-            "an array `counts` of items x classes",
-            "save it as counts=...",
-            "missing-column",
-            where=path,
-        )
+        found, expected = f"arrays {listing(list(arrays))}", "an array `counts` of items x classes"
+        raise BadTable(found, expected, "save it as counts=...", "missing-column", path)
     return {**arrays, "counts": counts}
 
 
 def original_from_numbers(path: Path, items: Sequence[str], numbers: np.ndarray, classes: Sequence[str]) -> SoftLabels:
-    """The data set's own labels, given as class numbers, one an item."""
+    """The original labels of the data set, given as one class number per item."""
     fits = numbers.dtype.kind in "iu" and numbers.shape == (len(items),)
     wrong = (numbers < 0) | (numbers >= len(classes)) if fits else np.ones(1, dtype=bool)
     if wrong.any():
         found = show(numbers.reshape(-1)[int(np.argmax(wrong))].item()) if numbers.size else "nothing"
-        raise BadTable(
-            f"the label {found}",
-            f"{len(items)} class numbers from 0 to {len(classes) - 1}",
-            "is this the published file?",
-            "bad-number",
-            where=ErrorLocation(str(path), row=int(np.argmax(wrong)), column="labels"),
-        )
+        expected = f"{len(items)} class numbers from 0 to {len(classes) - 1}"
+        where = ErrorLocation(str(path), row=int(np.argmax(wrong)), column="labels")
+        raise BadTable(f"the label {found}", expected, PUBLISHED, "bad-number", where)
     return SoftLabels.from_numpy(items, np.eye(len(classes))[numbers], classes)
 
 
 def counts_notes(labels: SoftLabels) -> tuple[str, ...]:
-    """What came in, for votes per class."""
+    """Notes on the imported votes."""
     n = labels.n_annotators
     assert n is not None
     return (
-        f"{len(labels):,} items, {int(n.sum()):,} votes, {n.min()} to {n.max()} an item (mean {n.mean():.1f}), "
+        f"{len(labels):,} items, {int(n.sum()):,} votes, {n.min()} to {n.max()} per item (mean {n.mean():.1f}), "
         f"{len(labels.classes)} classes: {listing(labels.classes)}",
-        "votes per class name no annotators, so these are SoftLabels, not Annotations",
+        "votes per class have no annotators, so the table is SoftLabels, not Annotations",
     )
 
 
 @dataclass(frozen=True)
 class CountsImporter:
-    """How many people said what, per item: CSV or Parquet with one column a class, or an npz with `counts`.
+    """Votes per item: CSV or Parquet with one column per class, or an npz with `counts`.
 
-    `item` names the id column (default: a column `item` if there is one, else row numbers are the ids). `classes`
-    picks the class columns and their order; without it every other column is a class.
+    `item` names the id column (default: a column `item`, else row numbers are the ids). `classes` selects and orders
+    the class columns; without it every other column is a class.
     """
 
     item: str | None = None
@@ -149,11 +132,8 @@ class CountsImporter:
         labels = labels_from_counts(items, counts, classes, rows.where)
         for k, name in enumerate(classes):
             if len(classes) > 2 and np.array_equal(2 * counts[:, k], counts.sum(axis=1)):
-                warnings.warn(
-                    f"column {name!r} is the sum of the others: a total is no class; say which are with --classes",
-                    SfumatoWarning,
-                    stacklevel=2,
-                )
+                message = f"column {name!r} is the sum of the others: is it a total? name the classes with --classes"
+                warnings.warn(message, SfumatoWarning, stacklevel=2)
         unread = [name for name in rows.schema.names if name not in (key, *classes)]
         return ImportResult(
             labels, (*counts_notes(labels), *([f"columns not read: {listing(unread)}"] if unread else []))

@@ -1,4 +1,4 @@
-"""Fashion-MNIST-H: hard votes of some 67 people on each Fashion-MNIST test image (Ishida et al. 2023)."""
+"""Fashion-MNIST-H: hard votes of about 67 annotators per Fashion-MNIST test image (Ishida et al. 2023)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ FILES = ("counts.npz", "fmh_counts.csv", "data/fmh_counts.csv")
 
 @dataclass(frozen=True)
 class FashionMnistHImporter:
-    """The published votes per class as SoftLabels: five times as doubtful as CIFAR-10H, and on images that two cores
-    can train on well. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts a row, test order, no header)."""
+    """The published votes per class as SoftLabels. Reads `counts.npz` or the authors' `fmh_counts.csv` (ten counts per
+    row, in test order, without a header)."""
 
     name: ClassVar[str] = "fashion-mnist-h"
 
@@ -38,7 +38,7 @@ class FashionMnistHImporter:
 
 
 def _csv_counts(path: Path) -> np.ndarray:
-    """The ten counts a row; the first line is data unless it holds names, or numbers the columns 0 to 9."""
+    """The ten counts per row; the first line is data unless it has names or the column numbers 0 to 9."""
     first = first_record(path)
     is_data = all(field.strip().isdigit() for field in first) and first != [str(k) for k in range(len(first))]
     header = [f"column {k}" for k in range(len(first))] if is_data else []

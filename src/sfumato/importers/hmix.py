@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import CIFAR_10, ImportResult, came_in, find_file
+from sfumato.importers.importer import CIFAR_10, PUBLISHED, ImportResult, find_file, summary
 from sfumato.importers.source_columns import (
     annotations_of,
     class_numbers,
@@ -47,11 +47,11 @@ NAME = re.compile(r"mixed_[0-9.]+_[A-Z][a-z]+_\d+_[A-Z][a-z]+_\d+\.png")
 
 @dataclass(frozen=True)
 class HMixImporter:
-    """`part` "mixing": how much of each class people saw in a mixed image, and how sure they were (Annotations of kind
+    """`part` "mixing": the perceived share of each class in a mixed image, and the confidence (Annotations of type
     `mixture`; second showings have purpose `repeat`). `part` "soft-labels": ten-class beliefs about 100 mixed images
-    (Beliefs; the authors published no annotators, so each row has one of its own).
+    (Beliefs; the authors published no annotators, so each row has its own).
 
-    An item is called what the authors call it: `mixed_0.5_Dog_2205_Frog_6908.png` is half of test image 2205, a dog.
+    Items have the authors' names: `mixed_0.5_Dog_2205_Frog_6908.png` is half of test image 2205, a dog.
     """
 
     part: str = "mixing"
@@ -105,19 +105,19 @@ def _read_mixing(path: Path) -> ImportResult:
         rows.where(),
     )
     notes = (
-        f"{came_in(table)}; {int(is_repeat.sum()):,} are repeats",
-        "the slider runs towards the second image: share of the first class = 1 - response / 100",
+        f"{summary(table)}; {int(is_repeat.sum()):,} are repeats",
+        "the slider increases towards the second image: share of the first class = 1 - response / 100",
     )
     return ImportResult(table, notes)
 
 
 def _percents(rows: Rows, columns: dict[str, CodedText], name: str) -> np.ndarray:
-    """A column of percents as shares."""
+    """A column of percentages as shares."""
     values = number_column(rows, columns[name], name) / 100
     wrong = (values < 0) | (values > 1)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise not_published(rows, row, name, f"{100 * values[row]:g}", "a percent from 0 to 100")
+        raise not_published(rows, row, name, f"{100 * values[row]:g}", "a percentage from 0 to 100")
     return values
 
 
@@ -144,16 +144,11 @@ def _read_soft_labels(path: Path) -> ImportResult:
         raise
     notes = (
         f"{len(beliefs):,} beliefs about {len(document):,} mixed images ({listing(list(CIFAR_10))})",
-        "the authors published no annotators: each row has an annotator of its own, so nobody is taken for another",
+        "the authors published no annotators: each row gets its own annotator",
     )
     return ImportResult(beliefs, notes)
 
 
 def _not_released(path: Path, found: str, item: str | None, code: str = "bad-item") -> BadTable:
-    return BadTable(
-        found,
-        'an object like {"mixed_0.5_Dog_2205_Frog_6908.png": [[ten probabilities], ...]}',
-        "is this the published file?",
-        code,
-        where=ErrorLocation(str(path), column=item),
-    )
+    expected = 'an object like {"mixed_0.5_Dog_2205_Frog_6908.png": [[ten probabilities], ...]}'
+    return BadTable(found, expected, PUBLISHED, code, ErrorLocation(str(path), column=item))

@@ -1,4 +1,4 @@
-"""What an importer returns, and where its source is."""
+"""The importer protocol and its result, with helpers that several importers use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from sfumato.tables.files.file_type import check_readable
 from sfumato.tables.soft_labels import SoftLabels
 from sfumato.tables.table import Table
 
+PUBLISHED = "is this the published file?"
 CIFAR_10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
 @dataclass(frozen=True)
 class ImportResult:
-    """The table that came in, what else the source held, and what a reader should know of how it was read.
+    """The imported table, notes on how it was read, and further tables.
 
-    `original` are the data set's own labels as one-hot rows; `doubt` are doubt measures published beside labels.
+    `original` are the data set's original labels as one-hot rows; `doubt` are published uncertainty measures.
     """
 
     table: Table
@@ -33,7 +34,7 @@ class ImportResult:
 
 @runtime_checkable
 class Importer(Protocol):
-    """A format: what it is called and how it is read."""
+    """A format with its name and reader."""
 
     @property
     def name(self) -> str: ...
@@ -42,7 +43,7 @@ class Importer(Protocol):
 
 
 def find_file(source: str | Path, names: Sequence[str]) -> Path:
-    """`source` itself if it is a file, else the first of `names` that the folder holds."""
+    """`source` if it is a file, else the first of `names` that exists in the folder."""
     source = Path(source)
     if not source.is_dir():
         check_readable(source)
@@ -51,18 +52,13 @@ def find_file(source: str | Path, names: Sequence[str]) -> Path:
         if (source / name).is_file():
             return source / name
     inside = sorted(path.name for path in source.iterdir())[:10]
-    raise BadFile(
-        f"a folder with {', '.join(map(repr, inside)) or 'nothing in it'}",
-        f"a file named {' or '.join(names)}",
-        "name the file itself",
-        "no-such-file",
-        where=source,
-    )
+    found = f"a folder with {', '.join(map(repr, inside)) or 'no files'}"
+    raise BadFile(found, f"a file named {' or '.join(names)}", "give the path of the file", "no-such-file", source)
 
 
 @contextmanager
-def naming(path: Path, column: str | None = None) -> Iterator[None]:
-    """Errors raised inside that name no file are about `path`."""
+def located_in(path: Path, column: str | None = None) -> Iterator[None]:
+    """Adds `path` to errors that have no file."""
     try:
         yield
     except SfumatoError as error:
@@ -71,7 +67,7 @@ def naming(path: Path, column: str | None = None) -> Iterator[None]:
         raise
 
 
-def came_in(table: Annotations) -> str:
-    """A line on how much came in, from whom, about what."""
-    people = f"{len(table.annotator.names):,} annotators"
-    return f"{len(table):,} answers by {people} about {len(table.item.names):,} items, {len(table.classes)} classes"
+def summary(table: Annotations) -> str:
+    """The numbers of answers, annotators, items and classes, as text."""
+    annotators = f"{len(table.annotator.names):,} annotators"
+    return f"{len(table):,} answers by {annotators} about {len(table.item.names):,} items, {len(table.classes)} classes"

@@ -1,7 +1,4 @@
-"""The answers in Label Studio's JSON export, whatever question they answer; every fault with its JSON pointer.
-
-Label Studio's JSON export: Choices, Rating and Number.
-"""
+"""Imports Label Studio's JSON export: Choices, Rating and Number. Errors name the JSON pointer."""
 
 from __future__ import annotations
 
@@ -14,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import ImportResult, came_in
+from sfumato.importers.importer import ImportResult, summary
 from sfumato.importers.source_columns import annotations_of, purposes
-from sfumato.tables.columns import is_moment
+from sfumato.tables.columns import is_time
 from sfumato.tables.errors import BadSetting, BadTable, ErrorLocation, listing, show, unknown
 from sfumato.tables.files import read_document
 
@@ -25,7 +22,7 @@ READ = ("choices", "rating", "number")
 
 @dataclass(frozen=True)
 class LabelStudioAnswer:
-    """What one annotation says: classes chosen, numbers by control, by whom, about what, when, and where it stands."""
+    """One annotation: chosen classes, numbers by control, annotator, item, times, and its JSON pointer."""
 
     item: str
     annotator: str
@@ -39,10 +36,10 @@ class LabelStudioAnswer:
 
 @dataclass
 class LabelStudioExport:
-    """Answers as they are met in the document, and a count of everything that is none.
+    """The answers of the document, and counts of everything that was left out.
 
-    `item_field` is the field of a task's data that names the item (None: the task's own number), `control` the Choices
-    control to read (None: there is only one).
+    `item_field` is the field of a task's data with the item id (None: the task's number), `control` the Choices control
+    to read (None: there is only one).
     """
 
     path: Path
@@ -54,19 +51,19 @@ class LabelStudioExport:
     def add_task(self, number: int, task: Any) -> None:
         pointer = f"/{number}"
         if not isinstance(task, dict) or not isinstance(task.get("annotations"), list):
-            raise bad_field(self.path, pointer, show(task), "a task with `annotations` (export as JSON, not JSON-MIN)")
+            raise _bad_field(self.path, pointer, show(task), "a task with `annotations` (export as JSON, not JSON-MIN)")
         predictions = task.get("predictions") or []
         if not isinstance(predictions, list):
-            raise bad_field(self.path, f"{pointer}/predictions", show(predictions), "an array of predictions")
-        self.left_out["predictions of models, not read"] += len(predictions)
+            raise _bad_field(self.path, f"{pointer}/predictions", show(predictions), "an array of predictions")
+        self.left_out["predictions of models, not imported"] += len(predictions)
         for i, annotation in enumerate(task["annotations"]):
             self._add(pointer, task, annotation, f"{pointer}/annotations/{i}")
 
     def _add(self, task_pointer: str, task: dict[str, Any], annotation: Any, pointer: str) -> None:
         if not isinstance(annotation, dict) or not isinstance(annotation.get("result"), list):
-            raise bad_field(self.path, pointer, show(annotation), "an annotation with a `result` array")
+            raise _bad_field(self.path, pointer, show(annotation), "an annotation with a `result` array")
         if annotation.get("was_cancelled"):
-            self.left_out["annotations skipped by the annotator, no answer"] += 1
+            self.left_out["annotations skipped by the annotator"] += 1
             return
         chosen, values, kinds = self._results(annotation["result"], f"{pointer}/result")
         if not kinds:
@@ -82,38 +79,34 @@ class LabelStudioExport:
                 values,
                 kinds <= {"choices", "rating"},
                 self._seconds(f"{pointer}/lead_time", annotation.get("lead_time")),
-                self._moment(f"{pointer}/created_at", annotation.get("created_at")),
+                self._time(f"{pointer}/created_at", annotation.get("created_at")),
                 pointer,
             )
         )
 
     def _results(self, results: list[Any], pointer: str) -> tuple[list[str], dict[str, float], set[str]]:
-        """The classes chosen, the numbers given by control, and which kinds of result these were."""
+        """The chosen classes, the numbers by control, and the types of these results."""
         chosen: list[str] = []
         values: dict[str, float] = {}
         kinds = set()
         for j, result in enumerate(results):
             if not isinstance(result, dict):
-                raise bad_field(self.path, f"{pointer}/{j}", show(result), "a result with a type and a value")
+                raise _bad_field(self.path, f"{pointer}/{j}", show(result), "a result with a type and a value")
             kind = result.get("type")
             if kind not in READ:
-                self.left_out[f"results of type {kind}, not read"] += 1
+                self.left_out[f"results of type {kind}, not imported"] += 1
                 continue
             control = str(result.get("from_name"))
             if kind == "choices" and self.control not in (None, control):
-                self.left_out[f"answers to the control {control}, not read"] += 1
+                self.left_out[f"answers to the control {control}, not imported"] += 1
                 continue
             if kind == "choices" and chosen:
-                raise bad_field(
-                    self.path,
-                    f"{pointer}/{j}",
-                    f"a second answer to Choices, of the control {show(control)}",
-                    "one Choices control answered once",
-                    "say which control to read with --label NAME",
-                )
+                found = f"a second answer to Choices, of the control {show(control)}"
+                fix = "choose the control with --label NAME"
+                raise _bad_field(self.path, f"{pointer}/{j}", found, "one Choices control answered once", fix)
             if control in values:
-                raise bad_field(
-                    self.path, f"{pointer}/{j}", f"a second value for {show(control)}", "one value a control"
+                raise _bad_field(
+                    self.path, f"{pointer}/{j}", f"a second value for {show(control)}", "one value per control"
                 )
             value: Any = result.get("value", {}).get(kind) if isinstance(result.get("value"), dict) else None
             kinds.add(kind)
@@ -123,7 +116,7 @@ class LabelStudioExport:
                 values[control] = float(value)
             else:
                 expected = "chosen classes" if kind == "choices" else "a number"
-                raise bad_field(self.path, f"{pointer}/{j}/value", show(value), expected)
+                raise _bad_field(self.path, f"{pointer}/{j}/value", show(value), expected)
         return chosen, values, kinds
 
     def _item(self, pointer: str, task: dict[str, Any]) -> str:
@@ -132,29 +125,29 @@ class LabelStudioExport:
         data = task.get("data")
         value = data.get(self.item_field) if isinstance(data, dict) else None
         if isinstance(data, dict) and self.item_field not in data:
-            found = f"no such field; there are {listing(sorted(data)) or 'none'}"
-            raise bad_field(
-                self.path, f"{pointer}/data/{self.item_field}", found, "a field that names the item", "see --item"
+            found = f"no such field; the fields are {listing(sorted(data)) or 'none'}"
+            raise _bad_field(
+                self.path, f"{pointer}/data/{self.item_field}", found, "a field with the item id", "see --item"
             )
         return self._name(f"{pointer}/data/{self.item_field}", value)
 
     def _name(self, pointer: str, value: Any) -> str:
         if not isinstance(value, (int, str)) or isinstance(value, bool) or not str(value).strip():
-            raise bad_field(self.path, pointer, show(value), f"{pointer.rsplit('/', 1)[1]} as a number or text")
+            raise _bad_field(self.path, pointer, show(value), f"{pointer.rsplit('/', 1)[1]} as a number or text")
         return str(value)
 
     def _seconds(self, pointer: str, value: Any) -> float | None:
         if value is None:
             return None
         if not _is_number(value) or value < 0:
-            raise bad_field(self.path, pointer, show(value), "a number of seconds, or null")
+            raise _bad_field(self.path, pointer, show(value), "a number of seconds, or null")
         return float(value)
 
-    def _moment(self, pointer: str, value: Any) -> str | None:
+    def _time(self, pointer: str, value: Any) -> str | None:
         if value is None:
             return None
-        if not isinstance(value, str) or not is_moment(value):
-            raise bad_field(self.path, pointer, show(value), "a moment like 2026-01-31T12:00:00.000Z, or null")
+        if not isinstance(value, str) or not is_time(value):
+            raise _bad_field(self.path, pointer, show(value), "a time like 2026-01-31T12:00:00.000Z, or null")
         return value
 
 
@@ -162,12 +155,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
 
-def bad_field(
+def _bad_field(
     path: Path,
     pointer: str,
     found: str,
     expected: str,
-    fix: str = "export again, or mend the file",
+    fix: str = "export again, or correct the file",
     code: str = "bad-field",
 ) -> BadTable:
     return BadTable(found, expected, fix, code, where=ErrorLocation(str(path), column=pointer or None))
@@ -181,9 +174,8 @@ class LabelStudioImporter:
     - one Choices and one Rating or Number: `typicality` of the chosen class, the value divided by `scale`;
     - only Ratings or Numbers, each control named like a class: `sliders`, the values divided by `scale`.
 
-    Where several Choices controls were answered, `label` says which one to read.
-    `scale` is the top of the Rating or Number (Label Studio does not export it; a Rating goes to 5 by default).
-    `item` names a field of the task's data to use as id instead of the task's number.
+    `label` chooses between several Choices controls. `scale` is the largest value of the Rating or Number (Label Studio
+    does not export it; a Rating has 5 by default). `item` names a field of the task's data with the item id.
     """
 
     classes: tuple[str, ...] = ()
@@ -203,20 +195,15 @@ class LabelStudioImporter:
         export = LabelStudioExport(path, self.item, self.label)
         tasks = read_document(path)
         if not isinstance(tasks, list):
-            raise bad_field(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
+            raise _bad_field(path, "", type(tasks).__name__, "an array of tasks (the export format called JSON)")
         for number, task in enumerate(tasks):
             export.add_task(number, task)
         if not export.answers and self.label and export.left_out:
             seen = listing(sorted(export.left_out))
-            raise bad_field(
-                path,
-                "",
-                f"no answer to a control {show(self.label)} ({seen})",
-                "a control that was answered",
-                "see --label",
-            )
+            found = f"no answer to a control {show(self.label)} ({seen})"
+            raise _bad_field(path, "", found, "a control that was answered", "see --label")
         if not export.answers:
-            raise bad_field(path, "", "no annotation that answers anything", f"annotations with {listing(READ)}")
+            raise _bad_field(path, "", "no annotation with an answer", f"annotations with {listing(READ)}")
         kind, payloads, classes = self._payloads(path, export.answers)
         columns = {
             "item": pa.array([a.item for a in export.answers], pa.string()),
@@ -228,7 +215,7 @@ class LabelStudioImporter:
         }
         table = annotations_of(columns, kind, classes, ErrorLocation(str(path)))
         notes = [
-            f"{came_in(table)}; of kind {kind}",
+            f"{summary(table)}; question type {kind}",
             f"classes: {listing(classes)}"
             + ("" if self.classes else " (as found; set names and order with --classes)"),
         ]
@@ -244,40 +231,27 @@ class LabelStudioImporter:
                 for a in answers
                 if (bool(a.chosen), bool(a.values)) != (bool(answers[0].chosen), bool(answers[0].values))
             )
-            raise bad_field(
-                path,
-                odd.pointer,
-                "an answer of another shape than the first",
-                "the same controls answered in every annotation",
-            )
+            expected = "answers to the same controls in every annotation"
+            raise _bad_field(path, odd.pointer, "an answer with other controls than the first", expected)
         named = sorted({name for a in answers for name in (a.chosen or a.values)})
         classes = self.classes or tuple(named)
         for a in answers:
             for name in a.chosen or a.values:
                 if name not in classes:
-                    raise unknown(
-                        "class",
-                        name,
-                        list(classes),
-                        where=ErrorLocation(str(path), column=a.pointer),
-                        fix="add it to --classes",
-                    )
+                    where = ErrorLocation(str(path), column=a.pointer)
+                    raise unknown("class", name, list(classes), where, "add it to --classes")
         if has_choices == {False}:
             return "sliders/1", [json.dumps(self._sliders(path, a, classes)) for a in answers], classes
         if has_values == {True}:
             return "typicality/1", [json.dumps(self._typicality(path, a)) for a in answers], classes
         if all(len(a.chosen) == 1 for a in answers):
-            return (
-                "choice/1",
-                [json.dumps({"class": a.chosen[0]}, ensure_ascii=False) for a in answers],
-                classes,
-            )
+            return "choice/1", [json.dumps({"class": a.chosen[0]}, ensure_ascii=False) for a in answers], classes
         marks = [{name: "yes" if name in a.chosen else "no" for name in classes} for a in answers]
         return "plausible/1", [json.dumps(mark, ensure_ascii=False) for mark in marks], classes
 
     def _sliders(self, path: Path, answer: LabelStudioAnswer, classes: tuple[str, ...]) -> dict[str, float]:
         if missing := [name for name in classes if name not in answer.values]:
-            raise bad_field(
+            raise _bad_field(
                 path, answer.pointer, f"no value for {listing(missing)}", "a Rating or Number for every class"
             )
         return {name: self._scaled(path, answer, answer.values[name]) for name in classes}
@@ -285,7 +259,7 @@ class LabelStudioImporter:
     def _typicality(self, path: Path, answer: LabelStudioAnswer) -> dict[str, Any]:
         if len(answer.chosen) != 1 or len(answer.values) != 1:
             found = f"{len(answer.chosen)} choices and {len(answer.values)} values"
-            raise bad_field(path, answer.pointer, found, "one choice and one Rating or Number")
+            raise _bad_field(path, answer.pointer, found, "one choice and one Rating or Number")
         return {
             "class": answer.chosen[0],
             "typicality": self._scaled(path, answer, next(iter(answer.values.values()))),
@@ -294,25 +268,15 @@ class LabelStudioImporter:
     def _scaled(self, path: Path, answer: LabelStudioAnswer, value: float) -> float:
         scale = self.scale if self.scale is not None else 5.0 if answer.only_ratings else None
         if scale is None:
-            raise bad_field(
-                path,
-                answer.pointer,
-                f"the number {value:g}",
-                "its largest possible value",
-                "say it with --scale 100",
-            )
+            fix = "give it with --scale 100"
+            raise _bad_field(path, answer.pointer, f"the number {value:g}", "a known largest value", fix)
         if not 0 <= value <= scale:
-            raise bad_field(
-                path,
-                answer.pointer,
-                f"the value {value:g}",
-                f"0 to {scale:g}",
-                "say the largest possible value with --scale",
-            )
+            fix = "give the largest value with --scale"
+            raise _bad_field(path, answer.pointer, f"the value {value:g}", f"0 to {scale:g}", fix)
         return value / scale
 
     def _later(self, path: Path, answers: list[LabelStudioAnswer]) -> np.ndarray:
-        """Which answers are a person's second to the same item; an error unless `repeats`."""
+        """Which answers are an annotator's second to the same item; an error unless `repeats`."""
         seen: set[tuple[str, str]] = set()
         later = []
         for a in answers:
@@ -320,12 +284,6 @@ class LabelStudioImporter:
             seen.add((a.item, a.annotator))
             if later[-1] and not self.repeats:
                 found = f"annotator {show(a.annotator)} answering item {show(a.item)} again"
-                raise bad_field(
-                    path,
-                    a.pointer,
-                    found,
-                    "one answer of a person to an item",
-                    "keep them, marked as repeats, with --repeats",
-                    "duplicate-answer",
-                )
+                expected, fix = "one answer per annotator and item", "keep them as repeats with --repeats"
+                raise _bad_field(path, a.pointer, found, expected, fix, "duplicate-answer")
         return np.array(later, dtype=bool)

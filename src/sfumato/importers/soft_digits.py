@@ -1,4 +1,4 @@
-"""soft-digits: yes / no / unsure labels of re-annotated MNIST and ambiguous digits."""
+"""soft-digits: soft labels of MNIST and ambiguous digits, from yes / no / unsure answers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from sfumato.importers.importer import ImportResult, naming
+from sfumato.importers.importer import PUBLISHED, ImportResult, located_in
 from sfumato.tables.doubt import Doubt, entropy
-from sfumato.tables.errors import BadTable, ErrorLocation, listing, show, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, bad_number, listing, missing_column, no_rows, unknown
 from sfumato.tables.files import NUMPY, kind_of, read_arrays, read_rows
 from sfumato.tables.soft_labels import SoftLabels
 
@@ -24,9 +24,9 @@ DOUBT_COLUMNS = ("human_uncert_mean", "pct_ann_unsure")
 class SoftDigitsImporter:
     """One of the three published labels (`column`) over ten digits and "not a digit", as SoftLabels.
 
-    `soft_label` counts an unsure as half a yes, `soft_label_yes_unc_equal` as a whole one, `soft_label_argmax` is the
-    majority. Reads Parquet or npz with the published columns; `split` and `source` pick rows. How many people stand
-    behind a row was not published. `human_uncert_mean` and `pct_ann_unsure` come along as doubt.
+    `soft_label` counts "unsure" as half a yes, `soft_label_yes_unc_equal` as a yes, `soft_label_argmax` is the
+    majority. Reads Parquet or npz with the published columns; `split` and `source` select rows. The number of
+    annotators per item was not published. `human_uncert_mean` and `pct_ann_unsure` become the doubt table.
     """
 
     column: str = "soft_label"
@@ -43,50 +43,38 @@ class SoftDigitsImporter:
         path = Path(source)
         columns = _columns(path)
         if missing := [name for name in (*LABEL_COLUMNS, *DOUBT_COLUMNS) if name not in columns]:
-            raise BadTable(
-                f"columns {listing(list(columns))}",
-                f"the published columns, among them {listing(missing)}",
-                "is this the published file?",
-                "missing-column",
-                where=path,
-            )
+            raise missing_column(columns, f"the published columns, including {listing(missing)}", PUBLISHED, path)
         n_rows = len(columns[self.column])
         if not n_rows or {len(column) for column in columns.values()} != {n_rows}:
-            raise BadTable(
-                "no rows, or columns of different lengths",
-                "at least one item, and a value of each column for it",
-                "is this the published file?",
-                "no-rows",
-                where=path,
-            )
+            expected = "at least one item, with a value in each column"
+            raise no_rows(expected, PUBLISHED, path, "no rows, or columns of different lengths")
         kept = np.ones(n_rows, dtype=bool)
         for name, wanted in (("split", self.split), ("source", self.source)):
             if wanted is not None:
                 values = np.array([str(v) for v in columns.get(name, [""] * n_rows)])
                 if wanted not in values:
-                    raise unknown(
-                        name, wanted, sorted(set(values.tolist())), where=ErrorLocation(str(path), column=name)
-                    )
+                    where = ErrorLocation(str(path), column=name)
+                    raise unknown(name, wanted, sorted(set(values.tolist())), where)
                 kept &= values == wanted
         items = _items(columns, np.flatnonzero(kept).tolist(), n_rows)
-        with naming(path, self.column):
+        with located_in(path, self.column):
             labels = SoftLabels.from_numpy(items, _matrix(path, columns, self.column)[kept], DIGITS)
         doubt = _doubt(path, columns, kept, labels)
         majority = _matrix(path, columns, "soft_label_argmax")[kept].argmax(axis=1)
         moved = int((majority != _matrix(path, columns, "soft_label")[kept].argmax(axis=1)).sum())
         notes = [
             f"{len(labels):,} of {n_rows:,} items, {len(DIGITS)} classes, from the column {self.column}",
-            "how many annotators stand behind a row was not published",
+            "the number of annotators per item was not published",
         ]
         if moved:
             notes.append(
-                f"{moved:,} rows where soft_label_argmax is not the largest entry of soft_label (ties among them)"
+                f"{moved:,} rows where soft_label_argmax is not the largest entry of soft_label (including ties)"
             )
         return ImportResult(labels, tuple(notes), _original(path, columns, kept, items), doubt)
 
 
 def _items(columns: dict[str, Any], rows: list[int], n_rows: int) -> list[str]:
-    """Ids: the published index, or the file's name, or the row; the source before it where two sources share one."""
+    """Ids: the published index, the file name, or the row; with the source if two sources share an id."""
     ids = columns.get("indices", columns.get("file_name", range(n_rows)))
     items = [str(ids[i]) for i in rows]
     if len(set(items)) < len(items) and "source" in columns:
@@ -95,7 +83,7 @@ def _items(columns: dict[str, Any], rows: list[int], n_rows: int) -> list[str]:
 
 
 def _columns(path: Path) -> dict[str, Any]:
-    """The columns by name: arrays of an npz, or lists of a Parquet file (images are left where they are)."""
+    """The columns by name, without images: arrays of an npz, or lists of a Parquet file."""
     if kind_of(path) is NUMPY:
         return {name: array for name, array in read_arrays(path).items() if name != "images"}
     rows = read_rows(path, guarded=False)
@@ -112,13 +100,9 @@ def _matrix(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
     except (TypeError, ValueError):
         matrix = np.empty((0, 0))
     if matrix.ndim != 2 or matrix.shape[1] != len(DIGITS):
-        raise BadTable(
-            f"{name} with {matrix.shape[-1] or 'no'} values a row",
-            "eleven numbers a row: digits 0 to 9, then not a digit",
-            "is this the published file?",
-            "wrong-length",
-            where=ErrorLocation(str(path), column=name),
-        )
+        found = f"{name} with {matrix.shape[-1] or 'no'} values per row"
+        expected = "eleven numbers per row: digits 0 to 9, then not a digit"
+        raise BadTable(found, expected, PUBLISHED, "wrong-length", ErrorLocation(str(path), column=name))
     return matrix
 
 
@@ -126,13 +110,8 @@ def _doubt(path: Path, columns: dict[str, Any], kept: np.ndarray, labels: SoftLa
     measures = {name: _shares(path, columns, name)[kept] for name in DOUBT_COLUMNS}
     for name, values in measures.items():
         if not ((values >= 0) & (values <= 1)).all():
-            raise BadTable(
-                f"{values[~((values >= 0) & (values <= 1))][0]}",
-                "a share from 0 to 1",
-                "is this the published file?",
-                "bad-number",
-                where=ErrorLocation(str(path), column=name),
-            )
+            wrong = float(values[~((values >= 0) & (values <= 1))][0])
+            raise bad_number(wrong, "a share from 0 to 1", PUBLISHED, ErrorLocation(str(path), column=name))
     nothing = np.full(len(labels), np.nan)
     return Doubt(
         labels.items,
@@ -149,23 +128,18 @@ def _shares(path: Path, columns: dict[str, Any], name: str) -> np.ndarray:
     try:
         return np.asarray(columns[name], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise BadTable(
-            f"values that are no numbers in {name}",
-            "shares from 0 to 1",
-            "is this the published file?",
-            "bad-number",
-            where=ErrorLocation(str(path), column=name),
-        ) from error
+        found, where = f"values that are not numbers in {name}", ErrorLocation(str(path), column=name)
+        raise BadTable(found, "shares from 0 to 1", PUBLISHED, "bad-number", where) from error
 
 
 def _original(path: Path, columns: dict[str, Any], kept: np.ndarray, items: list[str]) -> SoftLabels | None:
-    """The labels of the source data: a digit for MNIST, a distribution over ten digits for the synthetic part."""
+    """The original labels: a digit for MNIST, a distribution over ten digits for the synthetic part."""
     if "original_labels" not in columns:
         return None
     rows = np.zeros((len(items), len(DIGITS)))
     for row, at in enumerate(np.flatnonzero(kept)):
         rows[row, :10] = _ten_digits(path, int(at), columns["original_labels"][at])
-    with naming(path, "original_labels"):
+    with located_in(path, "original_labels"):
         return SoftLabels.from_numpy(items, rows, DIGITS)
 
 
@@ -178,10 +152,5 @@ def _ten_digits(path: Path, row: int, value: Any) -> np.ndarray:
         return label
     if label.size == 1 and label[0] in range(10):
         return np.asarray(np.eye(10)[int(label[0])])
-    raise BadTable(
-        f"{show(value)}",
-        "a digit from 0 to 9, or ten probabilities",
-        "is this the published file?",
-        "bad-number",
-        where=ErrorLocation(str(path), row=row, column="original_labels"),
-    )
+    where = ErrorLocation(str(path), row=row, column="original_labels")
+    raise bad_number(value, "a digit from 0 to 9, or ten probabilities", PUBLISHED, where)

@@ -1,4 +1,4 @@
-"""Columns of foreign tables: read as text, turned into answers, every fault with its line."""
+"""Reads columns of other tools' tables and converts them to Annotations; errors name the line."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ import numpy as np
 import pyarrow as pa
 from jaxtyping import Float, Int
 
+from sfumato.importers.importer import PUBLISHED
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.columns import NUMBER, check_columns
-from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, show, unknown
+from sfumato.tables.errors import BadTable, ErrorLocation, SfumatoWarning, bad_number, show, unknown
 from sfumato.tables.files import Rows, class_names
 from sfumato.tables.probabilities import check_classes
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
 
 def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()) -> dict[str, CodedText]:
-    """Columns of a foreign table, each as coded text; an empty field is an error with its line, unless `optional`."""
+    """Columns as coded text; an empty field is an error unless the column is `optional`."""
     check_columns(rows, tuple(names))
     columns = {name: TextEncoder.of(rows, name, optional=name in optional) for name in names}
     for chunk in rows.chunks:
@@ -33,7 +34,7 @@ def coded_columns(rows: Rows, names: Sequence[str], optional: Sequence[str] = ()
 
 
 def choice_payloads(label: CodedText) -> pa.DictionaryArray:
-    """`choice` payloads for a coded column of class names, each text written once."""
+    """`choice` payloads for a coded column of class names."""
     texts = [json.dumps({"class": name}, ensure_ascii=False) for name in label.names.to_pylist()]
     return pa.DictionaryArray.from_arrays(pa.array(label.codes), pa.array(texts, pa.string()))
 
@@ -44,7 +45,7 @@ def coded_array(column: CodedText) -> pa.DictionaryArray:
 
 
 def annotations_of(columns: dict[str, Any], kind: str, classes: Sequence[str], where: ErrorLocation) -> Annotations:
-    """Annotations of one kind from ready columns; `where` is the file, for what is wrong with its classes."""
+    """Annotations of one question type from columns; `where` is the file, for errors about its classes."""
     check_classes(tuple(classes), where)
     n_rows = len(columns["item"])
     constant = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n_rows, np.int32)), pa.array([kind]))
@@ -52,56 +53,54 @@ def annotations_of(columns: dict[str, Any], kind: str, classes: Sequence[str], w
 
 
 def purposes(is_repeat: np.ndarray) -> pa.DictionaryArray:
-    """The purpose column: `repeat` where told, `label` elsewhere."""
+    """The purpose column: `repeat` or `label`."""
     return pa.DictionaryArray.from_arrays(pa.array(is_repeat.astype(np.int32)), pa.array(["label", "repeat"]))
 
 
 def second_answers(item: CodedText, annotator: CodedText) -> np.ndarray:
-    """Which rows are a person's second or later answer to the same item."""
+    """Which rows are an annotator's second or later answer to the same item."""
     pair = item.codes.astype(np.int64) * max(len(annotator.names), 1) + annotator.codes
     later = np.ones(len(pair), dtype=bool)
     later[np.unique(pair, return_index=True)[1]] = False
     return later
 
 
-def refuse_second_answer(rows: Rows, item: CodedText, annotator: CodedText, later: np.ndarray) -> None:
-    """Raise for the first row that `later` marks."""
+def check_no_second_answer(rows: Rows, item: CodedText, annotator: CodedText, later: np.ndarray) -> None:
+    """Raise if `later` marks any row."""
     if later.any():
         row = int(np.argmax(later))
-        who, what = (
-            annotator.names[int(annotator.codes[row])].as_py(),
-            item.names[int(item.codes[row])].as_py(),
-        )
+        name = show(annotator.names[int(annotator.codes[row])].as_py())
+        item_name = show(item.names[int(item.codes[row])].as_py())
         raise BadTable(
-            f"annotator {show(who)} answering item {show(what)} again ({int(later.sum()):,} such rows)",
-            "one answer of a person to an item",
-            "keep them, marked as repeats, with --repeats; or remove the rows that are not meant",
+            f"annotator {name} answering item {item_name} again ({int(later.sum()):,} such rows)",
+            "one answer per annotator and item",
+            "keep them as repeats with --repeats, or remove the wrong rows",
             "duplicate-answer",
             where=rows.where(row),
         )
 
 
 def ordered_classes(label: CodedText, given: Sequence[str], rows: Rows, column: str) -> tuple[str, ...]:
-    """The classes given, every label among them; or the labels themselves, numbers by value, then text."""
+    """The given classes, which must include every label; or the labels, numbers by value, then text."""
     found = label.names.to_pylist()
     given = class_names(given)
     if not given:
         folded = Counter(name.strip().casefold() for name in found)
         if alike := [name for name in found if folded[name.strip().casefold()] > 1]:
             names = ", ".join(repr(name) for name in sorted(alike)[:6])
-            message = f"classes that differ only in case or spaces are kept apart: {names}"
+            message = f"classes that differ only in case or spaces are treated as different: {names}"
             warnings.warn(message, SfumatoWarning, stacklevel=3)
         return tuple(sorted(found, key=_by_value))
     for code, name in enumerate(found):
         if name not in given:
             row = int(np.argmax(label.codes == code))
-            fix = "mend the row, or the names in --classes"
+            fix = "correct the row, or the names in --classes"
             raise unknown("class", name, list(given), where=rows.where(row, column), fix=fix)
     return given
 
 
 def _by_value(name: str) -> tuple[int, int, str, str]:
-    """Sorts digits by the number they write (however long), then everything else as text."""
+    """Sort key: digits by their number (of any length), then everything else as text."""
     if name.isascii() and name.isdigit():
         digits = name.lstrip("0")
         return (0, len(digits), digits, name)
@@ -111,13 +110,13 @@ def _by_value(name: str) -> tuple[int, int, str, str]:
 def class_numbers(
     rows: Rows, column: CodedText, name: str, classes: Sequence[str], none: str | None = None
 ) -> Int[np.ndarray, "rows"]:
-    """A column of class numbers as integers; `none` is the text for no class and becomes -1."""
+    """A column of class numbers as integers; the text `none` means no class and becomes -1."""
     numbers = _parsed(rows, column, name, lambda text: -1 if text == none else class_number(text, classes))
     return numbers.astype(np.int64)
 
 
 def class_number(text: str, classes: Sequence[str]) -> int:
-    """The class number that `text` writes; ValueError says what must hold."""
+    """The class number in `text`; a ValueError names the range."""
     if not (text.isascii() and text.isdigit() and len(text) < 9 and int(text) < len(classes)):
         raise ValueError(f"a class number from 0 to {len(classes) - 1}")
     return int(text)
@@ -129,7 +128,7 @@ def number_column(rows: Rows, column: CodedText, name: str) -> Float[np.ndarray,
 
 
 def finite_number(text: str) -> float:
-    """The number that `text` writes; ValueError says what must hold."""
+    """The number in `text`; a ValueError if it is not finite."""
     value = float(text) if re.fullmatch(NUMBER, text) else math.inf
     if not math.isfinite(value):
         raise ValueError("a finite number")
@@ -137,7 +136,7 @@ def finite_number(text: str) -> float:
 
 
 def _parsed(rows: Rows, column: CodedText, name: str, parse: Callable[[str], float]) -> np.ndarray:
-    """A column read text by text, each distinct one once; what `parse` refuses is an error with its line."""
+    """A column with `parse` applied to each distinct text; its ValueErrors become errors with a line."""
     values = []
     for code, text in enumerate(column.names.to_pylist()):
         try:
@@ -148,7 +147,5 @@ def _parsed(rows: Rows, column: CodedText, name: str, parse: Callable[[str], flo
 
 
 def not_published(rows: Rows, row: int, column: str, text: str, expected: str) -> BadTable:
-    """The error for a field of a published file that cannot be what was published."""
-    return BadTable(
-        f"{show(text)}", expected, "is this the published file?", "bad-number", where=rows.where(row, column)
-    )
+    """The error for a field that cannot be in the published file."""
+    return bad_number(text, expected, PUBLISHED, rows.where(row, column))

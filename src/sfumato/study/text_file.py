@@ -16,7 +16,7 @@ def read_text(path: Path, *, limit: int, what: str) -> str:
         raise _bad_text(path, 1, "UTF-16 text", "UTF-8 text", "save the file as UTF-8", "not-utf8")
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
-        fix = "remove the byte; the file may be damaged or of another kind"
+        fix = "remove the byte; the file may be damaged or of another type"
         raise _bad_text(path, line, "a NUL byte", "text without NUL bytes", fix, "nul-byte")
     # Not decoded as `utf-8-sig`: the positions of errors would not count the mark.
     data = data.removeprefix(BYTE_ORDER_MARK)
@@ -47,9 +47,9 @@ def is_folder(path: Path) -> bool:
 
 def _bytes_of(path: Path, limit: int, what: str) -> bytes:
     if is_folder(path):
-        raise _bad_text(path, None, "a folder", what, "name a file inside it", "is-a-folder")
+        raise _bad_text(path, None, "a folder", what, "give the path of a file in it", "is-a-folder")
     if not is_file(path):
-        raise _bad_text(path, None, "nothing there", what, "check the path", "no-such-file")
+        raise _bad_text(path, None, "no such file", what, "check the path", "no-such-file")
     try:
         with path.open("rb") as file:
             data = file.read(limit + 1)

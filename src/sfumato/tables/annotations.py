@@ -1,4 +1,4 @@
-"""Annotations: what people did, raw and append-only. Nothing is ever corrected here."""
+"""Annotations: the raw answers, one row per answer."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ SCHEMA = pa.schema(
     ]
 )
 PAYLOADS_AT_ONCE = 2**14
-"""Answers read together: enough to be vectorised, few enough for their arrays to stay in the processor's cache."""
+"""Answers read together: enough to vectorize, few enough to stay in the processor's cache."""
 REQUIRED = ("item", "annotator", "kind", "payload")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotations(Table):
-    """One row an answer: who was shown what, how it was asked, what they answered, when and how fast.
+    """One row per answer: annotator, item, question type, answer and times.
 
-    `classes` is what people could choose from, in order (empty where the file does not say). `payload` holds the
-    answers as JSON, each chunk dictionary-coded; `trial`, the times and `seconds` may be missing row by row.
+    `classes` are the possible classes in order (empty if the file does not name them). `payload` holds the answers as
+    JSON, dictionary-coded per chunk; `trial`, the times and `seconds` may be missing in single rows.
     """
 
     item: CodedText
@@ -67,23 +67,20 @@ class Annotations(Table):
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Annotations:
-        """Annotations from anything that speaks Arrow."""
+        """Annotations from any Arrow-compatible table."""
         return cls.from_rows(Rows.of(frame), classes)
 
     @classmethod
     def read(cls, path: str | Path, classes: Sequence[str] = ()) -> Annotations:
-        """Annotations from a Parquet or CSV file; `classes` where the file does not name them."""
+        """Annotations from a Parquet or CSV file; `classes` if the file does not name them."""
         return cls.from_rows(read_rows(path), classes)
 
     @classmethod
     def from_rows(cls, rows: Rows, classes: Sequence[str] = ()) -> Annotations:
         check_columns(rows, REQUIRED)
         if extra := [name for name in rows.schema.names if name not in SCHEMA.names]:
-            warnings.warn(
-                f"columns not part of Annotations are not read: {listing(extra)}",
-                SfumatoWarning,
-                stacklevel=3,
-            )
+            message = f"columns that are not part of Annotations are ignored: {listing(extra)}"
+            warnings.warn(message, SfumatoWarning, stacklevel=3)
         text = {name: TextEncoder.of(rows, name) for name in ("item", "annotator", "kind", "purpose")}
         parts: dict[str, list[pa.ChunkedArray]] = {
             name: [] for name in ("payload", "trial", "started_at", "submitted_at")
@@ -142,25 +139,24 @@ class Annotations(Table):
         return self if wanted.all() else self.take(wanted[self.purpose.codes])
 
     def of_kind(self, label: str) -> Annotations:
-        """The rows asked as `label`: `top_two/1`."""
+        """The rows of one question type: `top_two/1`, or `top_two` if there is one version."""
         names = self.kind.names.to_pylist()
         versions = [name for name in names if name.split("/")[0] == label]
         label = versions[0] if len(versions) == 1 else label
         if label not in names:
-            raise unknown(
-                "kind", label, names, where=ErrorLocation(str(self.path) if self.path else None, column="kind")
-            )
+            where = ErrorLocation(str(self.path) if self.path else None, column="kind")
+            raise unknown("kind", label, names, where)
         return self.take(self.kind.codes == names.index(label))
 
     def without(self, annotators: Sequence[str]) -> Annotations:
-        """The rows of everyone but `annotators`."""
+        """The rows of all annotators except these."""
         left = ~np.isin(
             np.array(self.annotator.names.to_pylist(), dtype=object), np.array(list(annotators), dtype=object)
         )
         return self if left.all() else self.take(left[self.annotator.codes])
 
     def distinct_payloads(self) -> Iterator[tuple[list[str], Int[np.ndarray, "chunk_rows"]]]:
-        """Chunk by chunk: the distinct payload texts that occur, and for each row which of them it is."""
+        """Per chunk: the distinct payload texts, and the index of the text of each row."""
         for chunk in self.payload.chunks:
             codes = chunk.indices.to_numpy(zero_copy_only=False)
             for start in range(0, len(codes), PAYLOADS_AT_ONCE):
@@ -168,7 +164,7 @@ class Annotations(Table):
                 yield chunk.dictionary.take(pa.array(used)).to_pylist(), inverse
 
     def decoded(self, kind: PayloadKind) -> Iterator[tuple[list[Any], Int[np.ndarray, "chunk_rows"], int]]:
-        """Chunk by chunk: the distinct answers, all of `kind`, which of them each row gave, and the first row."""
+        """Per chunk: the distinct answers, all of `kind`, the index of the answer of each row, and the first row."""
         row = 0
         for payloads, inverse in self.distinct_payloads():
             try:
@@ -185,7 +181,7 @@ class Annotations(Table):
             row += len(inverse)
 
     def where(self, row: int, column: str = "payload") -> ErrorLocation:
-        """The answer in `row`, named by item and annotator (rows move when a table is filtered; these do not)."""
+        """The location of the answer in `row`, by item and annotator, which stay the same when a table is filtered."""
         item = self.item.names[int(self.item.codes[row])].as_py()
         annotator = self.annotator.names[int(self.annotator.codes[row])].as_py()
         return ErrorLocation(str(self.path) if self.path else None, item=item, annotator=annotator, column=column)
@@ -199,7 +195,7 @@ def _default_purpose(n_rows: int) -> pa.ChunkedArray:
 
 
 def _column(chunk: pa.Table, name: str) -> pa.ChunkedArray:
-    """The column, or nulls where the table has none."""
+    """The column, or nulls if the table does not have it."""
     return chunk.column(name) if name in chunk.column_names else pa.chunked_array([pa.nulls(len(chunk))])
 
 
@@ -209,7 +205,7 @@ def _joined(arrays: list[pa.ChunkedArray], name: str) -> pa.ChunkedArray:
 
 
 def _payloads(rows: Rows, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
-    """The payload column dictionary-coded, every text checked to be one JSON object."""
+    """The payload column dictionary-coded; every text must be a JSON object."""
     pieces = TextReader(rows, "payload", n_rows=start).read(column)
     for chunk in pieces:
         used, inverse = np.unique(chunk.indices.to_numpy(), return_inverse=True)
@@ -233,18 +229,13 @@ def _seconds(rows: Rows, column: pa.ChunkedArray, start: int) -> Float[np.ndarra
     values = numbers(rows, "seconds", column, start, optional=True)
     if (values < 0).any():
         row = int(np.argmax(values < 0))
-        raise BadTable(
-            f"{values[row]:g}",
-            "a duration >= 0, or nothing",
-            "leave the field empty where it is not known",
-            "bad-number",
-            where=rows.where(start + row, "seconds"),
-        )
+        expected, fix = "a duration >= 0, or an empty field", "leave the field empty if it is not known"
+        raise BadTable(f"{values[row]:g}", expected, fix, "bad-number", rows.where(start + row, "seconds"))
     return values
 
 
 def _check_names(rows: Rows, column: CodedText, name: str, known: Sequence[str]) -> None:
-    """Raise unless every name of a coded column is among the known ones."""
+    """Raise unless every name of a coded column is known."""
     unknown_name = pc.invert(pc.is_in(column.names, value_set=pa.array(list(known), pa.string())))
     if pc.any(unknown_name).as_py():
         code = int(np.argmax(unknown_name.to_numpy(zero_copy_only=False)))

@@ -1,4 +1,4 @@
-"""Beliefs: one distribution per item and annotator, held as integers and distributions."""
+"""Beliefs: one distribution per answer. Hard votes are stored as class numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jaxtyping import Float, Int, Shaped
 
 from sfumato.tables.columns import check_columns
 from sfumato.tables.doubt import Doubt, doubt_of
-from sfumato.tables.errors import BadTable, unknown
+from sfumato.tables.errors import unknown, wrong_shape
 from sfumato.tables.files import Rows, class_names, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.probabilities import (
@@ -30,14 +30,14 @@ from sfumato.tables.table import Table
 from sfumato.tables.text_columns import CodedText, TextEncoder
 
 LONG = 2**18
-"""Columns longer than this are worth a thread each."""
+"""Columns longer than this are encoded in parallel threads."""
 
 
 @dataclass(frozen=True)
 class CodedBeliefs:
-    """What every aggregator works on: who said what about which item, as integers.
+    """Beliefs with items, annotators and classes as integers: the input of every aggregator.
 
-    Exactly one of `hard` (the chosen class a row) and `soft` (a distribution a row) is there.
+    Exactly one of `hard` (the chosen class per row) and `soft` (a distribution per row) is not None.
     """
 
     item: Int[np.ndarray, "rows"]
@@ -60,10 +60,10 @@ class CodedBeliefs:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Beliefs(Table):
-    """One distribution per answer: who (annotator), about what (item), what they believe (a row of `probs`).
+    """One distribution (a row of `probs`) per answer of an annotator about an item.
 
-    A person who answered about an item twice has two rows. Where every row is one-hot, only the chosen class is
-    kept (`hard`), so that a hard vote costs no more than an integer; `probs` spells it out on demand.
+    An annotator who answered about an item twice has two rows. If every row is one-hot, only the chosen classes are
+    stored (`hard`), one integer per vote; `probs` computes the distributions.
     """
 
     item: CodedText
@@ -81,11 +81,10 @@ class Beliefs(Table):
         if not fits or (
             self.hard is not None and len(chosen) and not 0 <= chosen.min() <= chosen.max() < len(self.classes)
         ):
-            raise BadTable(
+            raise wrong_shape(
                 f"{len(self.item.codes)} items, {len(self.annotator.codes)} annotators and {len(chosen)} beliefs",
-                f"as many of each, and classes numbered 0 to {len(self.classes) - 1}",
-                "give one row an answer",
-                "wrong-shape",
+                f"the same number of each, and classes numbered 0 to {len(self.classes) - 1}",
+                "give one row per answer",
             )
         if self.soft is not None:
             check_probs(self.soft)
@@ -108,11 +107,10 @@ class Beliefs(Table):
             or (values.ndim == 2 and values.shape[1] != len(classes))
             or values.ndim not in (1, 2)
         ):
-            raise BadTable(
+            raise wrong_shape(
                 f"{len(items)} items, {len(annotators)} annotators and an array of shape {values.shape}",
                 f"one row each, with {len(classes)} columns, or class numbers from 0 to {len(classes) - 1}",
-                "give one row an answer and one column a class",
-                "wrong-shape",
+                "give one row per answer and one column per class",
             )
         votes = HardVotes(len(classes))
         if values.ndim == 1:
@@ -123,12 +121,12 @@ class Beliefs(Table):
 
     @classmethod
     def from_votes(cls, *, item: Any, annotator: Any, label: Any, classes: Sequence[Any] = ()) -> Beliefs:
-        """Beliefs from three columns of the same length (lists, arrays, Series): who chose which class of what.
+        """Beliefs from three columns of the same length (lists, arrays, Series).
 
-        Without `classes` the labels found are the classes, in their order (numbers by size, text by letter).
+        Without `classes`, the classes are the labels that occur, sorted (numbers by value, text alphabetically).
         """
         votes, n_rows = _arrow_columns(item=item, annotator=annotator, label=label)
-        # The interpreter is let go of while a column is coded, so that long ones can go side by side.
+        # Encoding releases the GIL, so long columns can be encoded in parallel.
         with ThreadPoolExecutor(len(votes)) if n_rows > LONG else nullcontext() as threads:
             each = map if threads is None else threads.map
             items, annotators, chosen = each(_coded, votes.values(), votes)
@@ -150,9 +148,9 @@ class Beliefs(Table):
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> Beliefs:
-        """Beliefs from anything that speaks Arrow, with `probs` or one column a class (`p:cat`).
+        """Beliefs from any Arrow-compatible table, with `probs` or one column per class (`p:cat`).
 
-        `classes` names the columns of `probs` where the frame cannot (Polars and pandas keep no metadata).
+        `classes` names the columns of `probs` if the table cannot (Polars and pandas keep no metadata).
         """
         return cls.from_rows(Rows.of(frame, classes))
 
@@ -181,7 +179,7 @@ class Beliefs(Table):
         return self.coded().probs()
 
     def coded(self) -> CodedBeliefs:
-        """The integer-coded view that aggregators work on."""
+        """The integer-coded form that aggregators use."""
         return CodedBeliefs(
             self.item.codes,
             self.annotator.codes,
@@ -233,7 +231,7 @@ class Beliefs(Table):
 
 
 class HardVotes:
-    """Gathers distributions chunk by chunk, keeping only the chosen class for as long as all are one-hot."""
+    """Collects distributions chunk by chunk; stores only the chosen classes while all rows are one-hot."""
 
     def __init__(self, n_classes: int) -> None:
         self._n_classes = n_classes
@@ -241,29 +239,29 @@ class HardVotes:
         self._soft: GrowableArray | None = None
 
     def append(self, probs: Float[np.ndarray, "rows classes"]) -> None:
-        """Distributions, already checked."""
+        """Add distributions, which are already checked."""
         if self._soft is None and _is_one_hot(probs):
             self._hard.append(probs.argmax(axis=1))
             return
-        self._spell_out()
+        self._switch_to_soft()
         assert self._soft is not None
         self._soft.append(probs)
 
     def append_hard(self, chosen: Int[np.ndarray, "rows"]) -> None:
-        """Class numbers."""
+        """Add class numbers."""
         if self._soft is None:
             self._hard.append(chosen)
         else:
             self._soft.append(np.eye(self._n_classes)[chosen])
 
     def beliefs(self, item: CodedText, annotator: CodedText, classes: tuple[str, ...]) -> Beliefs:
-        """The table of all that was gathered."""
+        """The table of everything collected."""
         if self._soft is None:
             return Beliefs(item, annotator, classes, hard=self._hard.finish())
         return Beliefs(item, annotator, classes, soft=self._soft.finish())
 
-    def _spell_out(self) -> None:
-        """From here on, keep distributions."""
+    def _switch_to_soft(self) -> None:
+        """Store distributions from now on."""
         if self._soft is None:
             self._soft = GrowableArray(np.float64, self._n_classes)
             if len(self._hard):
@@ -271,7 +269,7 @@ class HardVotes:
 
 
 def _is_one_hot(probs: Float[np.ndarray, "rows classes"]) -> bool:
-    """Whether every row has exactly one class, with all the mass; the first rows settle it for soft ones."""
+    """Whether every row is one-hot; the first rows decide quickly for soft ones."""
     head = probs[:64]
     return bool(
         (np.count_nonzero(head, axis=1) == 1).all()
@@ -281,16 +279,12 @@ def _is_one_hot(probs: Float[np.ndarray, "rows classes"]) -> bool:
 
 
 def _arrow_columns(**columns: Any) -> tuple[dict[str, pa.ChunkedArray], int]:
-    """The columns as Arrow, and how many rows they have; columns of different lengths are an error."""
+    """The columns as Arrow, and their number of rows; different lengths are an error."""
     as_arrow = {name: _arrow_column(values) for name, values in columns.items()}
     lengths = {len(column) for column in as_arrow.values()}
     if len(lengths) > 1:
-        raise BadTable(
-            ", ".join(f"{len(column):,} of {name}" for name, column in as_arrow.items()),
-            "as many of each",
-            "give one row an answer",
-            "wrong-shape",
-        )
+        found = ", ".join(f"{len(column):,} of {name}" for name, column in as_arrow.items())
+        raise wrong_shape(found, "the same number of each", "give one row per answer")
     return as_arrow, lengths.pop()
 
 
@@ -300,27 +294,27 @@ def _arrow_column(values: Any) -> pa.ChunkedArray:
     try:
         column = pa.array(values)
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        # Ids of several types, as a list may hold them: each as its text.
-        column = pa.array([None if _is_gap(value) else str(value) for value in values], pa.string())
+        # Ids of several types in one list: each is converted to text.
+        column = pa.array([None if _is_missing(value) else str(value) for value in values], pa.string())
     if pa.types.is_null(column.type) and not len(column):
         column = column.cast(pa.string())
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
-def _is_gap(value: Any) -> bool:
-    """Whether `value` stands for nothing: None, or what NumPy and pandas write for it."""
+def _is_missing(value: Any) -> bool:
+    """Whether `value` is None, or a missing value of NumPy or pandas."""
     return value is None or (not isinstance(value, str) and str(value) in ("nan", "<NA>", "NaT"))
 
 
 def _coded(column: pa.ChunkedArray, name: str) -> CodedText:
     frame = pa.table({name: column})
-    gathered = TextEncoder.of(Rows.of(frame), name)
-    gathered.append(column)
-    return gathered.finish()
+    encoder = TextEncoder.of(Rows.of(frame), name)
+    encoder.append(column)
+    return encoder.finish()
 
 
 def _names(classes: Any) -> tuple[str, ...]:
-    """The classes as text; whole numbers, as labels may be, by their digits."""
+    """The classes as text; labels may be whole numbers."""
     given: tuple[Any, ...] = class_names(classes)
     return tuple(str(name) if isinstance(name, (int, np.integer)) else name for name in given)
 
@@ -331,12 +325,8 @@ def _array(probs: Any) -> np.ndarray:
     except ValueError:
         values = np.empty((), object)
     if values.dtype.kind not in "biuf" or values.ndim == 0:
-        raise BadTable(
-            "probabilities that are no array of numbers",
-            "numbers, as many in each row",
-            "give one row an answer and one column a class",
-            "wrong-shape",
-        )
+        fix = "give one row per answer and one column per class"
+        raise wrong_shape("probabilities that are not an array of numbers", "rows of the same length", fix)
     return values
 
 

@@ -1,7 +1,7 @@
-"""Resampling: a bootstrap over items that works on their sums, so that it costs blocks x draws, whatever was measured.
+"""Bootstrap over items for values that are functions of sums over items.
 
-A figure is a function of sums over items. Items are joined in blocks (one item each while there are few), blocks are
-drawn with replacement, and the figure is taken anew from the sums of those drawn.
+Items are grouped in blocks (one item each if there are few), blocks are drawn with replacement, and the value is
+computed from the sums of each draw: the cost is blocks x draws, independent of what is measured.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from sfumato.tables.errors import BadSetting
 from sfumato.tables.settings import between_0_and_1
 
 MOST_BLOCKS = 10_000
-"""Blocks that are resampled. More would not be seen: the error in an interval's width that comes of 10,000 blocks is
-under 1%, that of 1,000 draws some 3%."""
+"""More blocks would change little: the error of an interval's width is under 1% with 10,000 blocks, and about 3% with
+1,000 draws."""
 FEWEST_BLOCKS = 100
 FEWEST_DRAWS = 100
 NUMBERS_AT_ONCE = 2**24
 ADDED = 4
-"""Items of ordinary spread that are added to a standard error."""
+"""Items of average spread that are added to each standard error."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Between `low` and `high`; `kind` says how it was found, or why there is none (then both are NaN)."""
+    """A confidence interval; `kind` says how it was computed, or why there is none (then both ends are NaN)."""
 
     low: float
     high: float
@@ -37,26 +37,26 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class BootstrapResult:
-    """What a bootstrap finds of a figure."""
+    """The interval and the draws of one value."""
 
     interval: Interval
     draws: Float[np.ndarray, "draws"]
-    """The figure of every draw, NaN where it is undefined."""
+    """The value in every draw, NaN if it is undefined."""
 
 
 @dataclass(frozen=True, eq=False)
 class Bootstrap:
-    """How items are drawn with replacement: the same draws for every figure about them, so that figures pair up."""
+    """Draws of items with replacement, the same for every value, so that values are paired."""
 
     block: Int[np.ndarray, "items"]
-    """The block of every item: its own, or one drawn at random, all equally large but for one item."""
+    """The block of every item: its own, or a random one; sizes differ by at most one."""
     n_blocks: int
     times_drawn: UInt16[np.ndarray, "draws blocks"]
     level: float
 
     @classmethod
     def of(cls, n_items: int, *, level: float, draws: int, rng: np.random.Generator, n_sums: int = 1) -> Bootstrap:
-        """`draws` draws of `n_items` items; fewer blocks where an item has so many sums that they would fill memory."""
+        """`draws` draws of `n_items` items; fewer blocks if many sums per item would need too much memory."""
         check_resampling(level, draws)
         n_blocks = min(n_items, MOST_BLOCKS, max(FEWEST_BLOCKS, NUMBERS_AT_ONCE // n_sums))
         block = np.arange(n_items) if n_items == n_blocks else rng.permutation(n_items) % n_blocks
@@ -79,21 +79,21 @@ class Bootstrap:
 
     @property
     def tails(self) -> tuple[float, float]:
-        """The two shares an interval lies between: .025 and .975 at a level of .95."""
+        """The quantiles of the interval: 0.025 and 0.975 at a level of 0.95."""
         return (1 - self.level) / 2, (1 + self.level) / 2
 
     @property
     def over(self) -> str:
-        """What is drawn, in words."""
+        """What is drawn, as text."""
         return "items" if self.n_blocks == self.n_items else f"{self.n_blocks:,} random groups of items"
 
     @property
     def normal_quantile(self) -> float:
-        """How many standard errors the interval of a normal figure reaches to either side: 1.96 at a level of .95."""
+        """The standard errors on each side of a normal interval: 1.96 at a level of 0.95."""
         return NormalDist().inv_cdf(self.tails[1])
 
     def normals(self, n: int) -> Float[np.ndarray, "draws n"]:
-        """Standard normal numbers, `n` a draw, which follow from the draws: equal draws, equal numbers."""
+        """`n` standard normal numbers per draw, the same for the same draws."""
         return np.random.default_rng(self.times_drawn[0]).standard_normal((self.draws, n))
 
     def sums(self, *values: Float[np.ndarray, "items"]) -> Float[np.ndarray, "blocks sums"]:
@@ -103,7 +103,7 @@ class Bootstrap:
     def sums_by(
         self, group: Int[np.ndarray, "items"], n_groups: int, values: Float[np.ndarray, "items"]
     ) -> Float[np.ndarray, "blocks groups"]:
-        """The sums of `values` in every block, apart for each group of items."""
+        """The sums of `values` per block and group of items."""
         cell = self.block * n_groups + group
         summed = np.bincount(cell, weights=values, minlength=self.n_blocks * n_groups)
         return np.asarray(summed, np.float64).reshape(self.n_blocks, n_groups)
@@ -113,7 +113,7 @@ class Bootstrap:
         sums: Float[np.ndarray, "blocks sums"],
         value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
     ) -> Float[np.ndarray, "draws"]:
-        """The figure of every draw; `value` takes it from sums over all items, one draw a row."""
+        """The value in every draw; `value` computes it from sums over all items, one draw per row."""
         return np.concatenate([value(totals) for totals in self._totals(sums)])
 
     def interval(
@@ -121,7 +121,7 @@ class Bootstrap:
         sums: Float[np.ndarray, "blocks sums"],
         value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
     ) -> Interval:
-        """The percentile bootstrap interval of the figure that `value` takes from sums."""
+        """The percentile bootstrap interval of the function `value` of the sums."""
         return self.resampled(sums, value).interval
 
     def resampled(
@@ -129,10 +129,10 @@ class Bootstrap:
         sums: Float[np.ndarray, "blocks sums"],
         value: Callable[[Float[np.ndarray, "draws sums"]], Float[np.ndarray, "draws"]],
     ) -> BootstrapResult:
-        """Percentile bootstrap (Efron and Tibshirani 1993): whatever chance does to the figure included.
+        """Percentile bootstrap (Efron and Tibshirani 1993).
 
-        Draws in which the figure is undefined are left out, and counted in `kind`. Where every draw gives the same
-        figure there is no interval: a bootstrap cannot see what never happened.
+        Draws with an undefined value are left out and counted in `kind`. If every draw gives the same value there is
+        no interval: the bootstrap cannot estimate variation that does not occur in the sample.
         """
         draws = self.drawn(sums, value)
         if self.n_items < 2:
@@ -148,12 +148,12 @@ class Bootstrap:
         return BootstrapResult(Interval(float(low), float(high), kind), draws)
 
     def resampled_ratio(self, sums: Float[np.ndarray, "blocks 2"]) -> BootstrapResult:
-        """A mean, the first sum over the second, by the bootstrap of its t (Hall 1992): as good where few items weigh
-        heavily, which percentiles are not.
+        """The first sum divided by the second, with the bootstrap-t interval (Hall 1992), which stays accurate if few
+        items have most of the weight.
 
-        Each draw says by how many of its own standard errors it missed the figure. A draw in which all items are alike
-        would be infinitely sure (39 right of 40, and the wrong one not drawn): four items of ordinary spread are added
-        to every error, as Agresti & Coull (1998) add four to a share.
+        Each draw gives its error in units of its own standard error. That would be infinite for a draw of equal items
+        (39 of 40 correct, and the wrong one not drawn), so four items of average spread are added to every standard
+        error, as Agresti & Coull (1998) add four to a proportion.
         """
         above, below = sums.T
         squares = np.stack([above, below, above**2, above * below, below**2], axis=1)
@@ -166,13 +166,13 @@ class Bootstrap:
         # Sums over the same items in another order differ in the last digits.
         if not error[0] > 1e-13 * max(1.0, abs(figure[0])):
             return BootstrapResult(Interval(np.nan, np.nan, "none: every resample gives the same"), draws)
-        missed = ((draws - figure) / errors)[~np.isnan(draws)]
-        low, high = figure[0] - np.quantile(missed, self.tails[::-1]) * error[0]
+        t = ((draws - figure) / errors)[~np.isnan(draws)]
+        low, high = figure[0] - np.quantile(t, self.tails[::-1]) * error[0]
         kind = f"{100 * self.level:g}% bootstrap of t over {self.over}, {self.draws:,} resamples"
         return BootstrapResult(Interval(float(low), float(high), kind), draws)
 
     def _totals(self, sums: Float[np.ndarray, "blocks sums"]) -> Iterator[Float[np.ndarray, "some_draws sums"]]:
-        """The sums over the items of every draw, some draws at a time."""
+        """The sums over the items of every draw, in parts."""
         at_once = max(1, NUMBERS_AT_ONCE // 8 // max(sums.shape))
         for start in range(0, self.draws, at_once):
             yield self.times_drawn[start : start + at_once].astype(np.float64) @ sums
@@ -193,12 +193,12 @@ def _spread(totals: Float[np.ndarray, "draws 5"]) -> Float[np.ndarray, "draws"]:
     a, b, aa, ab, bb = totals.T
     r = np.divide(a, b, out=np.full(len(a), np.nan), where=b > 0)
     left = np.maximum(aa - 2 * r * ab + r**2 * bb, 0.0)
-    # What rounding leaves of items that are all alike.
+    # Rounding errors of items that are all equal.
     return np.where(left <= 1e-13 * np.maximum(aa, r**2 * bb), 0.0, left)
 
 
 def check_resampling(level: float, draws: int) -> None:
-    """Raise unless an interval of that level can be found in so many draws."""
+    """Raise unless the level and the number of draws allow an interval."""
     between_0_and_1("level", level)
     if draws < FEWEST_DRAWS:
         raise BadSetting(f"resamples = {draws}", f"at least {FEWEST_DRAWS}", "choose more resamples")

@@ -1,4 +1,4 @@
-"""Columns of incoming rows read as numbers or moments, each fault with its place."""
+"""Reads columns as numbers or times; errors name the row."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.tables.errors import BadTable, listing, nearest, show
+from sfumato.tables.errors import BadTable, bad_number, missing_column, nearest, show
 from sfumato.tables.files import Rows
 
 
-def _spelled_out(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column without dictionary codes, text as one type whatever the library it came from calls it."""
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column without dictionary codes, with one type for text."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     is_text = pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     return column.cast(pa.string() if is_text else kind)
@@ -23,49 +23,37 @@ OUR_COLUMNS = ("item", "annotator", "kind", "payload")
 
 
 def other_table(names: list[str]) -> str:
-    """What to do with a table of ours that belongs to another step."""
+    """A fix for a sfumato table that belongs to another step."""
     has_probs = "probs" in names or any(name.startswith("p:") for name in names)
     if {"item", "annotator", "kind", "payload"} <= set(names):
-        return "these are Annotations: turn them into beliefs with `sfumato label` first"
+        return "these are Annotations: convert them to Beliefs with `sfumato label` first"
     if {"item", "annotator"} <= set(names) and has_probs:
-        return "these are Beliefs: this step works on the answers themselves (Annotations)"
+        return "these are Beliefs: this step needs the answers (Annotations)"
     if "item" in names and has_probs:
-        return "these are SoftLabels, one row an item: this step needs a row an answer (Annotations or Beliefs)"
+        return "these are SoftLabels, one row per item: this step needs one row per answer (Annotations or Beliefs)"
     if {"item", "annotator", "label"} <= set(names):
-        return "these look like votes: bring them in with `sfumato import crowd` first"
+        return "these look like votes: import them with `sfumato import crowd` first"
     return ""
 
 
 def check_columns(rows: Rows, required: tuple[str, ...]) -> None:
-    """Raise unless every required column is there."""
+    """Raise unless every required column exists, and each column once."""
     names = rows.schema.names
     for name in names:
         if names.count(name) > 1:
-            raise BadTable(
-                f"column {show(name)} more than once",
-                "each column once",
-                "rename or remove one of them",
-                "doubled-column",
-                where=rows.where(),
-            )
+            found = f"column {show(name)} more than once"
+            raise BadTable(found, "each column once", "rename or remove one of them", "doubled-column", rows.where())
     for name in required:
         if name not in names:
-            raise BadTable(
-                f"columns {listing(names)}",
-                f"a column {name!r}",
-                (
-                    (other_table(names) if name in OUR_COLUMNS else "")
-                    or f"{nearest(name, names)}rename or add the column".strip()
-                ),
-                "missing-column",
-                where=rows.where(),
-            )
+            fix = other_table(names) if name in OUR_COLUMNS else ""
+            fix = fix or f"{nearest(name, names)}rename or add the column"
+            raise missing_column(names, f"a column {name!r}", fix, rows.where())
 
 
 def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optional: bool = False) -> np.ndarray:
-    """A column of finite or missing numbers as float64 (missing: NaN, only where `optional`), text read strictly."""
+    """A column of finite numbers as float64; missing ones are NaN if `optional`. Text is read strictly."""
     target = pa.float64()
-    plain = _spelled_out(column)
+    plain = _decoded(column)
     is_text = pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)
     if is_text and optional:
         plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, plain.type), plain)
@@ -74,13 +62,7 @@ def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optio
         if pc.any(bad).as_py():
             raise _bad_number(rows, name, plain, bad, start)
     elif not (pa.types.is_floating(plain.type) or pa.types.is_integer(plain.type) or pa.types.is_null(plain.type)):
-        raise BadTable(
-            f"values of type {plain.type}",
-            "numbers",
-            "convert the column to numbers",
-            "wrong-type",
-            where=rows.where(None, name),
-        )
+        raise _wrong_type(rows, name, plain.type, "numbers")
     values = plain.cast(target)
     if values.null_count and not optional:
         raise _bad_number(rows, name, plain, values.is_null(), start)
@@ -92,7 +74,7 @@ def numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int, *, optio
 
 
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
-"""A number as we read it: ASCII digits and a point; no words, hex, underscores, percent signs or decimal commas."""
+"""A number in text: ASCII digits and a point; no words, hex, underscores, percent signs or decimal commas."""
 
 
 def _bad_number(rows: Rows, name: str, column: Any, bad: Any, start: int) -> BadTable:
@@ -105,15 +87,15 @@ def _bad_number(rows: Rows, name: str, column: Any, bad: Any, start: int) -> Bad
         fix = "write a decimal point, not a comma"
     elif value in (None, ""):
         fix = "fill in the value or remove the row"
-    return BadTable(f"{show(value)}", "a finite number", fix, "bad-number", where=rows.where(start + row, name))
+    return bad_number(value, "a finite number", fix, rows.where(start + row, name))
 
 
 ZONE = r"([Zz]|[+-]\d\d:?\d\d)$"
 
 
 def whole_numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
-    """A column of whole numbers of 64 bits, or nothing; text read strictly, every digit kept."""
-    plain = _spelled_out(column)
+    """A column of 64-bit integers, some missing; text is read strictly and exactly."""
+    plain = _decoded(column)
     if pa.types.is_null(plain.type):
         return plain.cast(pa.int64())
     if pa.types.is_floating(plain.type):
@@ -121,22 +103,21 @@ def whole_numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) ->
         wrong = ~np.isnan(values) & ((values != np.floor(values)) | (np.abs(values) >= 2**53))
         if not wrong.any():
             return pa.chunked_array([pa.array(values, mask=np.isnan(values)).cast(pa.int64())])
-        raise _no_whole_number(rows, name, plain[int(np.argmax(wrong))].as_py(), start + int(np.argmax(wrong)))
+        raise _not_whole(rows, name, plain[int(np.argmax(wrong))].as_py(), start + int(np.argmax(wrong)))
     if not (pa.types.is_integer(plain.type) or pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
-        raise BadTable(
-            f"values of type {plain.type}",
-            "whole numbers",
-            "convert the column to integers",
-            "wrong-type",
-            where=rows.where(None, name),
-        )
+        raise _wrong_type(rows, name, plain.type, "whole numbers")
     if not pa.types.is_integer(plain.type):
         plain = pc.if_else(pc.equal(plain, ""), pa.scalar(None, plain.type), plain)
     try:
         return plain.cast(pa.int64())
     except pa.ArrowInvalid:
         row = next(i for i, value in enumerate(plain.to_pylist()) if value is not None and not _is_int64(value))
-        raise _no_whole_number(rows, name, plain[row].as_py(), start + row) from None
+        raise _not_whole(rows, name, plain[row].as_py(), start + row) from None
+
+
+def _wrong_type(rows: Rows, name: str, kind: pa.DataType, expected: str) -> BadTable:
+    fix = f"convert the column to {expected}"
+    return BadTable(f"values of type {kind}", expected, fix, "wrong-type", rows.where(None, name))
 
 
 def _is_int64(value: int | str) -> bool:
@@ -147,58 +128,44 @@ def _is_int64(value: int | str) -> bool:
     return True
 
 
-def _no_whole_number(rows: Rows, name: str, value: object, row: int) -> BadTable:
-    return BadTable(
-        f"{show(value)}",
-        "a whole number of at most 64 bits, or nothing",
-        "write it with ASCII digits only",
-        "bad-number",
-        where=rows.where(row, name),
-    )
+def _not_whole(rows: Rows, name: str, value: object, row: int) -> BadTable:
+    expected = "a whole number of at most 64 bits, or an empty field"
+    return bad_number(value, expected, "write it with ASCII digits only", rows.where(row, name))
 
 
 def times(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> pa.ChunkedArray:
-    """A column of moments as UTC milliseconds; text as ISO 8601, taken as UTC where it names no zone."""
-    plain = _spelled_out(column)
+    """A column of times as UTC milliseconds; text is ISO 8601, in UTC if it names no zone."""
+    plain = _decoded(column)
     if pa.types.is_null(plain.type):
-        return plain.cast(MOMENT)
+        return plain.cast(UTC_MILLISECONDS)
     if pa.types.is_timestamp(plain.type):
-        return (plain if plain.type.tz else plain.cast(pa.timestamp("ms"), safe=False)).cast(MOMENT, safe=False)
-    if not (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
-        raise BadTable(
-            f"values of type {plain.type}",
-            "timestamps",
-            "convert the column to timestamps in UTC",
-            "wrong-type",
-            where=rows.where(None, name),
+        return (plain if plain.type.tz else plain.cast(pa.timestamp("ms"), safe=False)).cast(
+            UTC_MILLISECONDS, safe=False
         )
+    if not (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
+        raise _wrong_type(rows, name, plain.type, "timestamps in UTC")
     try:
-        return _moments(plain.cast(pa.string()))
+        return _parse_times(plain.cast(pa.string()))
     except pa.ArrowInvalid as error:
-        row = next(i for i, value in enumerate(plain.to_pylist()) if value is not None and not is_moment(value))
-        raise BadTable(
-            f"{show(plain[row].as_py())}",
-            "a moment like 2026-01-31T12:00:00.000Z",
-            "write ISO 8601, in UTC",
-            "bad-time",
-            where=rows.where(start + row, name),
-        ) from error
+        row = next(i for i, value in enumerate(plain.to_pylist()) if value is not None and not is_time(value))
+        found, expected = show(plain[row].as_py()), "a time like 2026-01-31T12:00:00.000Z"
+        raise BadTable(found, expected, "write ISO 8601, in UTC", "bad-time", rows.where(start + row, name)) from error
 
 
-MOMENT = pa.timestamp("ms", "UTC")
+UTC_MILLISECONDS = pa.timestamp("ms", "UTC")
 
 
-def _moments(text: Any) -> Any:
-    """ISO 8601 text as UTC milliseconds; what is finer is cut off."""
+def _parse_times(text: Any) -> Any:
+    """ISO 8601 text as UTC milliseconds, truncated."""
     text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text)
     zoned = pc.if_else(pc.match_substring_regex(text, ZONE), text, pc.binary_join_element_wise(text, "Z", ""))
-    return zoned.cast(pa.timestamp("us", "UTC")).cast(MOMENT, safe=False)
+    return zoned.cast(pa.timestamp("us", "UTC")).cast(UTC_MILLISECONDS, safe=False)
 
 
-def is_moment(text: str) -> bool:
-    """Whether `text` is a moment as we read it."""
+def is_time(text: str) -> bool:
+    """Whether `text` is a valid time."""
     try:
-        _moments(pa.array([text], pa.string()))
+        _parse_times(pa.array([text], pa.string()))
     except pa.ArrowInvalid:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Doubt: what the uncertainty about each item is made of."""
+"""Doubt: the uncertainty about each item, within and between annotators."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sfumato.tables.table import Table
 class Doubt(Table):
     """Per item, in nats: `total` = `within` + `between`.
 
-    `total` is the entropy of the mean belief; `within` the mean entropy of single beliefs (people who are unsure);
-    `between` the rest (people who disagree), which is the mutual information of annotator and class. Two items of
-    equal entropy can be opposite cases: one that nobody can tell, and one that splits the room.
-    Hard votes have `within` = 0 by construction: they cannot say who was unsure.
+    `total` is the entropy of the mean belief; `within` the mean entropy of single beliefs (annotators are unsure);
+    `between` the rest (annotators disagree), the mutual information of annotator and class. Items of equal entropy
+    can be opposite cases: everyone is unsure, or everyone is sure but they disagree.
+    Hard votes have `within` = 0 by construction.
 
-    `mean_doubt` and `unsure_proportion` are there for yes / no / unsure answers only: the mean share of classes
-    marked unsure, and the share of people who marked any.
+    `mean_doubt` and `unsure_proportion` exist for yes / no / unsure answers only: the mean share of classes marked
+    unsure, and the share of annotators who marked any.
     """
 
     items: pa.StringArray
@@ -77,5 +77,5 @@ def doubt_of(
 
 
 def most_doubtful(doubt: Doubt, n: int) -> list[int]:
-    """The rows of the `n` most doubtful items, largest total first."""
+    """The rows of the `n` most uncertain items, largest total first."""
     return [int(row) for row in np.argsort(-doubt.total, kind="stable")[:n]]

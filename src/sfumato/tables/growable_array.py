@@ -1,4 +1,4 @@
-"""Arrays as they are made and as they are kept: growing while chunks arrive, read-only once they stand in a table."""
+"""Arrays that grow while chunks are read, and read-only arrays in tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BLOCK = 2**22
 
 
 def freeze(table: object, *names: str) -> None:
-    """Make the arrays `names` of a frozen dataclass read-only; whoever made an array may still change their own."""
+    """Make the arrays `names` of a frozen dataclass read-only; the caller's own arrays stay writable."""
     for name in names:
         array = getattr(table, name)
         if array is not None:
@@ -23,8 +23,7 @@ def freeze(table: object, *names: str) -> None:
 class GrowableArray:
     """Rows of `shape` and `dtype`, appended chunk by chunk; `finish` gives them as one array.
 
-    Memory is grown in place (a large block moves by remapping its pages, not by copying), so that the peak is the
-    array itself and one chunk.
+    Memory grows in place (large blocks are remapped, not copied), so the peak is the array and one chunk.
     """
 
     def __init__(self, dtype: Any, *shape: int) -> None:
@@ -42,16 +41,13 @@ class GrowableArray:
         self._n_rows = needed
 
     def finish(self) -> np.ndarray:
-        """Everything appended, in order; nothing may be appended after."""
+        """Everything appended, in order; nothing can be appended afterwards."""
         _resize(self._array, self._n_rows)
         return self._array
 
 
 def resized(array: np.ndarray, needed: int) -> np.ndarray:
-    """`array`, which nobody else holds, with room for at least `needed` rows and some to spare.
-
-    By a quarter while that is little; a large block is moved by remapping, so growing it often costs nothing.
-    """
+    """`array` (without other references) with room for at least `needed` rows, and up to a quarter more."""
     if needed > len(array):
         spare = min(len(array) // 4, SPARE_BYTES // max(array.itemsize * int(np.prod(array.shape[1:])), 1))
         _resize(array, max(needed, len(array) + spare))
@@ -59,15 +55,12 @@ def resized(array: np.ndarray, needed: int) -> np.ndarray:
 
 
 def _resize(array: np.ndarray, n_rows: int) -> None:
-    # refcheck would refuse because of slices assigned through; nobody else holds this array.
+    # refcheck would fail because of slices that were assigned; there is no other reference.
     array.resize((n_rows, *array.shape[1:]), refcheck=False)
 
 
 def occurrences(codes: np.ndarray, n: int, weight: np.ndarray | None = None) -> np.ndarray:
-    """How often each of 0 to n - 1 occurs in `codes`, or the sum of its weights.
-
-    Block by block, for NumPy would widen all of the codes at once.
-    """
+    """How often each of 0 to n - 1 occurs in `codes`, or the sum of its weights; in blocks, which need less memory."""
     counts = np.zeros(n, np.int64 if weight is None else np.float64)
     for start in range(0, len(codes), BLOCK):
         rows = slice(start, start + BLOCK)
@@ -76,7 +69,7 @@ def occurrences(codes: np.ndarray, n: int, weight: np.ndarray | None = None) -> 
 
 
 def is_sorted(codes: np.ndarray) -> bool:
-    """Whether `codes` never fall."""
+    """Whether `codes` never decrease."""
     return all(
         bool((codes[start + 1 : start + BLOCK + 1] >= codes[start : start + BLOCK][: len(codes) - start - 1]).all())
         for start in range(0, len(codes), BLOCK)

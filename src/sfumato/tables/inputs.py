@@ -1,4 +1,4 @@
-"""Inputs: what a network sees of each item, an image or a text, under the item's name."""
+"""Inputs of models: one image or text per item."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Images = UInt8[np.ndarray, "items height width *channels"]
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """One image or one text an item; where the file has them, also the class each item came with.
+    """One image or text per item, and optionally the original class of each item.
 
-    Images are uint8, items x height x width, or x 3 for colour. `labels` are class names, never numbers: a file that
-    numbers its classes names them in `class_names`, else the number's digits are the name.
+    Images are uint8, items x height x width, or x 3 for color. `labels` are class names: if the file has class numbers,
+    `class_names` names them; without it the number as text is the name.
     """
 
     items: tuple[str, ...]
@@ -29,13 +29,13 @@ class Inputs:
     labels: tuple[str, ...] | None = None
     """The original class of each item, by name."""
     classes: tuple[str, ...] | None = None
-    """The classes as the file names them, in its order."""
+    """The classes in the order of the file."""
     path: Path | None = None
 
     def __post_init__(self) -> None:
         if (self.images is None) == (self.texts is None):
             found = "neither images nor texts" if self.images is None else "images and texts"
-            raise self._bad(None, found, "one of images and texts", "no-images", "save either of them (np.savez)")
+            raise self._bad(None, found, "one of images and texts", "no-images", "save one of them (np.savez)")
         if self.images is not None:
             self._check_images(self.images)
         n_items = len(self.images) if self.images is not None else len(self.texts or ())
@@ -43,17 +43,15 @@ class Inputs:
             raise self._bad(None, "no items", "at least one", "no-items", "check how the file was made")
         if len(self.items) != n_items:
             found = f"{len(self.items):,} ids for {n_items:,} inputs"
-            raise self._bad("items", found, "one id an input", "wrong-shape", "give an id an input, or leave them out")
+            raise self._bad("items", found, "one id per input", "wrong-shape", "give one id per input, or none")
         self._check_ids()
         if self.labels is not None and len(self.labels) != n_items:
             found = f"{len(self.labels):,} labels for {n_items:,} inputs"
-            raise self._bad(
-                "labels", found, "one label an input", "wrong-shape", "give one an input, or leave them out"
-            )
+            raise self._bad("labels", found, "one label per input", "wrong-shape", "give one label per input, or none")
 
     @classmethod
     def read(cls, path: str | Path) -> Inputs:
-        """Inputs from an npz with `images` or `texts`, and perhaps `items`, `labels` and `class_names`.
+        """Inputs from an npz with `images` or `texts`, and optionally `items`, `labels` and `class_names`.
 
         Without `items`, ids are row numbers as text.
         """
@@ -75,7 +73,7 @@ class Inputs:
         return len(self.items)
 
     def take(self, index: Int[np.ndarray, "kept"]) -> Inputs:
-        """The inputs of some items, in the order asked for."""
+        """The inputs of some items, in the order of `index`."""
         index = np.arange(len(self))[index]
         return Inputs(
             tuple(self.items[i] for i in index),
@@ -87,7 +85,7 @@ class Inputs:
         )
 
     def rows_of(self, items: Sequence[str]) -> Int[np.ndarray, "asked"]:
-        """The row of each of `items`, by name; -1 for one that is not here."""
+        """The row of each of `items`, by name; -1 if it is missing."""
         row = {name: i for i, name in enumerate(self.items)}
         return np.array([row.get(name, -1) for name in items], np.int64)
 
@@ -98,7 +96,7 @@ class Inputs:
             fix = (
                 "scale the pixels to 0..255 and save them as uint8"
                 if images.dtype != np.uint8
-                else "put the colours last, 3 or 1 of them"
+                else "put the 3 or 1 color channels last"
             )
             raise self._bad("images", found, "uint8 from 0 to 255, items x height x width [x 3]", "bad-images", fix)
         if not images.shape[1] * images.shape[2]:
@@ -111,7 +109,7 @@ class Inputs:
             if name in seen or not name.strip():
                 found = f"the id {show(name)}{' a second time' if name in seen else ''} (row {row:,})"
                 code = "doubled-item" if name in seen else "bad-id"
-                raise self._bad("items", found, "ids in print, each once", code, "give every input an id of its own")
+                raise self._bad("items", found, "different ids that are not blank", code, "give every input its own id")
             seen.add(name)
 
     def _bad(self, array: str | None, found: str, expected: str, code: str, fix: str) -> BadTable:
@@ -124,8 +122,8 @@ def _names(path: Path, values: np.ndarray | None, array: str, *, text_only: bool
         return None
     if values.ndim != 1 or values.dtype.kind not in ("U" if text_only else "Uiu"):
         found = f"{array} of type {values.dtype} and shape {values.shape}"
-        expected = "one text an item" if text_only else "one text or whole number each, in one dimension"
-        raise _bad(path, array, found, expected, f"bad-{array.replace('_', '-')}", "save the array anew (np.savez)")
+        expected = "one text per item" if text_only else "one text or whole number per item, in one dimension"
+        raise _bad(path, array, found, expected, f"bad-{array.replace('_', '-')}", "save the array again (np.savez)")
     return tuple(map(str, values.tolist()))
 
 
@@ -135,7 +133,7 @@ def _named(path: Path, numbers: np.ndarray, classes: tuple[str, ...]) -> tuple[s
     if wrong.any():
         row = int(np.argmax(wrong))
         found = f"the class number {int(numbers[row])} (row {row:,})"
-        expected = f"numbers from 0 to {len(classes) - 1}, as class_names counts"
+        expected = f"numbers from 0 to {len(classes) - 1}, the indices of class_names"
         raise _bad(path, "labels", found, expected, "unknown-class", "name every class in class_names")
     return tuple(classes[k] for k in numbers.tolist())
 

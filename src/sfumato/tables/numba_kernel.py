@@ -1,6 +1,6 @@
-"""Compiled functions: one version each, compiled once a machine and kept on disk.
+"""Functions compiled with Numba, cached on disk.
 
-Only what works on millions of rows is worth it; nothing else should import this module, for Numba takes its time.
+Only for loops over millions of rows: importing Numba is slow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numba
 
 
 class Kernel:
-    """A function with one compiled version, made (or loaded from disk) when it is first called."""
+    """A function with one compiled version, compiled or loaded from disk at its first call."""
 
     def __init__(self, function: Callable[..., float], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         self._function = function
@@ -24,7 +24,7 @@ class Kernel:
         self._is_loaded = False
 
     def load(self) -> None:
-        """Compile, or load what was compiled before; from then on nothing else is compiled for other types."""
+        """Compile, or load the cached code; other argument types are then errors."""
         with self._lock:
             if not self._is_loaded:
                 self._dispatcher.compile(self._arguments)
@@ -32,7 +32,7 @@ class Kernel:
                 self._is_loaded = True
 
     def is_built(self) -> bool:
-        """Whether compiled code no older than the source lies on disk."""
+        """Whether the cache has compiled code that is not older than the source."""
         source, place = Path(self._function.__code__.co_filename), Path(self._dispatcher._cache._cache_path)
         made_at = [path.stat().st_mtime for path in place.glob(f"{source.stem}.{self._function.__name__}-*.nbi")]
         return max(made_at, default=0) >= source.stat().st_mtime
@@ -44,5 +44,5 @@ class Kernel:
 
 
 def readonly(*kinds: Any) -> list[Any]:
-    """The kinds as arrays that are read only, which is how frozen tables hand theirs over."""
+    """The types as read-only arrays, as in frozen tables."""
     return [numba.types.Array(kind.dtype, kind.ndim, "C", readonly=True) for kind in kinds]

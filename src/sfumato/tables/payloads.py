@@ -1,9 +1,7 @@
-"""Strict JSON: objects in which a key stands once. `json` keeps the last of two in silence.
+"""Payloads: the answers to each question type as typed values, read from strict JSON.
 
-Payloads: the answer to each kind of question, exactly as given, as typed values.
-
-A payload is JSON in the units of its form. These types are its whole contract: every field must be there, no
-other may be, and numbers are numbers. `decode` reads many at once and finds the one that is wrong.
+A payload is JSON in the units of its form. Every field is required, and no others are allowed. `decode` reads many at
+once and reports the first wrong one. Light: does not import NumPy or Arrow.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from sfumato.tables.errors import show, unknown
 
 
 class DoubledKey(ValueError):
-    """A key that stands twice in one JSON object."""
+    """A key that occurs twice in one JSON object."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"doubled key {show(key)}")
@@ -28,7 +26,7 @@ class DoubledKey(ValueError):
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An `object_pairs_hook` that refuses doubled keys."""
+    """An `object_pairs_hook` that rejects duplicate keys; `json` would keep the last."""
     result = dict(pairs)
     if len(result) != len(pairs):
         seen: set[str] = set()
@@ -46,9 +44,9 @@ class ChoicePayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
 
 
 class TopTwoPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """Most probable class and its percent, perhaps a second, and the impossible ones (CIFAR-10S).
+    """The most probable class and its percentage, optionally a second, and the impossible ones (CIFAR-10S).
 
-    Percents are as typed: they may exceed 100 together, be missing, or be out of range (which screening sees).
+    Percentages are as typed: they may sum to more than 100, be missing, or out of range (screening reports it).
     """
 
     first: str
@@ -59,7 +57,7 @@ class TopTwoPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=
 
 
 class TokensPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """N tokens placed over the classes, and whether others are possible."""
+    """Tokens distributed over the classes, and whether other classes are possible."""
 
     tokens: dict[str, Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)]]
     others: bool
@@ -73,7 +71,7 @@ class TypicalityPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True,
 
 
 class SimilarityPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """How alike two items are, 0 to 6."""
+    """The similarity of two items, 0 to 6."""
 
     other: str
     rating: Annotated[float, msgspec.Meta(ge=0, le=6)]
@@ -88,7 +86,7 @@ class TripletPayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc
 
 
 class MixturePayload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    """The share of the first of two classes in a mixed image, and how sure (human-in-the-loop mixup)."""
+    """The share of the first of two classes in a mixed image, and the confidence (human-in-the-loop mixup)."""
 
     classes: tuple[str, str]
     share: Share
@@ -104,7 +102,7 @@ Sliders = dict[str, Share]
 
 @dataclass(frozen=True)
 class PayloadKind:
-    """A kind of question by its stored name and version, with the type of its payload."""
+    """A question type by its stored name and version, with the type of its payload."""
 
     name: str
     version: int
@@ -112,7 +110,7 @@ class PayloadKind:
 
     @property
     def label(self) -> str:
-        """The name as it stands in a table: `top_two/1`."""
+        """The name in tables: `top_two/1`."""
         return f"{self.name}/{self.version}"
 
 
@@ -130,7 +128,7 @@ PAYLOAD_KINDS = (
 
 
 def payload_kind(label: str) -> PayloadKind:
-    """The kind stored as `label` (`top_two/1`), or an error listing the known ones."""
+    """The question type stored as `label` (`top_two/1`), or an error."""
     for kind in PAYLOAD_KINDS:
         if kind.label == label:
             return kind
@@ -139,7 +137,7 @@ def payload_kind(label: str) -> PayloadKind:
 
 @dataclass
 class PayloadFault(Exception):
-    """What is wrong with payload number `index` of those given."""
+    """What is wrong with payload number `index`."""
 
     index: int
     found: str
@@ -147,7 +145,7 @@ class PayloadFault(Exception):
 
 
 def decode(payloads: Sequence[str], kind: PayloadKind) -> list[Any]:
-    """The payloads as values of `kind.payload`; raises `PayloadFault` for the first that is none."""
+    """The payloads as values of `kind.payload`; raises `PayloadFault` for the first wrong one."""
     reader = msgspec.json.Decoder(kind.payload).decode
     try:
         values = [reader(text) for text in payloads]
@@ -157,12 +155,12 @@ def decode(payloads: Sequence[str], kind: PayloadKind) -> list[Any]:
     # Each key has one colon, so more colons than keys mean a doubled key, or a colon inside a text.
     for index, (text, n_keys) in enumerate(zip(payloads, _n_keys(values, kind.payload), strict=True)):
         if text.count(":") != n_keys:
-            _refuse_doubled_key(index, text)
+            _check_doubled_key(index, text)
     return values
 
 
 def check_objects(payloads: Sequence[str]) -> None:
-    """Raise `PayloadFault` unless every payload is one JSON object; cheaper than decoding, kind unknown."""
+    """Raise `PayloadFault` unless every payload is a JSON object; faster than decoding."""
     reader = msgspec.json.Decoder(msgspec.Raw).decode
     try:
         for text in payloads:
@@ -172,11 +170,11 @@ def check_objects(payloads: Sequence[str]) -> None:
         raise PayloadFault(index, message, "a JSON object") from None
     for index, text in enumerate(payloads):
         if text[:1] != "{" and not text.lstrip().startswith("{"):
-            raise PayloadFault(index, "a value that is no object", "a JSON object")
+            raise PayloadFault(index, "a value that is not an object", "a JSON object")
 
 
 def _n_keys(values: list[Any], payload: Any) -> Iterable[int]:
-    """How many keys each payload has in all."""
+    """The number of keys of each payload."""
     if payload is TokensPayload:
         return (2 + len(value.tokens) for value in values)
     if isinstance(payload, type) and issubclass(payload, msgspec.Struct):
@@ -184,7 +182,7 @@ def _n_keys(values: list[Any], payload: Any) -> Iterable[int]:
     return map(len, values)
 
 
-def _refuse_doubled_key(index: int, text: str) -> None:
+def _check_doubled_key(index: int, text: str) -> None:
     try:
         json.loads(text, object_pairs_hook=unique_keys)
     except DoubledKey as error:
@@ -199,4 +197,4 @@ def _first_fault(payloads: Sequence[str], reader: Any) -> tuple[int, str]:
             return index, "values nested too deep"
         except msgspec.MsgspecError as error:
             return index, str(error)
-    raise AssertionError("a payload was refused once and then read")
+    raise AssertionError("a payload failed once and was then read")

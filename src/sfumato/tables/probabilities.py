@@ -1,4 +1,4 @@
-"""Distributions on their way into a table: `probs` as a list column, or one column a class (`p:cat`)."""
+"""Reads and checks distributions: `probs` as a list column, or one column per class (`p:cat`)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,20 @@ import pyarrow as pa
 from jaxtyping import Float
 
 from sfumato.tables.columns import numbers, other_table
-from sfumato.tables.errors import BadProbabilities, BadTable, ErrorLocation, SfumatoError, listing, show
+from sfumato.tables.errors import (
+    BadProbabilities,
+    BadTable,
+    ErrorLocation,
+    SfumatoError,
+    bad_classes,
+    listing,
+    missing_column,
+    show,
+)
 from sfumato.tables.files import ROW_GROUP, Rows
 
 SUM_TOLERANCE = 1e-5
-"""How far a row may be from summing to one; rows are kept as they are, never renormalised."""
+"""The largest allowed difference of a row's sum from 1; rows are never renormalized."""
 WIDE_PREFIX = "p:"
 
 
@@ -27,49 +36,35 @@ def check_classes(classes: tuple[str, ...], where: ErrorLocation | None = None) 
         else None
     )
     if fault:
-        raise BadTable(
-            f"{fault}",
-            "at least two classes, each named once",
-            "name every class, in the order you want them",
-            "bad-classes",
-            where=where,
-        )
+        fix = "name every class once, in the wanted order"
+        raise BadTable(fault, "at least two different classes", fix, "bad-classes", where)
     return classes
 
 
 def classes_of(rows: Rows) -> tuple[str, ...]:
-    """The classes of rows that hold distributions: from the schema's metadata or from its `p:` columns."""
+    """The classes of rows with distributions: from the schema's metadata or the `p:` columns."""
     wide = tuple(name.removeprefix(WIDE_PREFIX) for name in rows.schema.names if name.startswith(WIDE_PREFIX))
     named = rows.classes()
     if "probs" in rows.schema.names and named is None:
         raise BadTable(
             "a column 'probs' but no class names",
             "the classes as a JSON array under the schema metadata key sfumato.classes",
-            "name them with the argument classes, or use one column a class (p:cat)",
+            "name them with the argument classes, or use one column per class (p:cat)",
             "missing-classes",
             where=rows.where(),
         )
     if "probs" not in rows.schema.names and not wide:
-        raise BadTable(
-            f"columns {listing(rows.schema.names)}",
-            "a column 'probs', or one column a class (p:cat)",
-            other_table(rows.schema.names) or "name the probability columns p:<class>",
-            "missing-column",
-            where=rows.where(),
-        )
+        fix = other_table(rows.schema.names) or "name the probability columns p:<class>"
+        expected = "a column 'probs', or one column per class (p:cat)"
+        raise missing_column(rows.schema.names, expected, fix, rows.where())
     if "probs" not in rows.schema.names and named is not None and set(named) != set(wide):
-        raise BadTable(
-            f"columns for the classes {listing(wide)}",
-            f"columns for the classes named: {listing(named)}",
-            "name the columns and the classes alike",
-            "bad-classes",
-            where=rows.where(),
-        )
+        fix = "use the same names for columns and classes"
+        raise bad_classes(f"columns for the classes {listing(wide)}", named, fix, rows.where())
     return check_classes(named or wide, rows.where())
 
 
 def probs_of(rows: Rows, chunk: pa.Table, classes: tuple[str, ...], start: int) -> Float[np.ndarray, "rows classes"]:
-    """The distributions of `chunk`, checked; `start` is the number of its first row."""
+    """The checked distributions of `chunk`, whose first row has the number `start`."""
     if "probs" in chunk.column_names:
         probs = _from_list(rows, chunk.column("probs"), len(classes), start)
     else:
@@ -80,7 +75,7 @@ def probs_of(rows: Rows, chunk: pa.Table, classes: tuple[str, ...], start: int) 
 
 
 def check_probs(probs: Float[np.ndarray, "rows classes"], rows: Rows | None = None, start: int = 0) -> None:
-    """Raise unless every row is finite, non-negative and sums to one within `SUM_TOLERANCE`."""
+    """Raise unless every row is finite, not negative, and sums to 1 within `SUM_TOLERANCE`."""
     for first in range(0, len(probs), ROW_GROUP):
         part = probs[first : first + ROW_GROUP]
         with np.errstate(all="ignore"):
@@ -89,37 +84,22 @@ def check_probs(probs: Float[np.ndarray, "rows classes"], rows: Rows | None = No
         if off.any() or part.min() < 0:
             row = int(np.argmax(off | (part.min(axis=1) < 0)))
             at = start + first + row
-            raise _refused(part[row], float(sums[row]), rows.where(at) if rows else ErrorLocation(row=at))
+            raise _not_a_distribution(part[row], float(sums[row]), rows.where(at) if rows else ErrorLocation(row=at))
 
 
-def _refused(row: Float[np.ndarray, "classes"], total: float, where: ErrorLocation) -> SfumatoError:
+def _not_a_distribution(row: Float[np.ndarray, "classes"], total: float, where: ErrorLocation) -> SfumatoError:
     shown = show([float(f"{p:.6g}") for p in row[:12]])
+    summed, correct = f"{shown}, which sum to {total:.6g}", "remove the row, or correct its source"
     if not np.isfinite(row).all():
-        found, fix, code = (
-            f"{shown} with a value that is not finite",
-            "remove the row, or find where it came from",
-            "not-finite",
-        )
+        found, fix, code = f"{shown} with a value that is not finite", correct, "not-finite"
     elif row.min() < 0:
-        found, fix, code = (
-            f"{shown} with a negative value",
-            "remove the row, or find where it came from",
-            "negative",
-        )
+        found, fix, code = f"{shown} with a negative value", correct, "negative"
     elif total == 0:
-        found, fix, code = "a row of zeros", "remove the row, or give it the mass it should have", "all-zero"
+        found, fix, code = "a row of zeros", correct, "all-zero"
     elif abs(total - 100) < 0.5:
-        found, fix, code = (
-            f"{shown}, which sum to {total:.6g}",
-            "these look like percentages: divide them by 100",
-            "percentages",
-        )
+        found, fix, code = summed, "these look like percentages: divide them by 100", "percentages"
     else:
-        found, fix, code = (
-            f"{shown}, which sum to {total:.6g}",
-            "divide each row by its sum if that is what you mean",
-            "bad-sum",
-        )
+        found, fix, code = summed, "divide each row by its sum, if that is intended", "bad-sum"
     return BadProbabilities(found, "finite values >= 0 that sum to 1", fix, code, where=where)
 
 
@@ -127,13 +107,8 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
     kind = column.type
     is_list = pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind)
     if not is_list or not pa.types.is_floating(kind.value_type):
-        raise BadTable(
-            f"values of type {kind}",
-            "a list of floats",
-            "write the column as a list of float64",
-            "wrong-type",
-            where=rows.where(None, "probs"),
-        )
+        found, fix = f"values of type {kind}", "write the column as a list of float64"
+        raise BadTable(found, "a list of floats", fix, "wrong-type", rows.where(None, "probs"))
     parts = []
     for chunk in column.chunks:
         lengths = (
@@ -145,9 +120,9 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
         if wrong.any() or chunk.flatten().null_count:
             bad = int(np.argmax(wrong)) if wrong.any() else int(np.argmax(chunk.flatten().is_null())) // n_classes
             raise BadTable(
-                f"{show(chunk[bad].as_py())}",
-                f"{n_classes} values, one a class, none missing",
-                "write one value a class, in the order of sfumato.classes",
+                show(chunk[bad].as_py()),
+                f"{n_classes} values, one per class, none missing",
+                "write one value per class, in the order of sfumato.classes",
                 "wrong-length",
                 where=rows.where(start + bad, "probs"),
             )
@@ -157,7 +132,7 @@ def _from_list(rows: Rows, column: pa.ChunkedArray, n_classes: int, start: int) 
 
 
 def probs_array(probs: Float[np.ndarray, "rows classes"]) -> pa.FixedSizeListArray:
-    """Distributions as the `probs` column of a file."""
+    """Distributions as a `probs` column."""
     return pa.FixedSizeListArray.from_arrays(
         pa.array(np.ascontiguousarray(probs, np.float64).reshape(-1)), probs.shape[1]
     )

@@ -1,4 +1,4 @@
-"""Scores: how near predictions came to people, one row a metric and condition."""
+"""Scores of predictions against people's labels, one row per metric and condition."""
 
 from __future__ import annotations
 
@@ -26,9 +26,8 @@ ALL = "all"
 class Score:
     """One metric under one condition.
 
-    `floor` is what the best possible predictions would score on the same items (a perfectly calibrated model does not
-    reach 0, nor does one that knows the crowd), NaN where there is none to speak of. `covers` says which chance the
-    interval between `low` and `high` is about, or why there is none.
+    `floor` is the score of the best possible predictions on the same items (not 0 even for a perfectly calibrated
+    model), NaN if there is none. `covers` says what the interval from `low` to `high` covers, or why there is none.
     """
 
     metric: str
@@ -43,7 +42,7 @@ class Score:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scores(Table):
-    """One row a metric and condition. NaN is what could not be computed."""
+    """One row per metric and condition; NaN if it could not be computed."""
 
     metric: tuple[str, ...]
     condition: tuple[str, ...]
@@ -61,7 +60,7 @@ class Scores(Table):
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Scores:
-        """The table of `scores`, in their order."""
+        """The table of `scores`, in this order."""
         return cls(
             tuple(each.metric for each in scores),
             tuple(each.condition for each in scores),
@@ -88,15 +87,15 @@ class Scores(Table):
                 [str(value or "") for value in chunk.column(name).to_pylist()] if name in chunk.column_names else None
                 for name in ("metric", "condition", "covers")
             ]
-            figures = [
-                _figures(rows, name, chunk.column(name), start)
+            values = [
+                _numbers(rows, name, chunk.column(name), start)
                 if name in chunk.column_names
                 else np.full(len(chunk), np.nan)
                 for name in ("value", "low", "high", "n_items", "floor")
             ]
             for i in range(len(chunk)):
                 metric, condition, covers = (column[i] if column else "" for column in texts)
-                value, low, high, n_items, floor = (float(column[i]) for column in figures)
+                value, low, high, n_items, floor = (float(column[i]) for column in values)
                 read.append(Score(metric, condition, value, low, high, int(n_items), floor, covers))
         return cls.of(read)
 
@@ -116,7 +115,7 @@ class Scores(Table):
         return len(self.metric)
 
     def rows(self) -> list[Score]:
-        """The scores one by one."""
+        """The rows as `Score` objects."""
         return [
             Score(*each)
             for each in zip(
@@ -126,24 +125,24 @@ class Scores(Table):
         ]  # fmt: skip
 
     def value_of(self, metric: str, condition: str = ALL) -> float:
-        """The value of one metric under one condition; an error unless it is there."""
+        """The value of one metric under one condition; an error if it is missing."""
         for score in self.rows():
             if (score.metric, score.condition) == (metric, condition):
                 return score.value
         raise BadTable(
             f"no {metric} under {condition!r}",
             "a metric and a condition of this table",
-            f"choose among {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}",
+            f"choose from {', '.join(dict.fromkeys(self.metric))} and {', '.join(dict.fromkeys(self.condition))}",
             "missing-score",
         )
 
 
 @dataclass(frozen=True)
 class RunScore:
-    """One metric under one condition, of all trainings on one target: the mean over `n_seeds` of them.
+    """One metric under one condition for one target: the mean over `n_seeds` runs.
 
-    `low` and `high` are about another training (its seed), `items_low` and `items_high` about other items;
-    `covers` and `items_covers` say so in words, or why there is none.
+    The interval `low` to `high` covers other seeds, `items_low` to `items_high` other items; `covers` and
+    `items_covers` say so in words, or why there is none.
     """
 
     target: str
@@ -164,7 +163,7 @@ class RunScore:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunScores(Table):
-    """One row a target, network, metric and condition: the columns of Scores, with the target before them."""
+    """One row per target, network, metric and condition."""
 
     scores: tuple[RunScore, ...]
 
@@ -177,8 +176,8 @@ class RunScores(Table):
         return len(self.scores)
 
 
-def _figures(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
-    """A column of numbers, some of which may be missing; a value may also be infinite."""
+def _numbers(rows: Rows, name: str, column: pa.ChunkedArray, start: int) -> Float[np.ndarray, "rows"]:
+    """A column of numbers, some missing; `value` may also be infinite."""
     if name != "value":
         return numbers(rows, name, column, start, optional=name != "n_items")
     spelled = column.cast(pa.string())

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from jaxtyping import Float, Int
 
 from sfumato.tables.columns import check_columns, numbers
-from sfumato.tables.errors import BadTable, show, unknown
+from sfumato.tables.errors import BadTable, doubled_item, show, unknown, wrong_shape
 from sfumato.tables.files import Rows, class_names, classes_metadata, read_rows
 from sfumato.tables.growable_array import GrowableArray, freeze
 from sfumato.tables.probabilities import (
@@ -32,20 +32,20 @@ ESTIMAND_KEY = b"sfumato.target"
 
 
 class Estimand(StrEnum):
-    """What an aggregated distribution says. The two are never the same thing, however alike they look."""
+    """What an aggregated distribution estimates."""
 
     PEOPLE = "how people judge"
-    """The share of people who would say each class: keeps their doubt, however many are asked."""
+    """The share of people who would choose each class: stays soft with any number of answers."""
     TRUTH = "how probable each class is to be true"
-    """Collapses onto one class as answers come in."""
+    """Converges to one class with more answers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SoftLabels(Table):
-    """One distribution per item: finite, >= 0, rows sum to one, each item once.
+    """One distribution per item: finite, >= 0, rows sum to 1, each item once.
 
-    `n_annotators` is how many people stand behind a row: 0 for a prediction, None where it was not published.
-    `estimand` says what the distributions are where an aggregation made them, None where nobody said.
+    `n_annotators` is the number of annotators per item: 0 for a prediction, None if unknown. `estimand` is what an
+    aggregation estimated, None if unknown.
     """
 
     items: pa.StringArray
@@ -58,19 +58,11 @@ class SoftLabels(Table):
     def __post_init__(self) -> None:
         check_classes(self.classes)
         if self.probs.shape != (len(self.items), len(self.classes)):
-            raise BadTable(
-                f"probabilities of shape {self.probs.shape}",
-                f"{len(self.items)} items x {len(self.classes)} classes",
-                "give one row an item and one column a class",
-                "wrong-shape",
-            )
+            expected = f"{len(self.items)} items x {len(self.classes)} classes"
+            raise wrong_shape(f"probabilities of shape {self.probs.shape}", expected)
         if self.n_annotators is not None and len(self.n_annotators) != len(self.items):
-            raise BadTable(
-                f"{len(self.n_annotators)} numbers of annotators",
-                f"{len(self.items)}, one an item",
-                "give one number an item, or None",
-                "wrong-shape",
-            )
+            found, expected = f"{len(self.n_annotators)} numbers of annotators", f"{len(self.items)}, one per item"
+            raise wrong_shape(found, expected, "give one number per item, or None")
         check_probs(self.probs)
         freeze(self, "probs", "n_annotators")
 
@@ -78,17 +70,12 @@ class SoftLabels(Table):
     def from_numpy(
         cls, items: Sequence[str], probs: Any, classes: Sequence[str], n_annotators: Any = None
     ) -> SoftLabels:
-        """Labels from an items x classes array; ids are text, classes are named in column order."""
+        """Labels from an items x classes array; `classes` are the names of its columns."""
         classes = class_names(classes)
         columns: dict[str, Any] = {"item": pa.array([str(item) for item in items], pa.string())}
         matrix = np.asarray(probs, np.float64)
         if matrix.ndim != 2 or len(matrix) != len(columns["item"]) or matrix.shape[1] != len(classes):
-            raise BadTable(
-                f"an array of shape {matrix.shape}",
-                f"({len(items)}, {len(classes)})",
-                "give one row an item and one column a class",
-                "wrong-shape",
-            )
+            raise wrong_shape(f"an array of shape {matrix.shape}", f"({len(items)}, {len(classes)})")
         columns["probs"] = probs_array(matrix)
         if n_annotators is not None:
             columns["n_annotators"] = pa.array(np.broadcast_to(np.asarray(n_annotators, np.int64), len(items)))
@@ -98,7 +85,7 @@ class SoftLabels(Table):
     def one_hot(
         cls, items: Sequence[str], labels: Sequence[str], classes: Sequence[str], n_annotators: Any = None
     ) -> SoftLabels:
-        """Hard labels, one class name an item, as one-hot distributions."""
+        """Hard labels, one class name per item, as one-hot distributions."""
         index = {name: k for k, name in enumerate(classes)}
         for label in labels:
             if label not in index:
@@ -107,9 +94,9 @@ class SoftLabels(Table):
 
     @classmethod
     def from_arrow(cls, frame: Any, classes: Sequence[str] = ()) -> SoftLabels:
-        """Labels from anything that speaks Arrow, with `probs` or one column a class (`p:cat`).
+        """Labels from any Arrow-compatible table, with `probs` or one column per class (`p:cat`).
 
-        `classes` names the columns of `probs` where the frame cannot (Polars and pandas keep no metadata).
+        `classes` names the columns of `probs` if the table cannot (Polars and pandas keep no metadata).
         """
         return cls.from_rows(Rows.of(frame, classes))
 
@@ -141,8 +128,8 @@ class SoftLabels(Table):
         return cls(named, classes, probs.finish(), counted, rows.path, _estimand_of(rows))
 
     def metadata(self) -> dict[bytes, bytes]:
-        said = {} if self.estimand is None else {ESTIMAND_KEY: self.estimand.encode()}
-        return super().metadata() | said
+        own = {} if self.estimand is None else {ESTIMAND_KEY: self.estimand.encode()}
+        return super().metadata() | own
 
     def chunk(self, start: int, stop: int, *, wide: bool) -> pa.Table:
         part = self.probs[start:stop]
@@ -159,40 +146,36 @@ class SoftLabels(Table):
         return len(self.items)
 
     def rows_of(self, items: Sequence[str] | pa.Array) -> Int[np.ndarray, "asked"]:
-        """The row of each of `items`, matched by name; an item that is not here is an error."""
+        """The row of each of `items`, by name; a missing item is an error."""
         wanted = items if isinstance(items, (pa.Array, pa.ChunkedArray)) else pa.array(items, pa.string())
         found = pc.index_in(wanted, value_set=self.items)
         if found.null_count:
             missing = wanted[int(np.argmax(found.is_null().to_numpy(zero_copy_only=False)))].as_py()
-            raise BadTable(
-                f"no label for item {show(missing)} ({found.null_count:,} items have none)",
-                "a label for every item asked for",
-                "label the missing items, or leave them out on both sides",
-                "missing-item",
-                where=self.path,
-            )
+            text = f"no label for item {show(missing)} ({found.null_count:,} items have none)"
+            fix = "label the missing items, or remove them from both tables"
+            raise BadTable(text, "a label for every item", fix, "missing-item", self.path)
         return found.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
 
 
 def check_same_estimand(one: SoftLabels, other: SoftLabels, doing: str) -> None:
-    """Raise where one table says how people judge and the other what is true."""
+    """Raise if the two tables have different estimands."""
     if one.estimand is not None and other.estimand is not None and one.estimand is not other.estimand:
         raise BadTable(
-            f"labels that say {one.estimand!r} and others that say {other.estimand!r}",
-            f"labels of one sort for {doing}",
-            "aggregate both alike: docs/aggregate.md says which methods estimate which",
+            f"labels of {one.estimand!r} and of {other.estimand!r}",
+            f"the same estimand for {doing}",
+            "aggregate both with methods of the same estimand: see docs/aggregate.md",
             "mixed-targets",
         )
 
 
 def _estimand_of(rows: Rows) -> Estimand | None:
-    said = (rows.schema.metadata or {}).get(ESTIMAND_KEY)
-    if said is None:
+    text = (rows.schema.metadata or {}).get(ESTIMAND_KEY)
+    if text is None:
         return None
-    known = next((estimand for estimand in Estimand if estimand.encode() == said), None)
+    known = next((estimand for estimand in Estimand if estimand.encode() == text), None)
     if known is None:
         raise BadTable(
-            f"{show(said)} under the metadata key sfumato.target",
+            f"{show(text)} under the metadata key sfumato.target",
             " or ".join(repr(estimand.value) for estimand in Estimand),
             "write the file again with sfumato aggregate",
             "bad-target",
@@ -209,7 +192,7 @@ def _hashes(items: pa.StringArray) -> np.ndarray:
 
 
 def _check_distinct(rows: Rows, items: pa.StringArray, hashes: np.ndarray) -> None:
-    """Raise unless each item stands once; by hashes first, because ten million texts are heavy to compare."""
+    """Raise unless each item occurs once; compares hashes first, which is faster for millions of ids."""
     hashes.sort()
     if not (hashes[1:] == hashes[:-1]).any():
         return
@@ -217,13 +200,8 @@ def _check_distinct(rows: Rows, items: pa.StringArray, hashes: np.ndarray) -> No
     seen: set[str] = set()
     for row, name in enumerate(names):
         if name in seen:
-            raise BadTable(
-                f"item {show(name)} a second time",
-                "each item once",
-                "keep one row an item; several people's answers belong in a Beliefs table",
-                "doubled-item",
-                where=rows.where(row, "item"),
-            )
+            fix = "keep one row per item; answers of several annotators belong in a Beliefs table"
+            raise doubled_item(name, rows.where(row, "item"), fix=fix)
         seen.add(name)
 
 
@@ -233,11 +211,7 @@ def _whole_counts(rows: Rows, counts: Float[np.ndarray, "rows"]) -> Int[np.ndarr
     bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < 2**31))
     if bad.any():
         row = int(np.argmax(bad))
-        raise BadTable(
-            f"{counts[row]:g}",
-            "a whole number of people, for every item or for none",
-            "write how many people stand behind each row, 0 for a prediction",
-            "bad-count",
-            where=rows.where(row, "n_annotators"),
-        )
+        expected = "a whole number of annotators, for every item or for none"
+        fix = "write the number of annotators per item, 0 for a prediction"
+        raise BadTable(f"{counts[row]:g}", expected, fix, "bad-count", rows.where(row, "n_annotators"))
     return counts.astype(np.int32)

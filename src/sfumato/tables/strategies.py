@@ -1,9 +1,7 @@
-"""Names at the border become objects once, here.
+"""Creates strategies (aggregators, targets, networks ...) from their names and settings.
 
-Choices: strategies as text or as a table of TOML, on their way to becoming objects.
-
-`smoothing:share=0.2` and `{name = "smoothing", share = 0.2}` say the same. Values are checked against the settings'
-types here, once; needs no torch.
+`smoothing:share=0.2` on the command line and `{name = "smoothing", share = 0.2}` in TOML mean the same. Values are
+checked against the types of the settings. Does not import torch.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from sfumato.tables.errors import BadSetting, ErrorLocation, listing, show, unkn
 
 
 def strategy_from_name(family: str, members: tuple[Any, ...], name: str, settings: Mapping[str, Any]) -> Any:
-    """The member of `members` called `name`, made with `settings`; errors list the names and the settings there are."""
+    """The member of `members` called `name`, with `settings`; errors list the known names and settings."""
     member = next((each for each in members if each.name == name), None)
     if member is None:
         raise unknown(family, name, [each.name for each in members])
@@ -39,19 +37,19 @@ def strategy_from_name(family: str, members: tuple[Any, ...], name: str, setting
 
 
 AT_COMMA = re.compile(r",(?![^\[]*\])")
-"""A comma that stands in no brackets."""
+"""A comma outside brackets."""
 
 
 @dataclass(frozen=True)
 class StrategyText:
-    """A strategy by name, and the settings it is to have."""
+    """The name of a strategy and its settings."""
 
     name: str
     settings: Mapping[str, Any]
 
     @classmethod
     def of(cls, value: object, where: ErrorLocation | None = None) -> StrategyText:
-        """From text, `name:setting=value:setting=value`, or from a table with `name`."""
+        """From text, `name:setting=value:setting=value`, or a table with `name`."""
         if isinstance(value, str):
             name, *parts = value.split(":")
             pairs = [part.partition("=") for part in parts]
@@ -59,40 +57,40 @@ class StrategyText:
                 (part for part, (key, equals, _) in zip(parts, pairs, strict=True) if not key or not equals), None
             )
             if not name.strip() or bad is not None:
-                raise _no_choice(value, where)
+                raise _bad_strategy(value, where)
             settings = {key.strip(): _value(text.strip()) for key, _, text in pairs}
         elif isinstance(value, Mapping) and isinstance(value.get("name"), str):
             name, settings = value["name"], {key: each for key, each in value.items() if key != "name"}
         else:
-            raise _no_choice(value, where)
+            raise _bad_strategy(value, where)
         return cls(name.strip(), {key.replace("-", "_"): each for key, each in settings.items()})
 
     @property
     def text(self) -> str:
-        """`smoothing:share=0.2`; settings in the order they were given."""
+        """`smoothing:share=0.2`, with the settings in their order."""
         return ":".join([self.name, *(f"{key}={_shown(value)}" for key, value in self.settings.items())])
 
 
 def split_choices(text: str) -> list[str]:
-    """The choices of a list with commas, those inside of brackets left alone."""
+    """The parts of a list separated by commas outside brackets."""
     return [part.strip() for part in AT_COMMA.split(text) if part.strip()]
 
 
 def settings_for(
     member: Any, settings: Mapping[str, Any], *, leave_out: Sequence[str] = (), where: ErrorLocation | None = None
 ) -> dict[str, Any]:
-    """`settings` as the dataclass `member` takes them; errors name the nearest setting there is, and the type."""
+    """`settings` with the types of the dataclass `member`; errors name the nearest setting and the type."""
     known = {field.name: str(field.type) for field in fields(member) if field.name not in leave_out}
-    taken = {}
+    typed = {}
     for name, value in settings.items():
         if name not in known:
-            raise unknown("setting", name, list(known), where=where, fix="see docs/train.md for the settings there are")
-        taken[name] = _as(known[name], name, value, where)
-    return taken
+            raise unknown("setting", name, list(known), where=where, fix="see docs/train.md for all settings")
+        typed[name] = _as(known[name], name, value, where)
+    return typed
 
 
 def described(thing: Any) -> Any:
-    """A strategy, or anything made of dataclasses, as JSON could hold it: its name and all of its settings."""
+    """A strategy, or any dataclass, as JSON values: its name and all settings."""
     if is_dataclass(thing) and not isinstance(thing, type):
         name = getattr(thing, "name", None)
         named = {"name": name} if isinstance(name, str) else {}
@@ -103,13 +101,13 @@ def described(thing: Any) -> Any:
         return [described(each) for each in thing]
     if isinstance(thing, (str, int, float, bool, type(None))):
         return thing
-    # Where an object lies in memory is no setting.
+    # Not the default repr: it contains the memory address.
     kind = type(thing)
     return repr(thing) if "__repr__" in vars(kind) else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _value(text: str) -> Any:
-    """A value as TOML reads it, or else the text itself."""
+    """The value in TOML syntax, or else the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -123,7 +121,7 @@ def _shown(value: Any) -> str:
 
 
 def _as(kinds: str, name: str, value: Any, where: ErrorLocation | None) -> Any:
-    """`value`, if it is of one of `kinds` ("int | None")."""
+    """`value` as one of the types in `kinds` ("int | None")."""
     for kind in kinds.split(" | "):
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if kind == "float" and is_number:
@@ -136,18 +134,10 @@ def _as(kinds: str, name: str, value: Any, where: ErrorLocation | None) -> Any:
             inner = kind.removeprefix("tuple[").partition(",")[0].rstrip("]")
             return tuple(_as(inner, name, each, where) for each in value)
     expected = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text"}
-    raise BadSetting(
-        f"{name} = {show(value)}",
-        " or ".join(expected.get(kind, f"a list ({kind})") for kind in kinds.split(" | ") if kind != "None"),
-        f"choose another {name}",
-        where=where,
-    )
+    allowed = " or ".join(expected.get(kind, f"a list ({kind})") for kind in kinds.split(" | ") if kind != "None")
+    raise BadSetting(f"{name} = {show(value)}", allowed, f"choose another {name}", where=where)
 
 
-def _no_choice(value: object, where: ErrorLocation | None) -> BadSetting:
-    return BadSetting(
-        f"{show(value)}",
-        "a name, with its settings as name:setting=value",
-        "write for example smoothing:share=0.2",
-        where=where,
-    )
+def _bad_strategy(value: object, where: ErrorLocation | None) -> BadSetting:
+    expected, fix = "a name, with its settings as name:setting=value", "write for example smoothing:share=0.2"
+    return BadSetting(show(value), expected, fix, where=where)

@@ -1,6 +1,6 @@
-"""Joining ids by the million: texts become numbers as they come in, each distinct text kept once.
+"""Encodes millions of ids as numbers with a compiled hash table.
 
-A hash table of our own, compiled: joining Arrow dictionaries would hash every text known so far again and again.
+Merging Arrow dictionaries instead would hash all known texts again for every chunk.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ BATCH = 64
 
 
 def _find(ends: Any, text: Any, known_ends: Any, known: Any, slots: Any, n_known: int, codes: Any) -> float:
-    """The code of every text, those not known yet numbered from `n_known` on; returns how many are known then.
+    """The code of every text; new texts get codes from `n_known` on. Returns the new number of known texts.
 
-    `known` and `known_ends` have room for all texts to be new; `slots` has half as much again, a power of two. A slot
-    holds the upper half of a text's hash and its code, or -1. Texts are looked up by the batch, in steps that each
-    touch one table: so memory, which lies far apart, is waited for once a step and not once a text.
+    `known` and `known_ends` have room for all texts to be new; `slots` has at least 1.5 times as many, a power of two.
+    A slot holds the upper half of a text's hash and its code, or -1. Texts are looked up in batches, in steps that each
+    read one table, so that the cache misses of a step overlap.
     """
     mask = np.uint64(len(slots) - 1)
     used = known_ends[n_known]
@@ -80,12 +80,12 @@ def _find(ends: Any, text: Any, known_ends: Any, known: Any, slots: Any, n_known
                         codes[base + t] = code
                         break
                 at = (at + np.uint64(1)) & mask
-    # Never true, but the compiler must not know: else it would leave out the step that touches the texts.
+    # Never -1, but otherwise the compiler would remove the step that reads the texts.
     return n_known if touched < 256 else -1
 
 
 def _place(ends: Any, known: Any, n_known: int, slots: Any) -> float:
-    """Enter the texts known into empty `slots`."""
+    """Insert the known texts into empty `slots`."""
     mask = np.uint64(len(slots) - 1)
     for code in range(n_known):
         h = np.uint64(_SEED)
@@ -104,7 +104,7 @@ place = Kernel(_place, [*readonly(_NUMBERS, _BYTES), numba.int64], (_SLOTS,))
 
 
 class StringDictionary:
-    """The distinct texts seen so far, numbered as they came."""
+    """The distinct texts seen so far, numbered in order of appearance."""
 
     def __init__(self, names: pa.StringArray) -> None:
         self._known = np.empty(1, np.uint8)
@@ -114,7 +114,7 @@ class StringDictionary:
         self.codes_of(names)
 
     def codes_of(self, texts: pa.Array) -> Int[np.ndarray, "texts"]:
-        """The number of every text; new ones are numbered on."""
+        """The number of every text; new texts get the next numbers."""
         ends, text = _buffers(texts)
         self._make_room(len(texts), len(text))
         codes = np.empty(len(texts), np.int32)
@@ -122,7 +122,7 @@ class StringDictionary:
         return codes
 
     def names(self) -> pa.StringArray:
-        """All texts, by number."""
+        """All texts in the order of their numbers."""
         used = int(self._ends[self._n_known])
         buffers = [pa.py_buffer(self._ends[: self._n_known + 1].copy()), pa.py_buffer(self._known[:used].copy())]
         return pa.StringArray.from_buffers(self._n_known, *buffers)
@@ -132,8 +132,8 @@ class StringDictionary:
         if used + n_bytes >= 2**31:
             raise BadTable(
                 "more than 2 GiB of distinct ids",
-                "ids that are short, or fewer of them",
-                "number the items, and keep the long ids elsewhere",
+                "shorter or fewer ids",
+                "number the items, and store the long ids elsewhere",
                 "too-large",
             )
         self._known = resized(self._known, used + n_bytes)
@@ -145,7 +145,7 @@ class StringDictionary:
 
 
 def coded_texts(texts: pa.Array) -> pa.DictionaryArray:
-    """A long column of texts, none missing, with every distinct one once, numbered as they come."""
+    """A long column of texts, none missing, dictionary-coded in order of appearance."""
     middle = len(texts) // 2
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(_joined, (texts.slice(0, middle), texts.slice(middle)))
@@ -156,7 +156,7 @@ def coded_texts(texts: pa.Array) -> pa.DictionaryArray:
 
 @dataclass(frozen=True, eq=False)
 class _Joined:
-    """Texts, and which of them each row has."""
+    """The distinct texts, and the code of each row."""
 
     texts: StringDictionary
     codes: Int[np.ndarray, "rows"]
@@ -170,7 +170,7 @@ def _joined(texts: pa.Array) -> _Joined:
 
 
 def _buffers(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Where each text ends, and all texts as bytes; of a slice only its own, wherever in a large column it lies."""
+    """The ends of the texts, and all texts as bytes; for a slice only its own part."""
     if not len(texts):
         return np.zeros(1, np.int32), np.empty(0, np.uint8)
     if pa.types.is_string_view(texts.type):

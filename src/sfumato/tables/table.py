@@ -1,8 +1,6 @@
-"""What every table can do: speak Arrow, be written, be looked at.
+"""The base class of all tables: conversion to Arrow, writing, and HTML for notebooks.
 
-How tables look in a notebook: a few rows, every distribution drawn as a bar.
-
-Records: rows that are dataclasses of one kind, as columns of a table and back.
+`columns_of` and `rows_of` convert dataclasses to Arrow columns and back.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadTable, MissingExtra, show
+from sfumato.tables.errors import MissingExtra, bad_number
 from sfumato.tables.files import CSV, ROW_GROUP, Rows, classes_metadata, kind_of, write_rows
 
 if TYPE_CHECKING:
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 
 
 class Table(ABC):
-    """A frozen, checked table. Subclasses say what their rows look like; this class carries them out.
+    """A frozen, checked table; subclasses define `chunk`.
 
-    `wide` asks for the shape of a CSV: one column a class (`p:cat`) instead of the list column `probs`.
+    `wide` is the layout of a CSV: one column per class (`p:cat`) instead of the list column `probs`.
     """
 
     classes: tuple[str, ...]
@@ -44,12 +42,12 @@ class Table(ABC):
         """Rows `start` to `stop` as plain Arrow columns."""
 
     def metadata(self) -> dict[bytes, bytes]:
-        """What a file says about the whole table: the classes, in order."""
+        """The metadata of its files: the classes, in order."""
         return classes_metadata(self.classes)
 
     @final
     def to_arrow(self) -> pa.Table:
-        """The table as it stands in a Parquet file, classes in the schema's metadata."""
+        """The table as in a Parquet file, with the classes in the schema's metadata."""
         table = self.chunk(0, len(self), wide=False)
         return table.replace_schema_metadata(self.metadata())
 
@@ -68,7 +66,7 @@ class Table(ABC):
 
     @final
     def to_pandas(self) -> pd.DataFrame:
-        """The table as a pandas data frame, one column a class."""
+        """The table as a pandas data frame, one column per class."""
         if find_spec("pandas") is None:
             raise MissingExtra(
                 "no pandas", "pandas, for to_pandas()", "pip install pandas, or use to_polars() or to_arrow()"
@@ -77,15 +75,15 @@ class Table(ABC):
 
     @final
     def write(self, path: str | Path) -> None:
-        """Write to `.parquet` or `.csv` (wide); the old file goes only when the new one is whole."""
+        """Write to `.parquet` or `.csv` (wide); an old file is replaced when the new one is complete."""
         wide = kind_of(Path(path)) is CSV
         schema = self.chunk(0, 0, wide=wide).schema.with_metadata(self.metadata())
         write_rows(schema, self._chunks(wide), path)
 
     @property
     def plot(self) -> Any:
-        """Charts of the table, for looking at it in a notebook: `labels.plot.entropy()` (needs the extra `report`)."""
-        # By name, and when asked for: tables know nothing of reports, but who holds one wants to see it.
+        """Charts of the table for notebooks: `labels.plot.entropy()` (needs the extra `report`)."""
+        # Imported by name when used: tables do not depend on reporting.
         return import_module("sfumato.reporting").plot(self)
 
     def _chunks(self, wide: bool) -> Iterator[pa.Table]:
@@ -94,7 +92,6 @@ class Table(ABC):
 
     @final
     def _repr_html_(self) -> str:
-
         return table_html(self)
 
     def __repr__(self) -> str:
@@ -103,9 +100,9 @@ class Table(ABC):
 
 
 N_ROWS = 8
-# Okabe and Ito's palette (2008), its black (lost on a dark page) replaced, and two of Tol's: told apart by people with
-# any colour vision; then greys.
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999", "#882255", "#44AA99")
+# Okabe and Ito's palette (2008), with black (invisible on dark pages) replaced, and two colors of Tol: distinguishable
+# with any color vision; then grays.
+COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999", "#882255", "#44AA99")
 
 STYLE = (
     "<style>.sfumato td,.sfumato th{text-align:left!important;padding:.15em .8em .15em 0}"
@@ -116,7 +113,7 @@ STYLE = (
 
 
 def table_html(table: Table) -> str:
-    """The first rows of `table` as HTML, with a key of the classes where there are distributions."""
+    """The first rows of `table` as HTML, with distributions as bars and a key of the classes."""
     head = table.chunk(0, min(N_ROWS, len(table)), wide=False)
     names = head.column_names
     header = "".join(f"<th>{escape(name)}</th>" for name in names)
@@ -125,7 +122,7 @@ def table_html(table: Table) -> str:
         for row in head.to_pylist()
     )
     key = "".join(
-        f'<i style="background:{colour(k)}"></i>{escape(name)}'
+        f'<i style="background:{color(k)}"></i>{escape(name)}'
         for k, name in enumerate(table.classes)
         if "probs" in names
     )
@@ -136,15 +133,15 @@ def table_html(table: Table) -> str:
     )
 
 
-def colour(k: int) -> str:
-    """The colour of class number `k`."""
-    return COLOURS[k] if k < len(COLOURS) else f"hsl(0 0% {30 + (k * 23) % 55}%)"
+def color(k: int) -> str:
+    """The color of class number `k`."""
+    return COLORS[k] if k < len(COLORS) else f"hsl(0 0% {30 + (k * 23) % 55}%)"
 
 
 def _cell(name: str, value: Any, classes: tuple[str, ...]) -> str:
     if name == "probs":
         parts = "".join(
-            f'<span style="width:{100 * p:.2f}%;background:{colour(k)}" title="{escape(classes[k])} {p:.3f}"></span>'
+            f'<span style="width:{100 * p:.2f}%;background:{color(k)}" title="{escape(classes[k])} {p:.3f}"></span>'
             for k, p in enumerate(value)
             if p > 0
         )
@@ -159,7 +156,7 @@ Record = TypeVar("Record")
 
 
 def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
-    """Rows that are dataclasses of one `kind`, as Arrow columns in the order of its fields; NaN is left empty."""
+    """Dataclasses of one `kind` as Arrow columns in the order of its fields; NaN becomes null."""
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
     columns = {
         field.name: pa.array([getattr(row, field.name) for row in rows], types[str(field.type)], from_pandas=True)
@@ -169,7 +166,7 @@ def columns_of(rows: Sequence[Any], kind: type) -> pa.Table:
 
 
 def rows_of(rows: Rows, kind: type[Record]) -> tuple[Record, ...]:
-    """What `columns_of` wrote, as dataclasses of one `kind` again; what is empty is NaN."""
+    """The inverse of `columns_of`: rows as dataclasses of one `kind`; empty numbers are NaN."""
     check_columns(rows, tuple(field.name for field in fields(kind)))  # type: ignore[arg-type]
     found: list[Record] = []
     for chunk in rows.chunks:
@@ -189,11 +186,7 @@ def _row(rows: Rows, row: dict[str, Any], kind: type[Record], number: int) -> Re
         try:
             values[field.name] = read[str(field.type)](row[field.name])
         except (TypeError, ValueError):
-            raise BadTable(
-                f"{show(row[field.name])}",
-                {"str": "a text", "int": "a whole number", "float": "a number"}[str(field.type)],
-                "write the table anew with the command that made it",
-                "bad-number",
-                where=rows.where(number, field.name),
-            ) from None
+            expected = {"str": "a text", "int": "a whole number", "float": "a number"}[str(field.type)]
+            fix = "write the table again with the command that made it"
+            raise bad_number(row[field.name], expected, fix, rows.where(number, field.name)) from None
     return kind(**values)

@@ -1,7 +1,4 @@
-"""Text columns: read and checked, and gathered as integers with each distinct text once.
-
-Ids repeat, and everything downstream works on the integers, so text is coded as it comes in.
-"""
+"""Text columns, read and encoded as integers with each distinct text once."""
 
 from __future__ import annotations
 
@@ -21,11 +18,11 @@ if TYPE_CHECKING:
     from sfumato.tables.string_dictionary import StringDictionary
 
 MANY_ROWS = 2**21
-"""From so many rows on, texts are joined by compiled code."""
+"""With more rows, texts are encoded by compiled code."""
 MANY_AT_ONCE = 2**19
-"""A column of so many rows in one piece is coded by compiled code too."""
-FOLD_AFTER = 16
-"""So many chunks are gathered before their texts are joined: joining costs time, keeping them costs memory."""
+"""Single chunks of more rows are encoded by compiled code too."""
+MERGE_AFTER = 16
+"""The number of chunks that are merged together: merging costs time, keeping chunks costs memory."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,7 @@ class CodedText:
         freeze(self, "codes")
 
     def compact(self) -> CodedText:
-        """The same column with only the names that occur, in the order they had."""
+        """The same column with only the names that occur, in the same order."""
         used = occurrences(self.codes, len(self.names)) > 0
         if used.all():
             return self
@@ -57,9 +54,9 @@ class CodedText:
 
 @dataclass
 class TextReader:
-    """Reads a text column chunk by chunk; each piece comes back dictionary-coded, integers as their digits.
+    """Reads a text column chunk by chunk as dictionary-coded arrays; integers become text.
 
-    Ids must be there; an `optional` column may have gaps, which are read as empty text.
+    Missing values are errors, or empty text if the column is `optional`.
     """
 
     rows: Rows
@@ -69,7 +66,7 @@ class TextReader:
     _n_bytes: int = 0
 
     def read(self, column: pa.ChunkedArray) -> list[pa.DictionaryArray]:
-        """The next pieces of the column, checked."""
+        """The next part of the column, checked."""
         pieces = []
         for chunk in column.chunks:
             pieces.append(self._coded(chunk))
@@ -86,13 +83,13 @@ class TextReader:
             kind = pa.string()
         if chunk.null_count and is_id:
             row = int(np.argmax(chunk.is_null().to_numpy(zero_copy_only=False)))
-            raise self._refused(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
+            raise self._bad_text(row, "nothing (null)", "text", "fill in or remove the row", "missing-value")
         if not pa.types.is_integer(kind) and not _is_text(kind):
-            raise self._refused(
+            raise self._bad_text(
                 None,
                 f"values of type {kind}",
                 "text",
-                "convert the column to text before it is read",
+                "convert the column to text",
                 "wrong-type",
             )
         if pa.types.is_dictionary(chunk.type):
@@ -104,13 +101,13 @@ class TextReader:
         else:
             coded = chunk.dictionary_encode()
         if coded.type != pa.dictionary(pa.int32(), pa.string()):
-            # The texts alone: casting the column would first spell out every row.
+            # Cast only the dictionary: casting the column would first decode every row.
             texts = coded.dictionary.cast(pa.string())
             coded = pa.DictionaryArray.from_arrays(coded.indices.cast(pa.int32()), texts)
         self._check_texts(coded)
         lengths = pc.binary_length(coded.dictionary).to_numpy(zero_copy_only=False)
         self._n_bytes += int(np.bincount(coded.indices.to_numpy(), minlength=len(lengths)) @ lengths.astype(np.int64))
-        self.rows.check_weight(self._n_bytes)
+        self.rows.check_expansion(self._n_bytes)
         return coded
 
     def _check_texts(self, coded: pa.DictionaryArray) -> None:
@@ -120,15 +117,15 @@ class TextReader:
         for bad in np.flatnonzero(pc.or_(empty, nul).to_numpy(zero_copy_only=False)).tolist():
             hit = coded.indices.to_numpy() == bad
             if hit.any():
-                raise self._refused(
+                raise self._bad_text(
                     int(np.argmax(hit)),
                     show(texts[bad].as_py()),
-                    "text that names something",
+                    "text that is not blank",
                     "fill in or remove the row",
                     "empty-text",
                 )
 
-    def _refused(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
+    def _bad_text(self, row: int | None, found: str, expected: str, fix: str, code: str) -> BadTable:
         at = None if row is None else self.n_rows + row
         return BadTable(found, expected, fix, code, where=self.rows.where(at, self.name))
 
@@ -139,41 +136,41 @@ def _is_text(kind: pa.DataType) -> bool:
 
 @dataclass
 class TextEncoder:
-    """Gathers a text column chunk by chunk into a `CodedText`."""
+    """Encodes a text column chunk by chunk into a `CodedText`."""
 
     reader: TextReader
     _pieces: list[pa.DictionaryArray] = field(default_factory=list)
     _codes: GrowableArray = field(default_factory=lambda: GrowableArray(np.int32))
     _names: pa.StringArray = field(default_factory=lambda: pa.array([], pa.string()))
-    _joined: StringDictionary | None = None
+    _dictionary: StringDictionary | None = None
 
     @classmethod
     def of(cls, rows: Rows, name: str, *, optional: bool = False) -> TextEncoder:
-        """The column `name` of `rows`, nothing gathered yet."""
+        """An encoder for the column `name` of `rows`."""
         return cls(TextReader(rows, name, optional))
 
     def append(self, column: pa.ChunkedArray) -> None:
-        """Gather the next chunk."""
+        """Add the next chunk."""
         self._pieces += self.reader.read(column)
-        if len(self._pieces) >= FOLD_AFTER:
-            self._fold()
+        if len(self._pieces) >= MERGE_AFTER:
+            self._merge()
 
     def finish(self) -> CodedText:
         """The whole column."""
-        self._fold()
-        names = self._names if self._joined is None else self._joined.names()
-        self._joined = None
+        self._merge()
+        names = self._names if self._dictionary is None else self._dictionary.names()
+        self._dictionary = None
         return CodedText(self._codes.finish(), names).compact()
 
-    def _fold(self) -> None:
-        """Join the texts of the pieces with those known; the known ones come first, so their codes stay true."""
-        if self._joined is None and len(self._codes) > MANY_ROWS:
+    def _merge(self) -> None:
+        """Merge the texts of the pieces into the known ones, whose codes stay the same."""
+        if self._dictionary is None and len(self._codes) > MANY_ROWS:
             from sfumato.tables.string_dictionary import StringDictionary
 
-            self._joined = StringDictionary(self._names)
-        if self._joined is not None:
+            self._dictionary = StringDictionary(self._names)
+        if self._dictionary is not None:
             for piece in self._pieces:
-                code = self._joined.codes_of(piece.dictionary)
+                code = self._dictionary.codes_of(piece.dictionary)
                 self._codes.append(code[piece.indices.to_numpy(zero_copy_only=False)])
             self._pieces = []
             return

@@ -131,7 +131,7 @@ def test_a_name_and_its_content_agree_or_the_file_is_refused(written, name, cont
         check_content(path, kind)
     assert caught.value.code == ("not-utf8" if content.startswith("UTF-16") else "wrong-content")
     assert caught.value.where.file == str(path)
-    assert f"under a {kind.name} name" in caught.value.found
+    assert f"in a file with a {kind.name} name" in caught.value.found
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_nothing_there_names_what_is_near(written, tmp_path):
     with pytest.raises(BadFile) as caught:
         check_readable(tmp_path / "label.csv")
     assert caught.value.code == "no-such-file"
-    assert caught.value.fix == "check the path; the folder holds 'beliefs.csv', 'folder', 'labels.csv'"
+    assert caught.value.fix == "check the path; the folder contains 'beliefs.csv', 'folder', 'labels.csv'"
     with pytest.raises(BadFile) as caught:
         check_readable(tmp_path / "nowhere" / "label.csv")
     assert (caught.value.code, caught.value.fix) == ("no-such-file", "check the path")

@@ -70,7 +70,7 @@ def test_the_same_key_in_two_objects_is_fine(written):
 )
 def test_what_is_no_json_names_its_line(written, text, line):
     path = written("a.json", text)
-    with pytest.raises(BadFile, match="found text that is no JSON") as caught:
+    with pytest.raises(BadFile, match="found text that is not JSON") as caught:
         read_document(path)
     assert (caught.value.code, caught.value.where.file, caught.value.where.line) == ("bad-json", str(path), line)
 

@@ -1,8 +1,7 @@
-"""The only reader and writer of files: Parquet and CSV tables, JSON and NumPy archives.
+"""Reads and writes Parquet and CSV tables, JSON and NumPy files.
 
-Rows come in as `Rows` (a schema and chunks, so that a table ten times the memory of a chunk can be
-checked as it is read) and go out through `write_rows`, which replaces the old file only when the new
-one is whole.
+Tables are read as `Rows` (a schema and chunks, so that large tables are checked while they are read) and written by
+`write_rows`, which replaces an old file when the new one is complete.
 """
 
 from sfumato.tables.files.atomic_write import check_place

@@ -1,7 +1,4 @@
-"""A file is replaced whole or not at all.
-
-A folder is filled whole or not at all, and never over anybody else's files.
-"""
+"""Writes files and folders atomically: complete, or not at all. Folders never overwrite files of others."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ from sfumato.tables.errors import CannotWrite, listing
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`; on success it takes the place of `path`, on any error it is gone.
+    """A temporary path next to `path`, which it replaces on success; on any error it is deleted.
 
-    The new file is on stable storage before the old one goes, so a full disk or a power cut leaves the old one.
+    The new file is synced to disk before it replaces the old one, so a full disk or a power failure keeps the old one.
     """
     target = check_place(path).resolve()
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -36,15 +33,15 @@ def atomic_write(path: Path) -> Iterator[Path]:
         os.replace(part, target)
         _sync(target.parent)
     except OSError as error:
-        _forget(part)
+        _delete(part)
         raise _cannot_write(path, error) from error
     except BaseException:
-        _forget(part)
+        _delete(part)
         raise
 
 
 def check_place(path: Path) -> Path:
-    """`path`, or an error unless a file can be written there: for all outputs of a command, before the first one."""
+    """`path`, or an error if no file can be written there. Commands check all outputs before they write the first."""
     try:
         if not path.parent.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "no folder")
@@ -56,7 +53,7 @@ def check_place(path: Path) -> Path:
     return path
 
 
-def _forget(part: Path) -> None:
+def _delete(part: Path) -> None:
     with contextlib.suppress(OSError):
         part.unlink(missing_ok=True)
 
@@ -78,7 +75,7 @@ def _cannot_write(path: Path, error: OSError | ValueError) -> CannotWrite:
     elif number in (errno.ENOENT, errno.ENOTDIR) and not path.parent.is_dir():
         found, fix, code = (
             f"there is no folder {str(path.parent)!r}",
-            "make the folder first",
+            "create the folder first",
             "no-such-folder",
         )
     else:
@@ -91,16 +88,16 @@ def _cannot_write(path: Path, error: OSError | ValueError) -> CannotWrite:
 
 
 MANIFEST = "sfumato.json"
-"""The list of files, by which a later run knows a folder of ours."""
+"""The list of files, which identifies a folder written by sfumato."""
 HASHED_AGAIN = 16 * 2**20
-"""Up to so many bytes a file is hashed to see whether somebody changed it; of larger ones the size must do."""
+"""Files up to this size are hashed to detect changes; for larger ones only the size is compared."""
 
 
 @contextmanager
 def atomic_folder(folder: Path, format_name: str) -> Iterator[Path]:
-    """An empty folder beside `folder`, which takes its place on success and is gone on any error.
+    """An empty folder next to `folder`, which it replaces on success; on any error it is deleted.
 
-    A folder of ours that stands there is replaced, an empty one too; anything else is refused.
+    Only an empty folder or one written by sfumato is replaced.
     """
     check_vacant(folder)
     target = folder.resolve()
@@ -123,7 +120,7 @@ def atomic_folder(folder: Path, format_name: str) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
         raise CannotWrite(
             f"writing failed ({error.strerror or error})",
-            "a place to write, with room",
+            "a place to write, with free space",
             "free some space, or check the folder's permissions; nothing was changed",
             where=folder,
         ) from error
@@ -133,26 +130,26 @@ def atomic_folder(folder: Path, format_name: str) -> Iterator[Path]:
 
 
 def check_vacant(folder: Path) -> None:
-    """An error unless `folder` is not there, is empty, or holds what we wrote, unchanged, and nothing else."""
+    """An error unless `folder` does not exist, is empty, or has only unchanged files written by sfumato."""
     check_place(folder)
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
-        raise _refused(folder, "found a file", "choose a name for a new folder", "not-a-folder")
+        raise _not_vacant(folder, "found a file", "choose a name for a new folder", "not-a-folder")
     ours = _listed(folder)
     files = {str(path.relative_to(folder)): path for path in folder.rglob("*") if not path.is_dir()}
     strange = sorted(name for name in files if name not in ours and name != MANIFEST)
     if strange:
         found = f"found a folder with other files in it ({listing(strange, 5)})"
-        raise _refused(folder, found, "choose another place, or move the files away", "folder-not-empty")
+        raise _not_vacant(folder, found, "choose another place, or move the files away", "folder-not-empty")
     changed = sorted(name for name, path in files.items() if name in ours and not _is_as_listed(path, ours[name]))
     if changed:
         found = f"found files that were changed since they were written ({listing(changed, 5)})"
-        raise _refused(folder, found, "choose another place, or remove the folder yourself", "changed-files")
+        raise _not_vacant(folder, found, "choose another place, or remove the folder yourself", "changed-files")
 
 
 def files_in(folder: Path) -> tuple[str, ...]:
-    """The files in `folder` and below, by their paths from there."""
+    """All files in `folder` by their relative paths."""
     return tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()))
 
 
@@ -168,16 +165,16 @@ def _write_manifest(folder: Path, format_name: str) -> None:
         with (folder / name).open("rb") as file:
             os.fsync(file.fileno())
         files[name] = {"bytes": (folder / name).stat().st_size, "sha256": sha256_of(folder / name)}
-    said = {"written_by": f"sfumato {__version__}", "format": format_name, "files": files}
-    (folder / MANIFEST).write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    manifest = {"written_by": f"sfumato {__version__}", "format": format_name, "files": files}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def _listed(folder: Path) -> dict[str, dict[str, Any]]:
-    """The files that the folder's own list names; none where there is no such list."""
+    """The files listed in the folder's manifest, if it has one."""
     with contextlib.suppress(OSError, msgspec.MsgspecError):
-        said = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=dict[str, Any])
-        if isinstance(said.get("files"), dict):
-            return {name: each for name, each in said["files"].items() if isinstance(each, dict)}
+        manifest = msgspec.json.decode((folder / MANIFEST).read_bytes(), type=dict[str, Any])
+        if isinstance(manifest.get("files"), dict):
+            return {name: each for name, each in manifest["files"].items() if isinstance(each, dict)}
     return {}
 
 
@@ -186,6 +183,6 @@ def _is_as_listed(path: Path, listed: dict[str, Any]) -> bool:
     return size == listed.get("bytes") and (size > HASHED_AGAIN or sha256_of(path) == listed.get("sha256"))
 
 
-def _refused(folder: Path, found: str, fix: str, code: str) -> CannotWrite:
+def _not_vacant(folder: Path, found: str, fix: str, code: str) -> CannotWrite:
     expected = "a new folder, an empty one, or one that sfumato share wrote"
     return CannotWrite(found, expected, fix, code, where=folder)

@@ -1,6 +1,6 @@
-"""CSV in and out: every field is text, every fault has its line.
+"""Reads and writes CSV: every field is text, and errors name the line.
 
-pyarrow does the fast reading; Python's own csv module walks the file again only to find the line of a fault.
+pyarrow reads the file; Python's csv module reads it again only to find the line of an error.
 """
 
 from __future__ import annotations
@@ -44,25 +44,25 @@ def first_record(path: Path) -> list[str]:
 
 
 def read_header(path: Path) -> list[str]:
-    """The column names, checked: there, named once each, and separated by commas."""
+    """The column names: not blank, each once, separated by commas."""
     names = first_record(path)
     separator = next((s for s in (";", "\t", "|") if len(names) == 1 and s in names[0]), None)
     if len(names) > MAX_COLUMNS:
-        found, expected, code = f"found {len(names):,} columns", f"at most {MAX_COLUMNS:,}", "too-many-columns"
-        fix = "is the table turned on its side? write one row an answer or an item"
+        found, expected, code = f"{len(names):,} columns", f"at most {MAX_COLUMNS:,}", "too-many-columns"
+        fix = "is the table transposed? write one row per answer or item"
     elif separator:
         found, expected, code = (
-            f"found a header separated by {separator!r}",
+            f"a header separated by {separator!r}",
             "columns separated by commas",
             "wrong-separator",
         )
         fix = "save the file with commas"
     elif doubled := [name for name, n in Counter(names).items() if n > 1]:
-        found, expected, code = f"found column {listing(doubled)} more than once", "each column once", "doubled-column"
+        found, expected, code = f"column {listing(doubled)} more than once", "each column once", "doubled-column"
         fix = "rename or remove one of them"
     elif not names or not all(name.strip() for name in names):
-        found, expected, code = "found a column without a name", "a name for every column", "unnamed-column"
-        fix = "write the column names into the first line"
+        found, expected, code = "a column without a name", "a name for every column", "unnamed-column"
+        fix = "write the column names in the first line"
     else:
         return names
     raise BadTable(found, expected, fix, code, where=ErrorLocation(str(path), line=1))
@@ -87,17 +87,16 @@ def read_chunks(path: Path, names: Sequence[str], *, has_header: bool = True) ->
 
 
 def _own_memory(block: bytes) -> pa.Buffer:
-    """The block in memory of Arrow's own: its threads may let go of it late, and must not need Python for that."""
+    """The block in Arrow's own memory: its threads may free it late, without the Python interpreter."""
     stream = pa.BufferOutputStream()
     stream.write(block)
     return stream.getvalue()
 
 
 def _whole_records(path: Path, file: CheckedBytes) -> Iterator[bytes]:
-    """The bytes in blocks that end where a record does.
+    """The bytes in blocks that end at the end of a record.
 
-    Cut here, and not by pyarrow's streaming reader: that one calls back into Python from threads of its own, which
-    must not be when the program ends on an error.
+    Not with pyarrow's streaming reader: it calls Python from its own threads, which can crash when the program exits.
     """
     rest = b""
     while data := file.read(BLOCK_BYTES):
@@ -113,22 +112,22 @@ def _whole_records(path: Path, file: CheckedBytes) -> Iterator[bytes]:
 
 
 def _end_of_records(data: bytes) -> int:
-    """Behind the last line end outside quotes (0: there is none)."""
+    """The position after the last line end outside quotes (0 if there is none)."""
     text = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero((text == ord("\n")) | (text == ord("\r")))
-    # A carriage return at the very end may be half of a line end.
+    # A carriage return at the end may be the first half of a line end.
     ends = ends[ends < len(text) - (1 if data.endswith(b"\r") else 0)]
     n_quotes_before = np.searchsorted(np.flatnonzero(text == ord('"')), ends)
     outside = ends[n_quotes_before % 2 == 0]
     if not len(outside):
         return 0
     last = int(outside[-1])
-    # Not between the two halves of a line end.
+    # Not between the two characters of a line end.
     return last + 2 if data[last : last + 2] == b"\r\n" else last + 1
 
 
 def line_of_row(path: Path, row: int, *, has_header: bool = True) -> int:
-    """The line of the file on which data row `row` (from 0) begins."""
+    """The line of the file where data row `row` (from 0) begins."""
     for number, (start, _) in enumerate(_numbered(path), -1 if has_header else 0):
         if number == row:
             return start
@@ -136,7 +135,7 @@ def line_of_row(path: Path, row: int, *, has_header: bool = True) -> int:
 
 
 def write_chunks(schema: pa.Schema, chunks: Iterator[pa.Table], path: Path, *, compressed: bool = False) -> None:
-    """Write `chunks` as one CSV; text that a spreadsheet would run as a formula gets a leading apostrophe."""
+    """Write `chunks` as one CSV; text that a spreadsheet would run as a formula gets an apostrophe in front."""
     names = [guard_formula(name) for name in schema.names]
     guarded_schema = pa.schema([(name, field.type) for name, field in zip(names, schema, strict=True)])
     options = pa_csv.WriteOptions(quoting_style="needed")
@@ -158,7 +157,7 @@ def guard_formula(text: str) -> str:
 
 
 def unguard_formula(text: str) -> str:
-    """The text that `guard_formula` was given."""
+    """The inverse of `guard_formula`."""
     return text[1:] if text.startswith("'") and text.lstrip("'")[:1] in FORMULA_STARTS else text
 
 
@@ -168,7 +167,7 @@ def unguard_column(column: Any) -> Any:
 
 
 def _map_text(column: Any, change: Callable[[str], str]) -> Any:
-    """`change` over a text column, touching Python only where a value begins with a suspect character."""
+    """Apply `change` to a text column, if any value begins with a suspect character."""
     suspect = pc.match_substring_regex(column, r"^'*[=+\-@\t\r]")
     if not pc.any(suspect).as_py():
         return column
@@ -176,7 +175,7 @@ def _map_text(column: Any, change: Callable[[str], str]) -> Any:
 
 
 def _records(file: Any) -> Iterator[list[str]]:
-    """Records by Python's csv module, its limit on the length of a field lifted meanwhile."""
+    """Records by Python's csv module, without its limit on the length of a field."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
         yield from csv.reader(file)
@@ -185,7 +184,7 @@ def _records(file: Any) -> Iterator[list[str]]:
 
 
 def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The records that hold anything, each with the line it begins on."""
+    """The records that are not empty, each with its first line."""
     limit = csv.field_size_limit(2**31 - 1)
     try:
         with raw_bytes(path) as file:
@@ -200,13 +199,13 @@ def _numbered(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
-    """The error for what pyarrow refused, with the line found by a second, slow walk."""
+    """The error for a file that pyarrow could not read, with the line found by reading it again."""
     if "UTF8" in message:
         return _not_utf8(path)
     try:
         with CheckedBytes(path, quotes=True) as file:
             file.read_all()
-    except SfumatoError as error:  # a quote never closed explains a row that does not fit
+    except SfumatoError as error:  # an unclosed quote explains rows of wrong length
         return error
     for start, fields in _numbered(path):
         if len(fields) != n_columns:
@@ -218,7 +217,7 @@ def _located(path: Path, n_columns: int, message: str) -> SfumatoError:
                 where=ErrorLocation(str(path), line=start),
             )
     return BadFile(
-        f"text that is no CSV ({message[:120]})",
+        f"text that is not CSV ({message[:120]})",
         "comma-separated rows",
         "look for stray quotes and line breaks",
         "bad-csv",
@@ -230,7 +229,7 @@ def _huge(path: Path) -> BadFile:
     return BadFile(
         f"a row longer than {BLOCK_BYTES:,} bytes",
         "shorter rows",
-        "look for an unclosed quote, or for a document pasted into a field",
+        "look for an unclosed quote, or a document pasted into a field",
         "huge-field",
         where=ErrorLocation(str(path), line=line_where(path, lambda text: len(text) > BLOCK_BYTES)),
     )

@@ -1,21 +1,21 @@
-"""What kind of file this is: by its name, confirmed by its first bytes."""
+"""File types: recognized by the file name and confirmed by the first bytes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.tables.errors import BadFile
+from sfumato.tables.errors import BadFile, wrong_ending
 
 MAX_EXPANSION = 500
-"""A compressed file may grow this many times ..."""
+"""A compressed file may expand this many times ..."""
 FREE_EXPANSION_BYTES = 16 * 2**20
-"""... beyond this many bytes; past both it is taken for a decompression bomb."""
+"""... or to this many bytes; beyond both it is a decompression bomb."""
 
 
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file: its name and the endings it goes by."""
+    """A file type: its name and the endings of its file names."""
 
     name: str
     suffixes: tuple[str, ...]
@@ -45,53 +45,39 @@ _SIGNATURES = (
 
 
 def kind_of(path: Path, allowed: tuple[FileKind, ...] = KINDS) -> FileKind:
-    """The kind `path` goes by, or an error listing the endings allowed here."""
+    """The file type of `path`, or an error with the allowed endings."""
     name = path.name.lower()
     for kind in allowed:
         if name.endswith(kind.suffixes):
             return kind
-    raise BadFile(
-        f"a file named {path.name!r}",
-        f"a name ending in {', '.join(s for kind in allowed for s in kind.suffixes)}",
-        "in Excel: save as CSV UTF-8 (comma separated)" if name.endswith((".xlsx", ".xls")) else "convert the file",
-        "file-kind",
-        where=path,
-    )
+    is_excel = name.endswith((".xlsx", ".xls"))
+    fix = "in Excel: save as CSV UTF-8 (comma separated)" if is_excel else "convert the file"
+    raise wrong_ending(path, [suffix for kind in allowed for suffix in kind.suffixes], fix)
 
 
 def content_of(start: bytes) -> str | None:
-    """What the first bytes say the content is; None for what may be plain text."""
+    """The type of content by its first bytes; None for plain text."""
     return next((name for magic, name in _SIGNATURES if start.startswith(magic)), None)
 
 
 def check_readable(path: Path) -> None:
-    """Raise unless `path` is a file with something in it that can be opened."""
+    """Raise unless `path` is a readable file that is not empty."""
     if not _exists(path):
         near = (
             sorted(p.name for p in path.parent.iterdir())[:8] if _exists(path.parent) and path.parent.is_dir() else []
         )
-        raise BadFile(
-            "nothing there",
-            "an existing file",
-            f"check the path{'; the folder holds ' + ', '.join(map(repr, near)) if near else ''}",
-            "no-such-file",
-            where=path,
-        )
+        fix = f"check the path{'; the folder contains ' + ', '.join(map(repr, near)) if near else ''}"
+        raise BadFile("no such file", "an existing file", fix, "no-such-file", path)
     if path.is_dir():
-        raise BadFile("a folder", "a file", "name a file inside it", "is-a-folder", where=path)
+        raise BadFile("a folder", "a file", "give the path of a file in it", "is-a-folder", where=path)
     try:
         if not path.is_file():
             raise OSError(0, "a pipe or a device")
         with path.open("rb") as file:
             start = file.read(1)
     except OSError as error:
-        raise BadFile(
-            f"a file that cannot be opened ({error.strerror})",
-            "a readable file",
-            "check its permissions",
-            "unreadable",
-            where=path,
-        ) from error
+        found = f"a file that cannot be opened ({error.strerror})"
+        raise BadFile(found, "a readable file", "check its permissions", "unreadable", path) from error
     if not start:
         raise BadFile("an empty file", "some content", "write the file again", "empty-file", where=path)
 
@@ -99,12 +85,12 @@ def check_readable(path: Path) -> None:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # a name too long for the file system, or with a NUL in it
+    except (OSError, ValueError):  # a name that is too long or contains NUL
         return False
 
 
 def check_content(path: Path, kind: FileKind) -> None:
-    """Raise unless the first bytes of `path` agree with `kind`."""
+    """Raise unless the first bytes of `path` match `kind`."""
     check_readable(path)
     with path.open("rb") as file:
         start = file.read(16)
@@ -116,13 +102,9 @@ def check_content(path: Path, kind: FileKind) -> None:
     if content == expected:
         return
     raise BadFile(
-        f"{content or 'other'} content under a {kind.name} name",
+        f"{content or 'other'} content in a file with a {kind.name} name",
         f"{expected or 'plain UTF-8'} content",
-        (
-            "save the text as UTF-8"
-            if content == "UTF-16 text"
-            else "give the file the ending of its content, or write it again"
-        ),
+        ("save the text as UTF-8" if content == "UTF-16 text" else "rename the file by its content, or write it again"),
         "not-utf8" if content == "UTF-16 text" else "wrong-content",
         where=path,
     )

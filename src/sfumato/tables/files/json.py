@@ -1,4 +1,4 @@
-"""JSON documents, read strictly: no doubled keys, no NaN, nothing after the end."""
+"""Reads JSON strictly: no duplicate keys, no NaN, nothing after the end."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def read_document(path: Path) -> Any:
         msgspec.json.decode(data)
         return json.loads(data, object_pairs_hook=unique_keys)
     except DoubledKey as error:
-        raise _bad(path, f"found {error}", "each key once in an object", None) from error
+        raise _bad(path, str(error), "each key once in an object", None) from error
     except RecursionError as error:
-        raise _bad(path, "found values nested too deep", "at most some hundred levels", None) from error
+        raise _bad(path, "values nested too deep", "at most some hundred levels", None) from error
     except UnicodeDecodeError as error:
         raise BadFile(
             "bytes that are not UTF-8",
@@ -40,17 +40,17 @@ def read_document(path: Path) -> Any:
         ) from error
     except (msgspec.MsgspecError, ValueError) as error:
         line = _line(data, str(error))
-        raise _bad(path, f"found text that is no JSON ({error})", "one whole JSON document", line) from error
+        raise _bad(path, f"text that is not JSON ({error})", "one complete JSON document", line) from error
 
 
 def _check_weight(path: Path, data: bytes) -> None:
-    """Refuse a small file that holds millions of values: each costs a hundred bytes of memory once it is read."""
+    """Reject a small file with millions of values: each needs about 100 bytes of memory."""
     n_values = data.count(b",") + data.count(b"{") + data.count(b"[")
     if n_values > MAX_FREE_VALUES and n_values > MAX_VALUES_PER_BYTE * path.stat().st_size:
         raise UnsafeFile(
             f"more than {n_values:,} values in a file of {path.stat().st_size:,} bytes",
-            f"at most {MAX_VALUES_PER_BYTE} values a byte",
-            "if the file is really yours, decompress it first",
+            f"at most {MAX_VALUES_PER_BYTE} values per byte",
+            "if you trust the file, decompress it first",
             "bomb",
             where=path,
         )
@@ -68,7 +68,7 @@ def _bad(path: Path, found: str, expected: str, line: int | None) -> BadFile:
     return BadFile(
         found,
         expected,
-        "export the file again, or mend it by hand",
+        "export the file again, or correct it",
         "bad-json",
         where=ErrorLocation(str(path), line=line),
     )

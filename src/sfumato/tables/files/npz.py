@@ -1,4 +1,4 @@
-"""NumPy arrays from `.npy` and `.npz`: never a pickle, never a bomb."""
+"""Reads `.npy` and `.npz` files; rejects pickles and decompression bombs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile, UnsafeFile
+from sfumato.tables.errors import UnsafeFile, damaged_file
 from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION, NUMPY, check_content
 
-# What NumPy, zipfile and zlib raise on damaged files, as seen by flipping every byte of one.
+# All errors of NumPy, zipfile and zlib on damaged files, found by changing every byte of one.
 DAMAGE = (
     ValueError, TypeError, KeyError, AttributeError, OverflowError, MemoryError, OSError, EOFError, RuntimeError,
     NotImplementedError, SyntaxError, RecursionError, tokenize.TokenError, struct.error, zlib.error, zipfile.BadZipFile,
@@ -23,7 +23,7 @@ DAMAGE = (
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an `.npz` by name; that of an `.npy` under the name of the file without its ending."""
+    """The arrays of an `.npz` by name; the array of an `.npy` under the file name without its ending."""
     check_content(path, NUMPY)
     try:
         with path.open("rb") as file:
@@ -38,11 +38,11 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
                     arrays[info.filename.removesuffix(".npy")] = _read_array(member, info.file_size, path)
             return arrays
     except DAMAGE as error:
-        raise _damaged(path, error) from error
+        raise damaged_file("NumPy file", error, path) from error
 
 
 def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
-    """One array, its header checked against how many bytes there are before any memory is asked for."""
+    """One array; its header is compared with the number of bytes before memory is allocated."""
     assert hasattr(file, "read")
     stream: BinaryIO = file  # type: ignore[assignment]
     version = np.lib.format.read_magic(stream)
@@ -50,18 +50,18 @@ def _read_array(file: object, n_bytes: int, path: Path) -> np.ndarray:
     shape, fortran_order, dtype = read_header(stream)
     if dtype.hasobject:
         raise UnsafeFile(
-            "an array of Python objects, which only a pickle can hold",
+            "an array of Python objects, which needs a pickle",
             "arrays of numbers or text",
-            "save it again with a plain dtype (a pickle can run any program when opened)",
+            "save it again with a plain dtype (a pickle can run any program when it is opened)",
             "pickle",
             where=path,
         )
     n_values = math.prod(shape)
     if n_values * dtype.itemsize > n_bytes:
-        raise ValueError(f"{n_values:,} values promised in {n_bytes:,} bytes")
+        raise ValueError(f"{n_values:,} values expected in {n_bytes:,} bytes")
     data = stream.read(n_values * dtype.itemsize)
     if len(data) < n_values * dtype.itemsize:
-        raise EOFError(f"{len(data):,} bytes where {n_values * dtype.itemsize:,} were promised")
+        raise EOFError(f"{len(data):,} bytes where {n_values * dtype.itemsize:,} were expected")
     return np.frombuffer(data, dtype).reshape(shape, order="F" if fortran_order else "C").copy()
 
 
@@ -71,17 +71,7 @@ def _check_expansion(path: Path, archive: zipfile.ZipFile) -> None:
         raise UnsafeFile(
             f"{total:,} bytes in a file of {path.stat().st_size:,}",
             f"at most {MAX_EXPANSION} times the compressed size",
-            "if the file is really yours, save it without compression (np.savez)",
+            "if you trust the file, save it without compression (np.savez)",
             "bomb",
             where=path,
         )
-
-
-def _damaged(path: Path, error: Exception) -> BadFile:
-    return BadFile(
-        f"a damaged NumPy file ({str(error)[:120]})",
-        "a whole .npy or .npz",
-        "copy or save the file again",
-        "damaged",
-        where=path,
-    )

@@ -1,5 +1,4 @@
-"""Pictures as PNG: 8 bits, grey or colour, nothing lost. Only what uint8 arrays need, so that no more than the core
-packages is (PNG, third edition, W3C 2025)."""
+"""Encodes uint8 arrays as PNG (third edition, W3C 2025) without further packages."""
 
 from __future__ import annotations
 
@@ -10,19 +9,19 @@ import numpy as np
 from jaxtyping import UInt8
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
-GREY, COLOUR = 0, 2
+GRAY, COLOR = 0, 2
 LEFT = 1
-"""The filter: each pixel as its difference from the one to its left, which packs photographs better than they are."""
+"""The filter: each pixel as the difference from its left neighbor, which compresses photographs better."""
 
 
 def png_bytes(picture: UInt8[np.ndarray, "height width *channels"]) -> bytes:
-    """One picture, grey or in three colours, as the bytes of a PNG file."""
+    """One picture, gray or in three colors, as the bytes of a PNG file."""
     pixels = picture if picture.ndim == 3 else picture[..., None]
-    height, width, n_colours = pixels.shape
-    size = struct.pack(">IIBBBBB", width, height, 8, COLOUR if n_colours == 3 else GREY, 0, 0, 0)
+    height, width, n_colors = pixels.shape
+    size = struct.pack(">IIBBBBB", width, height, 8, COLOR if n_colors == 3 else GRAY, 0, 0, 0)
     lines = pixels.copy()
     lines[:, 1:] -= pixels[:, :-1]  # differences wrap around at 256, as the filter has them
-    filtered = np.empty((height, 1 + width * n_colours), np.uint8)
+    filtered = np.empty((height, 1 + width * n_colors), np.uint8)
     filtered[:, 0] = LEFT
     filtered[:, 1:] = lines.reshape(height, -1)
     packed = zlib.compress(filtered.tobytes())

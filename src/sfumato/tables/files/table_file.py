@@ -1,4 +1,4 @@
-"""Rows on their way into a table, and out of one."""
+"""Reads and writes Parquet and CSV tables as chunks of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation, UnsafeFile, listing, show
+from sfumato.tables.errors import BadTable, ErrorLocation, UnsafeFile, bad_classes, damaged_file, listing, show
 from sfumato.tables.files import csv as csv_files
 from sfumato.tables.files.atomic_write import atomic_write
 from sfumato.tables.files.file_type import (
@@ -29,12 +29,12 @@ CLASSES_KEY = b"sfumato.classes"
 ROW_GROUP = 2**18
 CHUNK_VALUES = 2**22
 MAX_EXPANSION_OF_LISTS = 20_000
-"""How many times its file the values of lists may be: one-hot rows over a thousand classes are small on disk."""
+"""The largest expansion of list values: one-hot rows over a thousand classes are small on disk."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A schema and its rows in chunks, with the file they come from (None: from memory). Read once."""
+    """A schema and its rows in chunks, with their file (None: from memory). Can be read once."""
 
     schema: pa.Schema
     chunks: Iterator[pa.Table]
@@ -43,11 +43,11 @@ class Rows:
 
     @classmethod
     def of(cls, frame: Any, classes: Sequence[str] = ()) -> Rows:
-        """Rows of anything that speaks Arrow: pyarrow, Polars, pandas (2.2 on), DuckDB, a table of ours."""
+        """Rows of any Arrow-compatible table: pyarrow, Polars, pandas (from 2.2), DuckDB, a sfumato table."""
         if not hasattr(frame, "__arrow_c_stream__"):
             raise BadTable(
                 f"a {type(frame).__name__}",
-                "a table that speaks Arrow (pyarrow, Polars, pandas ...)",
+                "an Arrow-compatible table (pyarrow, Polars, pandas ...)",
                 "pass a data frame, or use from_numpy for arrays",
                 "not-a-table",
             )
@@ -57,37 +57,32 @@ class Rows:
 
     @property
     def is_text(self) -> bool:
-        """Whether every value is text still to be read (a CSV)."""
+        """Whether every value is text (a CSV)."""
         return self.path is not None and kind_of(self.path) is CSV
 
     def where(self, row: int | None = None, column: str | None = None) -> ErrorLocation:
-        """The place of `row` (from 0) in the file: its line in a CSV, its number elsewhere."""
+        """The location of `row` (from 0): its line in a CSV, else its number."""
         if row is not None and self.path is not None and self.is_text:
             return ErrorLocation(
                 str(self.path), line=csv_files.line_of_row(self.path, row, has_header=self.has_header), column=column
             )
         return ErrorLocation(str(self.path) if self.path else None, row=row, column=column)
 
-    def check_weight(self, n_bytes: int) -> None:
-        """Raise if `n_bytes` of text, spelled out so far, are far more than the file could honestly hold."""
+    def check_expansion(self, n_bytes: int) -> None:
+        """Raise if `n_bytes` of decoded text are too many for the size of the file."""
         if self.path is not None:
-            refuse_bomb(self.path, n_bytes)
+            check_not_bomb(self.path, n_bytes)
 
     def with_classes(self, classes: Sequence[str]) -> Rows:
-        """The same rows with their classes named; rows that name other ones themselves are an error."""
+        """The same rows with their classes; rows that have other classes are an error."""
         own = self.classes()
         if own is not None and own != tuple(classes):
-            raise BadTable(
-                f"the classes {listing(own)} in the table itself",
-                f"the classes given: {listing(list(classes))}",
-                "leave the argument out, or choose columns by name",
-                "bad-classes",
-                where=self.where(),
-            )
+            fix = "remove the argument, or choose columns by name"
+            raise bad_classes(f"the classes {listing(own)} in the table itself", classes, fix, self.where())
         return replace(self, schema=self.schema.with_metadata(classes_metadata(classes)))
 
     def classes(self) -> tuple[str, ...] | None:
-        """The classes the schema names; None where it names none."""
+        """The classes in the schema's metadata, or None."""
         text = (self.schema.metadata or {}).get(CLASSES_KEY)
         if text is None:
             return None
@@ -107,7 +102,7 @@ class Rows:
 
 
 def class_names(classes: Sequence[str]) -> tuple[str, ...]:
-    """The names as a tuple; one text for all of them, which Python would take apart letter by letter, is an error."""
+    """The names as a tuple; a single text is an error, because Python would split it into letters."""
     if isinstance(classes, str):
         raise BadTable(
             f"the text {show(classes)} for classes",
@@ -119,15 +114,15 @@ def class_names(classes: Sequence[str]) -> tuple[str, ...]:
 
 
 def classes_metadata(classes: Sequence[str]) -> dict[bytes, bytes]:
-    """The schema metadata under which a table's classes stand, in order."""
+    """The schema metadata for a table's classes, in order."""
     classes = class_names(classes)
     return {CLASSES_KEY: json.dumps(list(classes), ensure_ascii=False).encode()} if classes else {}
 
 
 def read_rows(path: str | Path, *, guarded: bool = True, header: Sequence[str] = ()) -> Rows:
-    """Rows of a Parquet or CSV file, checked to be what its name says.
+    """Rows of a Parquet or CSV file, whose content must match its name.
 
-    `guarded` takes off the apostrophe that `write_rows` puts before formulas in a CSV; foreign files have none.
+    `guarded` removes the apostrophe that `write_rows` adds before formulas in a CSV; files of others have none.
     `header` names the columns of a CSV whose first line is data.
     """
     path = Path(path)
@@ -143,7 +138,7 @@ def read_rows(path: str | Path, *, guarded: bool = True, header: Sequence[str] =
 
 
 def write_rows(schema: pa.Schema, chunks: Iterator[pa.Table], path: str | Path) -> None:
-    """Write `chunks` to `path` as its name says, replacing the old file only when the new one is whole."""
+    """Write `chunks` to `path` in the format of its name; replaces an old file when the new one is complete."""
     path = Path(path)
     kind = kind_of(path, TABLE_KINDS)
     with atomic_write(path) as part:
@@ -162,53 +157,53 @@ def _renamed(chunks: Iterator[pa.Table], names: list[str], guarded: bool) -> Ite
 
 
 def _opened(path: Path) -> pq.ParquetFile:
-    """The file, text to be read dictionary-coded: ids come out as integers, and a repeated text is held once."""
+    """The file, with text columns read dictionary-coded: repeated texts are stored once."""
     try:
         file = pq.ParquetFile(path, page_checksum_verification=True)
-        # Of the footer only the row groups' totals are asked: pyarrow aborts on a damaged column's entry.
+        # Only the totals of row groups are read from the footer: pyarrow aborts on a damaged column entry.
         groups = range(file.metadata.num_row_groups)
-        refuse_bomb(path, sum(file.metadata.row_group(i).total_byte_size for i in groups))
+        check_not_bomb(path, sum(file.metadata.row_group(i).total_byte_size for i in groups))
         n_rows, n_values = file.metadata.num_rows, sum(_n_values(field.type) for field in file.schema_arrow)
-        refuse_bomb(path, 4 * n_rows * len(file.schema_arrow))
-        refuse_bomb(path, 8 * n_rows * n_values, MAX_EXPANSION_OF_LISTS)
+        check_not_bomb(path, 4 * n_rows * len(file.schema_arrow))
+        check_not_bomb(path, 8 * n_rows * n_values, MAX_EXPANSION_OF_LISTS)
         text = [field.name for field in file.schema_arrow if _is_text(field.type)]
         # pre_buffer would keep every column chunk ever read in memory.
         return pq.ParquetFile(path, page_checksum_verification=True, read_dictionary=text, pre_buffer=False)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
-        raise _damaged(path, error) from error
+        raise damaged_file("Parquet file", error, path) from error
 
 
 def _parquet_chunks(path: Path, file: pq.ParquetFile) -> Iterator[pa.Table]:
-    """The rows, so many at a time that a chunk stays small however many values a row has."""
+    """The rows in chunks with a limited number of values."""
     promised = file.metadata.num_rows
     at_once = max(1, min(ROW_GROUP, CHUNK_VALUES // sum(_n_values(field.type) for field in file.schema_arrow)))
     n_rows = 0
     try:
         for batch in file.iter_batches(batch_size=at_once):
-            batch.validate(full=True)  # text that is not UTF-8, offsets that lead elsewhere
+            batch.validate(full=True)  # text that is not UTF-8, wrong offsets
             n_rows += len(batch)
             yield pa.Table.from_batches([batch])
     except (pa.ArrowException, OSError, ValueError, OverflowError, UnicodeDecodeError) as error:
-        raise _damaged(path, error) from error
+        raise damaged_file("Parquet file", error, path) from error
     if n_rows != promised:
-        raise _damaged(path, ValueError(f"{n_rows:,} rows where {promised:,} were promised"))
+        raise damaged_file("Parquet file", ValueError(f"{n_rows:,} rows where {promised:,} were expected"), path)
 
 
 def _n_values(kind: pa.DataType) -> int:
-    """How many values a row of this type has, at a guess where it may differ from row to row."""
+    """The number of values per row of this type; an estimate if it varies."""
     if pa.types.is_fixed_size_list(kind):
         return max(int(kind.list_size), 1)
     return 1024 if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 1
 
 
-def refuse_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None:
-    """Raise if `n_bytes` is far more than the file that they come from could honestly hold."""
+def check_not_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None:
+    """Raise if `n_bytes` are too many for the size of the file."""
     size = path.stat().st_size
     if n_bytes > FREE_EXPANSION_BYTES and n_bytes > times * size:
         raise UnsafeFile(
-            f"some {n_bytes:,} bytes of data in a file of {size:,}",
+            f"about {n_bytes:,} bytes of data in a file of {size:,}",
             f"at most {times:,} times the size of the file",
-            "if the file is really yours, open it with pyarrow and pass the table to from_arrow",
+            "if you trust the file, open it with pyarrow and pass the table to from_arrow",
             "bomb",
             where=path,
         )
@@ -216,13 +211,3 @@ def refuse_bomb(path: Path, n_bytes: int, times: int = MAX_EXPANSION) -> None:
 
 def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _damaged(path: Path, error: Exception) -> BadFile:
-    return BadFile(
-        f"a damaged file ({str(error)[:120]})",
-        "a whole Parquet file",
-        "copy or write the file again",
-        "damaged",
-        where=path,
-    )

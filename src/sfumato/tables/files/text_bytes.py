@@ -1,4 +1,4 @@
-"""Bytes of a text file, plain or gzipped, checked as they are read."""
+"""Reads a text file, plain or gzipped, and checks its bytes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from typing import BinaryIO, cast
 
 import numpy as np
 
-from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile
+from sfumato.tables.errors import BadFile, ErrorLocation, UnsafeFile, damaged_file
 from sfumato.tables.files.file_type import FREE_EXPANSION_BYTES, MAX_EXPANSION
 
 QUOTE = ord('"')
 BETWEEN_FIELDS = np.zeros(256, dtype=bool)
 BETWEEN_FIELDS[[ord(c) for c in ',\n\r"']] = True
-"""What may stand outside a quoted field's quotes; a quote beside a quote is one that is written twice."""
+"""The characters allowed next to a quoted field; two quotes mean one quote inside the field."""
 
 
 DEFLATE_LIMIT = 1032
-"""No gzip file holds more than this many times its size."""
+"""No gzip file can expand more than this many times."""
 
 
 class CheckedBytes(io.RawIOBase):
-    """A readable stream that refuses bombs, damaged gzip and NUL bytes as they pass, and stray quotes in a CSV."""
+    """A stream that rejects bombs, damaged gzip, NUL bytes, and stray quotes in a CSV."""
 
     def __init__(self, path: Path, *, quotes: bool = False) -> None:
         self._path = path
         self._compressed_size = path.stat().st_size if path.name.lower().endswith(".gz") else None
         self._file = raw_bytes(path)
-        self._quotes = Quotes(path) if quotes else None
-        # What the file says of its own size: true of an honest one, and enough to refuse a plain bomb unread.
-        self.n_bytes = _promised_size(path) if self._compressed_size is not None else 0
+        self._quotes = QuoteCheck(path) if quotes else None
+        # The size that the file states: enough to reject a simple bomb without reading it.
+        self.n_bytes = _stated_size(path) if self._compressed_size is not None else 0
         self._check_expansion()
         self.n_bytes = 0
 
@@ -47,13 +47,7 @@ class CheckedBytes(io.RawIOBase):
         try:
             data = self._file.read(size)
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise BadFile(
-                f"damaged gzip data ({error})",
-                "a whole gzip file",
-                "copy or compress the file again",
-                "damaged",
-                where=self._path,
-            ) from error
+            raise damaged_file("gzip file", error, self._path, "copy or compress the file again") from error
         self.n_bytes += len(data)
         self._check_expansion()
         if b"\0" in data:
@@ -63,7 +57,7 @@ class CheckedBytes(io.RawIOBase):
         return data
 
     def read_all(self) -> bytes:
-        """Everything that is left."""
+        """All remaining bytes."""
         parts = []
         while part := self.read(2**20):
             parts.append(part)
@@ -76,7 +70,7 @@ class CheckedBytes(io.RawIOBase):
             raise UnsafeFile(
                 f"more than {self.n_bytes:,} bytes in a gzip file of {self._compressed_size:,}",
                 f"at most {MAX_EXPANSION} times the compressed size",
-                "if the file is really yours, decompress it first",
+                "if you trust the file, decompress it first",
                 "bomb",
                 where=self._path,
             )
@@ -85,16 +79,16 @@ class CheckedBytes(io.RawIOBase):
         return BadFile(
             "a NUL byte",
             "text without NUL bytes",
-            "remove the byte; the file may be damaged or of another kind",
+            "remove the byte; the file may be damaged or of another type",
             "nul-byte",
             where=ErrorLocation(str(self._path), line=line_where(self._path, lambda text: b"\0" in text)),
         )
 
 
-class Quotes:
-    """The quotes of a CSV as they pass: every other one opens a field, and must stand at its edge.
+class QuoteCheck:
+    """Checks the quotes of a CSV: every other one opens a field, and must be at its edge.
 
-    pyarrow takes an unclosed quote for the beginning of a long field, and so loses rows in silence.
+    pyarrow would read an unclosed quote as the beginning of a long field, and lose rows without an error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -104,14 +98,14 @@ class Quotes:
         self._last = ord("\n")
 
     def check(self, data: bytes) -> None:
-        """Look at the next bytes; at the end of the file `data` is empty."""
+        """Check the next bytes; at the end of the file `data` is empty."""
         if not data:
             if self._n_quotes % 2:
-                raise self._refused("a quote that is never closed", "unclosed-quote", self._line_that_opens())
+                raise self._bad_quote("a quote that is never closed", "unclosed-quote", self._line_that_opens())
             return
         text = np.frombuffer(data, np.uint8)
         at = np.flatnonzero(text == QUOTE)
-        # A byte order mark may stand before the first field.
+        # A byte order mark may come before the first field.
         before = np.where(at > 0, text[np.maximum(at - 1, 0)], self._last)
         opens = (np.arange(len(at)) + self._n_quotes) % 2 == 0
         edge_before = BETWEEN_FIELDS[before] | ((at == 3) & data.startswith(b"\xef\xbb\xbf") & (self._n_lines == 0))
@@ -119,10 +113,10 @@ class Quotes:
         after = text[np.minimum(at + 1, len(text) - 1)]
         stray |= ~opens & (at + 1 < len(text)) & ~BETWEEN_FIELDS[after]
         if self._last == QUOTE and self._n_quotes % 2 == 0 and self._n_quotes and not BETWEEN_FIELDS[text[0]]:
-            raise self._refused("a quote inside a field", "bad-csv", self._n_lines + 1)
+            raise self._bad_quote("a quote inside a field", "bad-csv", self._n_lines + 1)
         if stray.any():
             place = int(at[int(np.argmax(stray))])
-            raise self._refused("a quote inside a field", "bad-csv", self._n_lines + data.count(b"\n", 0, place) + 1)
+            raise self._bad_quote("a quote inside a field", "bad-csv", self._n_lines + data.count(b"\n", 0, place) + 1)
         self._n_quotes += len(at)
         self._n_lines += data.count(b"\n")
         self._last = int(text[-1])
@@ -139,7 +133,7 @@ class Quotes:
                     line = number
         return line
 
-    def _refused(self, found: str, code: str, line: int) -> BadFile:
+    def _bad_quote(self, found: str, code: str, line: int) -> BadFile:
         return BadFile(
             found,
             "quotes in pairs, around whole fields",
@@ -149,29 +143,29 @@ class Quotes:
         )
 
 
-def _promised_size(path: Path) -> int:
-    """The size of the content that a gzip file names in its last four bytes; 0 where that cannot be true."""
+def _stated_size(path: Path) -> int:
+    """The size of the content in the last four bytes of a gzip file; 0 if it is impossible."""
     size = path.stat().st_size
     with path.open("rb") as file:
         file.seek(-min(size, 4), 2)
-        promised = int.from_bytes(file.read(4), "little")
-    return promised if promised <= DEFLATE_LIMIT * size else 0
+        stated = int.from_bytes(file.read(4), "little")
+    return stated if stated <= DEFLATE_LIMIT * size else 0
 
 
 def raw_bytes(path: Path) -> BinaryIO:
-    """The same bytes without the checks: for finding the line of an error already known."""
+    """The same bytes without checks, to find the line of an error."""
     return cast(BinaryIO, gzip.open(path, "rb")) if path.name.lower().endswith(".gz") else path.open("rb")
 
 
 def line_where(path: Path, is_wrong: object) -> int:
-    """The first line for which `is_wrong(bytes)` holds (1 when none is found)."""
+    """The first line for which `is_wrong(bytes)` is true (1 if none is)."""
     assert callable(is_wrong)
     with raw_bytes(path) as file:
         return next((number for number, text in enumerate(file, 1) if is_wrong(text)), 1)
 
 
 def is_not_utf8(text: bytes) -> bool:
-    """Whether a line is no UTF-8."""
+    """Whether a line is not UTF-8."""
     try:
         text.decode("utf-8")
     except UnicodeDecodeError:
