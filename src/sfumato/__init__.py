@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.tables.inputs import Inputs
     from sfumato.tables.scores import Scores
     from sfumato.tables.soft_labels import SoftLabels
+    from sfumato.training.soft_label_dataset import SoftLabelDataset
 
 __version__ = "0.1.0"
 
@@ -36,6 +37,7 @@ _HOME = {
     "Scores": "sfumato.tables.scores",
     "SfumatoError": "sfumato.tables.errors",
     "SfumatoWarning": "sfumato.tables.errors",
+    "SoftLabelDataset": "sfumato.training.soft_label_dataset",
     "SoftLabels": "sfumato.tables.soft_labels",
     "aggregate": "sfumato.api",
     "agreement": "sfumato.api",
@@ -58,6 +60,7 @@ __all__ = [
     "Scores",
     "SfumatoError",
     "SfumatoWarning",
+    "SoftLabelDataset",
     "SoftLabels",
     "__version__",
     "aggregate",
@@ -72,9 +75,20 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "SoftLabelDataset":
+        _check_torch()
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+
+
+def _check_torch() -> None:
+    from importlib.util import find_spec
+
+    from sfumato.tables.errors import missing_extra
+
+    if find_spec("torch") is None:
+        raise missing_extra("torch", "for SoftLabelDataset", "train")
 
 
 def __dir__() -> list[str]:

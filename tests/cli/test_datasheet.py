@@ -36,7 +36,7 @@ def test_it_prints_the_open_points_and_keeps_words(files):
     assert text.count("\n[TO FILL IN") == n_open
     (files / "sheet.md").write_text(re.sub(r"(<!-- yours: contact -->\n).*\n", r"\1Ann, ann@example.org\n", text))
     shown = run("--labels", "labels.parquet", "-o", "sheet.md", "--html", "sheet.html")
-    assert "1 in your words, kept" in shown
+    assert "1 answers of yours kept" in shown
     assert f"{n_open - 1} open points:" in shown
     assert "Ann, ann@example.org" in (files / "sheet.md").read_text()
     assert "Ann, ann@example.org" in (files / "sheet.html").read_text()
@@ -45,7 +45,7 @@ def test_it_prints_the_open_points_and_keeps_words(files):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "sheet.html"], "the page for reading goes to --html"),
+        (["-o", "sheet.html"], "the HTML page goes to --html"),
         (["-o", "sheet.md", "--html", "sheet.txt"], "expected a name ending in .html"),
         (["-o", "mine.md"], "error[not-a-datasheet] mine.md"),
         (["-o", "none/sheet.md"], "error[no-such-folder]"),
@@ -73,7 +73,7 @@ def test_cifar_10s_against_what_is_published(first_pass, tmp_path):
     run(*given, "--title", "CIFAR-10S", "-o", tmp_path / "sheet.md")
     text = (tmp_path / "sheet.md").read_text()
     assert "248 annotators gave 6,200 answers about 1,000 items." in text
-    assert "Answers each: 25." in text
+    assert "Answers per annotator: 25." in text
     assert "They are the mean of people's beliefs (`mean`)" in text
     assert "| `alpha-nominal` | 0.734 | 0.716 to 0.754 | 1,000 | 6,200 |" in text
     assert "| `alpha-distributions` | 0.801 | 0.788 to 0.815 | 1,000 | 6,200 |" in text

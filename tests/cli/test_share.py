@@ -46,7 +46,7 @@ def test_all_of_it_as_huggingface(files):
         "splits.csv", "--beliefs", "beliefs.csv", "--licence", "mit", "--title", "Two",
     )  # fmt: skip
     assert "out: 2 items as huggingface, 6 files" in shown
-    assert 'read it with: datasets.load_dataset("out")' in shown
+    assert 'read with: datasets.load_dataset("out")' in shown
     assert pq.read_table(files / "out/data/test-00000-of-00001.parquet").column("item").to_pylist() == ["1e5"]
     assert pq.read_table(files / "out/beliefs/train-00000-of-00001.parquet").num_rows == 2
 
@@ -56,7 +56,7 @@ def test_every_format_runs_twice(files, name):
     out = "out.npz" if name == "numpy" else "out"
     for _ in range(2):
         shown = run("labels.parquet", "--as", name, "-o", out, "--inputs", "X.npz")
-    assert "no licence is said" in shown
+    assert "no license: others may not use the data" in shown
     assert sorted(path.name for path in files.iterdir()) == sorted(
         ["labels.parquet", "X.npz", "splits.csv", "beliefs.csv", out]
     )
@@ -67,8 +67,8 @@ def test_every_format_runs_twice(files, name):
     [
         (["--as", "hugging-face", "-o", "out"], "error[unknown-format]"),
         (["--as", "numpy", "-o", "out"], "error[file-kind]"),
-        (["--as", "numpy", "-o", "out.npz", "--beliefs", "beliefs.csv"], "leave out --beliefs, or choose another form"),
-        (["--as", "numpy", "-o", "X.npz", "--inputs", "X.npz"], "found the same place"),
+        (["--as", "numpy", "-o", "out.npz", "--beliefs", "beliefs.csv"], "omit --beliefs, or choose another format"),
+        (["--as", "numpy", "-o", "X.npz", "--inputs", "X.npz"], "found the same path"),
         (
             ["--as", "csv", "-o", "taken"],
             "error[folder-not-empty] taken found a folder with other files in it (mine.txt)",

@@ -1,4 +1,4 @@
-"""`sfumato datasheet`: what is known of a labelled set, and what is still to be said."""
+"""`sfumato datasheet`: write a datasheet for a labeled data set."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sfumato.cli.output import say_written
 
 
 @click.command("datasheet")
-@click.option("--labels", type=PATH, required=True, help="The SoftLabels that are described.")
-@click.option("-o", "--output", type=PATH, required=True, help="The datasheet: .md, to be completed by you.")
-@click.option("--html", type=PATH, help="Also write it as a page for reading.")
-@click.option("--annotations", type=PATH, help="The answers: who, how asked, when, how long.")
+@click.option("--labels", type=PATH, required=True, help="The SoftLabels to describe.")
+@click.option("-o", "--output", type=PATH, required=True, help="The datasheet for you to complete: .md.")
+@click.option("--html", type=PATH, help="Also write an HTML page.")
+@click.option("--annotations", type=PATH, help="The answers: annotators, question types, dates, times.")
 @click.option("--study", type=PATH, help="The study (study.toml, or its folder): prompt, instructions, consent, pay.")
-@click.option("--beliefs", type=PATH, help="What each person believes: agreement, doubt within and between people.")
-@click.option("--inputs", type=PATH, help="The items, an npz: their make, and duplicates among them.")
-@click.option("--screening", type=PATH, help="Who was set aside, and why: what sfumato screen wrote.")
-@click.option("--scores", type=PATH, help="What predictions reached: what sfumato evaluate wrote.")
-@click.option("--title", help="What the set is called.  [default: the name of the labels' file]")
+@click.option("--beliefs", type=PATH, help="Beliefs: agreement, uncertainty within and between annotators.")
+@click.option("--inputs", type=PATH, help="The items, an npz: their size, and duplicates.")
+@click.option("--screening", type=PATH, help="Excluded annotators: output of sfumato screen.")
+@click.option("--scores", type=PATH, help="Scores of predictions: output of sfumato evaluate.")
+@click.option("--title", help="The name of the data set.  [default: the name of the labels file]")
 def command(
     labels: Path,
     output: Path,
@@ -33,17 +33,17 @@ def command(
     scores: Path | None,
     title: str | None,
 ) -> None:
-    """Write the datasheet of a labelled set, with all that its tables know; what only you can know is marked.
+    """Write a datasheet for a labeled data set. Questions that the tables cannot answer are marked for you.
 
-    Run it again as often as you like: what you wrote between the comment lines stays.
+    Run it again at any time: your text between the comment lines is kept.
     """
     from sfumato.reporting.share.datasheet import DatasheetSources, datasheet, words_in, write_markdown
     from sfumato.tables.files import check_place
 
-    _check_ending(output, ".md", "-o", "the page for reading goes to --html")
+    _check_ending(output, ".md", "-o", "choose another name; the HTML page goes to --html")
     check_place(output)
     if html is not None:
-        _check_ending(html, ".html", "--html", "choose such a name")
+        _check_ending(html, ".html", "--html", "choose another name")
         check_place(html)
     words = words_in(output)
     sources = DatasheetSources.read(
@@ -58,14 +58,13 @@ def command(
     sheet = datasheet(sources, title=title or labels.name.split(".")[0], file=output.name, words=words)
     write_markdown(sheet, output)
     n_open, n_all = len(sheet.open_points), len(sheet.answers)
-    say_written(
-        output, f"{n_all - n_open} of {n_all} questions answered", [f"{len(words)} in your words, kept"] * bool(words)
-    )
+    notes = [f"{len(words)} answers of yours kept"] if words else []
+    say_written(output, f"{n_all - n_open} of {n_all} questions answered", notes)
     if html is not None:
         from sfumato.reporting.share.datasheet.datasheet_page import datasheet_page
 
         datasheet_page(sheet).write(html)
-        say_written(html, "the same as a page")
+        say_written(html, "the same as an HTML page")
     click.echo(f"{n_open} open point{'s' * (n_open != 1)}{':' if n_open else ''}")
     for question in sheet.open_points:
         click.echo(f"  - {question.text}  ({question.id})")
@@ -73,12 +72,6 @@ def command(
 
 def _check_ending(path: Path, ending: str, option: str, fix: str) -> None:
     if not path.name.lower().endswith(ending):
-        from sfumato.tables.errors import BadFile, ErrorLocation
+        from sfumato.tables.errors import BadFile
 
-        raise BadFile(
-            f"found {option} {path.name!r}",
-            expected=f"a name ending in {ending}",
-            fix=fix,
-            code="file-kind",
-            where=ErrorLocation(str(path)),
-        )
+        raise BadFile(f"{option} {path.name!r}", f"a name ending in {ending}", fix, "file-kind", path)

@@ -1,4 +1,4 @@
-"""`sfumato share`: labels in the forms that others read."""
+"""`sfumato share`: export labels for others."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from sfumato.cli.options import PATH
 from sfumato.cli.output import say_written
 
 FORMAT_LINES = """\b
-  huggingface  a folder for datasets.load_dataset: Parquet, pictures inside, a card
+  huggingface  a folder for datasets.load_dataset: Parquet with images, and a card
   csv          a folder with one wide table and its codebook
   numpy        one .npz of plain arrays
-  pytorch      a folder for sfumato.reporting.share.SoftLabelDataset: safetensors and JSON"""
+  pytorch      a folder for sfumato.SoftLabelDataset: safetensors and JSON"""
 SHOWN = 6
-"""So many files of a folder are listed one by one."""
+"""The most files of a folder that are listed."""
 
 
-@click.command("share", help=f"Write LABELS in a form that others read.\n\nForms:\n\n{FORMAT_LINES}")
+@click.command("share", help=f"Export LABELS in a format that others can read.\n\nFormats:\n\n{FORMAT_LINES}")
 @click.argument("labels", type=PATH)
-@click.option("--as", "format_name", required=True, metavar="FORMAT", help="The form.")
-@click.option("-o", "--output", type=PATH, required=True, help="Where it goes: a new folder, or a .npz.")
-@click.option("--inputs", type=PATH, help="The items themselves: an npz with images or texts.")
-@click.option("--beliefs", type=PATH, help="What each person believes, to be shared beside (huggingface, csv).")
-@click.option("--annotations", type=PATH, help="The answers themselves, to be shared beside (huggingface, csv).")
+@click.option("--as", "format_name", required=True, metavar="FORMAT", help="The format.")
+@click.option("-o", "--output", type=PATH, required=True, help="The output: a new folder, or a .npz.")
+@click.option("--inputs", type=PATH, help="The items: an npz with images or texts.")
+@click.option("--beliefs", type=PATH, help="Also export the beliefs (huggingface, csv).")
+@click.option("--annotations", type=PATH, help="Also export the answers (huggingface, csv).")
 @click.option("--splits", type=PATH, help="The split of every item: a table with item and split.")
-@click.option("--licence", help="Under which licence, by its short name: cc-by-4.0.")
-@click.option("--title", help="What the set is called.")
+@click.option("--licence", help="The license by its short name: cc-by-4.0.")
+@click.option("--title", help="The name of the data set.")
 def command(
     labels: Path,
     format_name: str,
@@ -50,18 +50,16 @@ def command(
     unshared = [f"--{name}" for name, path in (("beliefs", beliefs), ("annotations", annotations)) if path]
     if unshared and not form.holds_answers:
         raise BadSetting(
-            f"found {' and '.join(unshared)} for {format_name}, which holds labels alone",
-            expected="answers and beliefs only for huggingface and csv",
-            fix=f"leave out {' and '.join(unshared)}, or choose another form",
-            code="bad-setting",
+            f"{' and '.join(unshared)} for {format_name}, which contains only labels",
+            "answers and beliefs only for huggingface and csv",
+            f"omit {' and '.join(unshared)}, or choose another format",
         )
     for source in (labels, inputs, beliefs, annotations, splits):
         if source is not None and source.absolute() == output.absolute():
             raise BadSetting(
-                f"found the same place, {output.name!r}, for a source and for -o",
-                expected="a place of its own for what is written",
-                fix="choose another place with -o",
-                code="bad-setting",
+                f"the same path, {output.name!r}, for an input and for -o",
+                "a different path for the output",
+                "choose another path with -o",
             )
     form.check_place(output)
     release = Release.of(
@@ -74,16 +72,16 @@ def command(
         licence=licence,
     )
     shared = form.write(release, output)
-    unsaid = [] if licence else ["no licence is said: nobody may use it before you name one (--licence)"]
+    no_license = [] if licence else ["no license: others may not use the data until you state one (--licence)"]
     what = f"{len(release.labels):,} items as {format_name}, {len(shared.files):,} file{'s' * (len(shared.files) != 1)}"
-    say_written(output, what, [*release.notes, *unsaid])
+    say_written(output, what, [*release.notes, *no_license])
     for line in _lines(shared.files) if len(shared.files) > 1 else ():
         click.echo(f"    {line}")
-    click.echo(f"read it with: {shared.reading}")
+    click.echo(f"read with: {shared.reading}")
 
 
 def _lines(files: tuple[str, ...]) -> list[str]:
-    """The files, a line each; folders with many of them in one."""
+    """The files, one line per file; a folder with many files is one line."""
     below: dict[str, list[str]] = {}
     for name in files:
         below.setdefault(name.partition("/")[0], []).append(name)

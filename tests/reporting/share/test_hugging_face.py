@@ -129,7 +129,7 @@ def test_beliefs_and_answers_come_back(written_texts, tmp_path):
 @pytest.mark.parametrize("name", ["held out", "a-b", "all", "."])
 def test_split_names_that_the_library_refuses(labels, tmp_path, name):
     release = Release.of(labels, splits=Splits.of(dict.fromkeys(labels.items.to_pylist(), name)))
-    with pytest.raises(BadTable, match=r"found a split called .*rename the split"):
+    with pytest.raises(BadTable, match=r"found a split named .*rename the split"):
         HuggingFace().write(release, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

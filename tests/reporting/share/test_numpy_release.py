@@ -33,7 +33,7 @@ def test_it_is_a_file_of_inputs(written_texts, tmp_path):
 
 
 def test_many_texts_are_written_some_at_a_time(written_texts, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "AT_ONCE", 3)
+    monkeypatch.setattr(module, "CHUNK", 3)
     NumpyArchive().write(written_texts, tmp_path / "set.npz")
     assert Inputs.read(tmp_path / "set.npz").texts == written_texts.inputs.texts
 
@@ -54,8 +54,8 @@ def test_what_an_array_cannot_hold_is_refused(labels, tmp_path, monkeypatch):
     texts = Inputs(tuple(labels.items.to_pylist()), texts=("ends in\0", *["x"] * 15))
     with pytest.raises(BadTable, match="NUL character among the texts"):
         NumpyArchive().write(Release.of(labels, inputs=texts), tmp_path / "set.npz")
-    monkeypatch.setattr(module, "MOST_TEXT_BYTES", 1000)
-    with pytest.raises(BadTable, match=r"found items of up to 19 characters, 16 of them.*share them as huggingface"):
+    monkeypatch.setattr(module, "MAX_TEXT_BYTES", 1000)
+    with pytest.raises(BadTable, match=r"found 16 items of up to 19 characters.*share them as huggingface"):
         NumpyArchive().write(Release.of(labels), tmp_path / "set.npz")
     with pytest.raises(BadFile, match=r"expected a name ending in .npz"):
         NumpyArchive().write(Release.of(labels), tmp_path / "set.zip")

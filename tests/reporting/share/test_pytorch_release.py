@@ -10,8 +10,9 @@ import torch
 from safetensors.numpy import load_file
 from torch.utils.data import DataLoader
 
-from sfumato.reporting import share
-from sfumato.reporting.share import PyTorch, SoftLabelDataset
+import sfumato
+from sfumato import SoftLabelDataset
+from sfumato.reporting.share import PyTorch
 from sfumato.tables.errors import BadFile, BadTable, MissingExtra
 from sfumato.tables.inputs import Inputs
 
@@ -85,11 +86,12 @@ def test_bad_folders_and_missing_inputs(bare, labels, tmp_path):
 
 
 def test_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch, bare):
-    monkeypatch.setattr(share, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"found no torch.*sfumato\[train\]"):
-        share.SoftLabelDataset  # noqa: B018
+    with monkeypatch.context() as without_torch:
+        without_torch.setattr("importlib.util.find_spec", lambda name: None)
+        with pytest.raises(MissingExtra, match=r"found no torch.*sfumato\[train\]"):
+            sfumato.SoftLabelDataset  # noqa: B018
     monkeypatch.setattr("sfumato.reporting.share.pytorch_release.find_spec", lambda name: None)
     with pytest.raises(MissingExtra, match="found no safetensors"):
         PyTorch().write(bare, tmp_path / "out")
     with pytest.raises(AttributeError):
-        share.nothing  # noqa: B018
+        sfumato.nothing  # noqa: B018

@@ -16,7 +16,7 @@ def test_inputs_stand_beside_their_labels_by_name(grey, odd_pictures):
     assert grey.inputs.items == tuple(grey.labels.items.to_pylist())
     for row, item in enumerate(grey.inputs.items):
         assert np.array_equal(grey.inputs.images[row], odd_pictures.images[odd_pictures.items.index(item)])
-    assert grey.notes == ("1 inputs of items without a label are not in it",)
+    assert grey.notes == ("1 inputs of items without a label left out",)
 
 
 def test_splits_part_all_rows(grey):
@@ -35,12 +35,12 @@ def test_beliefs_follow_the_order_of_the_labels_classes():
     soft = Beliefs.from_probs(item=["a", "b"], annotator=["1", "1"], probs=[[0.9, 0.1]] * 2, classes=["y", "x"])
     hard = Beliefs.from_votes(item=["a", "a"], annotator=["1", "2"], label=["y", "x"], classes=["y", "x"])
     assert Release.of(labels, beliefs=soft).beliefs.probs.tolist() == [[0.1, 0.9]]
-    assert Release.of(labels, beliefs=soft).notes == ("1 beliefs of items without a label are not in it",)
+    assert Release.of(labels, beliefs=soft).notes == ("1 beliefs of items without a label left out",)
     assert Release.of(labels, beliefs=hard).beliefs.probs.tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
 def test_what_does_not_fit_is_an_error(labels):
-    with pytest.raises(BadTable, match="found no input for item '007' \\(15 labelled items have none\\)"):
+    with pytest.raises(BadTable, match="found no input for item '007' \\(15 labeled items have none\\)"):
         Release.of(labels, inputs=Inputs(("7",), np.zeros((1, 2, 2), np.uint8)))
     with pytest.raises(BadTable, match=r"found no split for '007', .*15 items have none.*add the missing items"):
         Release.of(labels, splits=Splits.of({"7": "train"}))
@@ -48,7 +48,7 @@ def test_what_does_not_fit_is_an_error(labels):
     with pytest.raises(BadTable, match="found beliefs over the classes cat, dog"):
         Release.of(labels, beliefs=other)
     empty = SoftLabels.from_numpy([], np.zeros((0, 2)), ["a", "b"])
-    with pytest.raises(BadTable, match="expected at least one labelled item"):
+    with pytest.raises(BadTable, match="expected at least one labeled item"):
         Release.of(empty)
 
 

@@ -1,4 +1,4 @@
-"""`csv`: a folder with one wide table, opened by everything, and a codebook that says what its columns mean."""
+"""The format `csv`: a folder with one wide table, a README and a codebook."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from sfumato.reporting.share.release_columns import (
     BELIEF_MEANINGS,
     MEANINGS,
     class_rows,
-    labelled_columns,
+    label_columns,
     summary,
 )
 from sfumato.tables.files import ROW_GROUP, write_rows
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes
 
-PICTURES_A_FOLDER = 1000
+IMAGES_PER_FOLDER = 1000
 
 
 @dataclass(frozen=True)
 class WideCsv:
-    """labels.csv with a column a class (`p:cat`), README.md and codebook.md; pictures are PNG files below `images/`.
+    """labels.csv with one column per class (`p:cat`), README.md and codebook.md; images are PNG files in `images/`.
 
-    A cell that a spreadsheet would run as a formula begins with an apostrophe, as in all our CSV files; `sfumato` takes
-    it off again when it reads one. Prefer another form where a program reads: types and exact ids are safe there.
+    A cell that a spreadsheet would run as a formula starts with an apostrophe, which `sfumato` removes when reading.
+    Prefer another format for programs: types and ids are exact there.
     """
 
     name: ClassVar[str] = "csv"
@@ -42,14 +42,14 @@ class WideCsv:
         check_vacant(place)
 
     def write(self, release: Release, place: Path) -> Shared:
-        """Write the folder; one that stands there with other files in it is refused."""
+        """Write the folder. Raises if it exists with other files."""
         with atomic_folder(place, self.name) as folder:
             schema = pa.table(_columns(release, np.arange(0))).schema
             write_rows(schema, _chunks(release), folder / "labels.csv")
             if release.inputs is not None and release.inputs.images is not None:
-                _write_pictures(release.inputs.images, folder)
-            for name, beside in _beside(release):
-                beside.write(folder / f"{name}.csv")
+                _write_images(release.inputs.images, folder)
+            for name, table in _answer_tables(release):
+                table.write(folder / f"{name}.csv")
             (folder / "codebook.md").write_text("\n".join(_codebook(release, schema.names)), encoding="utf-8")
             (folder / "README.md").write_text("\n".join(_readme(release)), encoding="utf-8")
         return Shared(place, files_in(place), f'sfumato.SoftLabels.read("{place / "labels.csv"}")')
@@ -61,28 +61,28 @@ def _chunks(release: Release) -> Iterator[pa.Table]:
 
 
 def _columns(release: Release, rows: np.ndarray) -> dict[str, Any]:
-    columns = labelled_columns(release, rows, wide=True)
+    columns = label_columns(release, rows, wide=True)
     if release.inputs is not None and release.inputs.images is not None:
-        columns = {"item": columns.pop("item"), "image": pa.array(map(_picture_name, rows), pa.string()), **columns}
+        columns = {"item": columns.pop("item"), "image": pa.array(map(_image_name, rows), pa.string()), **columns}
     return columns
 
 
-def _picture_name(row: int) -> str:
-    """Where the picture of a row lies. By number, because an id may be no file name."""
-    return f"images/{row // PICTURES_A_FOLDER:04d}/{row:07d}.png"
+def _image_name(row: int) -> str:
+    """The file of an image, by row number, because an id may not be a valid file name."""
+    return f"images/{row // IMAGES_PER_FOLDER:04d}/{row:07d}.png"
 
 
-def _write_pictures(images: np.ndarray, folder: Path) -> None:
-    for row, picture in enumerate(map(png_bytes, images)):
-        path = folder / _picture_name(row)
-        if row % PICTURES_A_FOLDER == 0:
+def _write_images(images: np.ndarray, folder: Path) -> None:
+    for row, image in enumerate(map(png_bytes, images)):
+        path = folder / _image_name(row)
+        if row % IMAGES_PER_FOLDER == 0:
             path.parent.mkdir(parents=True)
-        path.write_bytes(picture)
+        path.write_bytes(image)
 
 
-def _beside(release: Release) -> list[tuple[str, Any]]:
-    given = (("beliefs", release.beliefs), ("annotations", release.annotations))
-    return [(name, each) for name, each in given if each is not None]
+def _answer_tables(release: Release) -> list[tuple[str, Any]]:
+    tables = (("beliefs", release.beliefs), ("annotations", release.annotations))
+    return [(name, each) for name, each in tables if each is not None]
 
 
 def _codebook(release: Release, names: list[str]) -> Iterator[str]:
@@ -93,18 +93,17 @@ def _codebook(release: Release, names: list[str]) -> Iterator[str]:
         "beliefs": {name: BELIEF_MEANINGS[name] for name in ("item", "annotator", "p:CLASS")},
         "annotations": ANSWER_MEANINGS,
     }
-    for name, _ in _beside(release):
+    for name, _ in _answer_tables(release):
         yield from [f"## {name}.csv", "", *meanings(explained[name]), ""]
     yield from ["## Classes", ""]
     rows = [(code(f"p:{name}"), f"{n:,}", f"{part:.4f}") for name, n, part in class_rows(release)]
-    yield from [*table(("column", "items it is most probable of", "share of all probability"), rows), ""]
+    yield from [*table(("column", "items with this most probable class", "share of all probability"), rows), ""]
 
 
 def _readme(release: Release) -> Iterator[str]:
     yield from [f"# {plain(release.title)}", "", *(f"- {plain(each)}" for each in summary(release)), ""]
-    yield "`labels.csv` has one row an item; [codebook.md](codebook.md) says what every column means. UTF-8, commas,"
-    yield "quoted where needed. Read the column `item` as text: a program that guesses turns `007` into 7 and `1e5`"
-    yield "into 100000. A text that a spreadsheet would run as a formula begins with an apostrophe (`'=1+1`): take it"
-    yield "off."
-    yield from ["", f"Licence: {plain(release.licence) if release.licence else 'nobody has said.'}", ""]
+    yield "`labels.csv` has one row per item; [codebook.md](codebook.md) explains the columns. The file is UTF-8 with"
+    yield "commas. Read the column `item` as text: type guessing turns `007` into 7 and `1e5` into 100000. A text that"
+    yield "a spreadsheet would run as a formula starts with an apostrophe (`'=1+1`): remove it."
+    yield from ["", f"License: {plain(release.licence) if release.licence else 'not stated.'}", ""]
     yield from ["Written by sfumato; `sfumato.json` lists every file with its SHA-256.", ""]

@@ -1,9 +1,8 @@
-"""Features: what the datasets library calls a column's type, in the three forms that a dataset states it in.
+"""The card of a Hugging Face dataset, with YAML front matter, and its column types (features).
 
-Arrow for the values, JSON under the key `huggingface` of a Parquet schema, YAML in the card. Lists of fixed length are
-called `Sequence`, which versions before 4 and after understand (huggingface.co/docs/datasets/about_dataset_features).
-
-The card of a dataset: YAML that the datasets library and the Hub read, and a page that people do.
+A feature is stated three times: as Arrow type, as JSON under the key `huggingface` of a Parquet schema, and as YAML in
+the card. Lists of fixed length are `Sequence`, which all versions of the datasets library understand
+(huggingface.co/docs/datasets/about_dataset_features).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from sfumato.reporting.share.release_columns import ANSWER_MEANINGS, BELIEF_MEAN
 
 @dataclass(frozen=True)
 class Feature:
-    """A column: its name, its type in Arrow, and how JSON and YAML state it."""
+    """A column: its name, and its type in Arrow, JSON and YAML."""
 
     name: str
     arrow: pa.DataType
@@ -32,8 +31,8 @@ class Feature:
 
 def value(name: str, kind: pa.DataType, dtype: str | None = None) -> Feature:
     """Plain values: text, numbers, times."""
-    said = dtype or ("float64" if kind == pa.float64() else str(kind))
-    return Feature(name, kind, {"dtype": said, "_type": "Value"}, {"dtype": said})
+    dtype = dtype or ("float64" if kind == pa.float64() else str(kind))
+    return Feature(name, kind, {"dtype": dtype, "_type": "Value"}, {"dtype": dtype})
 
 
 def text(name: str) -> Feature:
@@ -41,43 +40,43 @@ def text(name: str) -> Feature:
 
 
 def picture(name: str) -> Feature:
-    """A picture: the bytes of its file, and a path that says nothing where there are bytes."""
+    """An image: the bytes of its file, and an empty path."""
     kind = pa.struct({"bytes": pa.binary(), "path": pa.string()})
     return Feature(name, kind, {"_type": "Image"}, {"dtype": "image"})
 
 
 def class_label(name: str, classes: Sequence[str]) -> Feature:
-    """The number of a class, with the classes' names."""
+    """The number of a class, with the names of the classes."""
     named = {str(number): each for number, each in enumerate(classes)}
     as_json = {"names": list(classes), "_type": "ClassLabel"}
     return Feature(name, pa.int64(), as_json, {"dtype": {"class_label": {"names": named}}})
 
 
 def numbers(name: str, length: int) -> Feature:
-    """As many numbers in every row."""
+    """A list of numbers of fixed length."""
     as_json = {"feature": {"dtype": "float64", "_type": "Value"}, "length": length, "_type": "Sequence"}
     kind = pa.list_(pa.float64(), length)
     return Feature(name, kind, as_json, {"sequence": "float64", "length": length})
 
 
 def schema_of(features: Sequence[Feature], metadata: dict[bytes, bytes]) -> pa.Schema:
-    """The Arrow schema with the features stated in its metadata, beside what else is told there."""
+    """The Arrow schema with the features added to its metadata."""
     info = {"info": {"features": {each.name: each.as_json for each in features}}}
-    said = {b"huggingface": json.dumps(info, ensure_ascii=False).encode(), **metadata}
-    return pa.schema([(each.name, each.arrow) for each in features]).with_metadata(said)
+    metadata = {b"huggingface": json.dumps(info, ensure_ascii=False).encode(), **metadata}
+    return pa.schema([(each.name, each.arrow) for each in features]).with_metadata(metadata)
 
 
-LICENCES = (
+LICENSES = (
     "apache-2.0", "mit", "bsd-3-clause", "gpl-3.0", "cc0-1.0", "cc-by-4.0", "cc-by-sa-4.0", "cc-by-nc-4.0",
     "cc-by-nc-sa-4.0", "cc-by-nd-4.0", "cc-by-nc-nd-4.0", "odc-by", "odbl", "pddl", "unknown",
 )  # fmt: skip
-"""Licences that the Hub knows by these names; others it wants as `other`, with a name."""
+"""Licenses that the Hub knows by these names; it expects others as `other`, with a name."""
 SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 
 
 @dataclass(frozen=True)
 class CardPart:
-    """A split of a configuration: how many rows, and how many bytes once they are read."""
+    """A split of a configuration: its rows, and its bytes in memory."""
 
     name: str
     n_rows: int
@@ -86,7 +85,7 @@ class CardPart:
 
 @dataclass(frozen=True)
 class Config:
-    """A configuration: a table of the dataset, in shards below a folder of its own."""
+    """A configuration: one table of the dataset, in shards in its own folder."""
 
     name: str
     below: str
@@ -101,15 +100,16 @@ def card(release: Release, configs: Sequence[Config]) -> str:
 
 
 def front_matter(release: Release, configs: Sequence[Config]) -> dict[str, Any]:
-    """What programs read of the card."""
-    said: dict[str, Any] = {"pretty_name": release.title}
+    """The YAML front matter of the card."""
+    header: dict[str, Any] = {"pretty_name": release.title}
     if release.licence is not None:
-        known = release.licence.lower() in LICENCES
-        said |= {"license": release.licence.lower()} if known else {"license": "other", "license_name": release.licence}
+        license_name = release.licence.lower()
+        known = license_name in LICENSES
+        header |= {"license": license_name} if known else {"license": "other", "license_name": release.licence}
     inputs = release.inputs
     task = "other" if inputs is None else "image-classification" if inputs.texts is None else "text-classification"
     size = next((name for limit, name in SIZES if len(release.labels) < limit), "10M<n<100M")
-    return said | {
+    return header | {
         "task_categories": [task],
         "size_categories": [size],
         "tags": ["soft-labels", "label-distribution", *(["annotator-disagreement"] if len(configs) > 1 else [])],
@@ -137,12 +137,12 @@ def _info(config: Config) -> dict[str, Any]:
 
 def _body(release: Release, configs: Sequence[Config]) -> Iterator[str]:
     yield from [f"# {plain(release.title)}", "", *(f"- {plain(each)}" for each in summary(release)), ""]
-    yield from ["## Reading it", "", "```python", "from datasets import load_dataset", ""]
-    yield "dataset = load_dataset(FOLDER)                # or the name under which it was uploaded"
+    yield from ["## How to read it", "", "```python", "from datasets import load_dataset", ""]
+    yield "dataset = load_dataset(FOLDER)                # or its name on the Hub"
     yield from [f'{each.name} = load_dataset(FOLDER, "{each.name}")' for each in configs[1:]]
     yield from ["```", ""]
     if release.split is None:
-        yield from ["The set is not split: `train` holds all of it.", ""]
+        yield from ["There are no splits: `train` contains all items.", ""]
     explained = {"labels": MEANINGS, "beliefs": BELIEF_MEANINGS, "annotations": ANSWER_MEANINGS}
     for config in configs:
         shown = {each.name: explained[config.name][each.name] for each in config.features}
@@ -150,18 +150,14 @@ def _body(release: Release, configs: Sequence[Config]) -> Iterator[str]:
         yield from [f"## {config.name.capitalize()}", "", f"Rows: {rows}.", "", *meanings(shown), ""]
     yield from ["## Classes", "", "In this order in `probs`:", ""]
     named = [(str(k), code(name), f"{n:,}", f"{part:.4f}") for k, (name, n, part) in enumerate(class_rows(release))]
-    yield from [*table(("number", "class", "items it is most probable of", "share of all probability"), named), ""]
-    yield from [
-        "## Licence",
-        "",
-        plain(release.licence) if release.licence else "Nobody has said under which licence.",
-        "",
-    ]
+    heads = ("number", "class", "items with this most probable class", "share of all probability")
+    yield from [*table(heads, named), ""]
+    yield from ["## License", "", plain(release.licence) if release.licence else "Not stated.", ""]
     yield "Written by sfumato; `sfumato.json` lists every file with its SHA-256."
 
 
 def _yaml(value: Any, indent: str = "") -> list[str]:
-    """Plain values as YAML, every text in double quotes."""
+    """Plain values as YAML, with all texts in double quotes."""
     lines = []
     if isinstance(value, dict):
         for key, each in value.items():
@@ -185,6 +181,6 @@ def _scalar(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as YAML and JSON both read it; what YAML does not allow in print is escaped."""
+    """A text that YAML and JSON both read; characters that YAML does not allow are escaped."""
     escaped = json.dumps(text, ensure_ascii=False)
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped)

@@ -1,4 +1,4 @@
-"""`huggingface`: a folder that `datasets.load_dataset(folder)` reads without a script, card and all."""
+"""The format `huggingface`: a folder with a card for `datasets.load_dataset(folder)`."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from sfumato.reporting.share.dataset_card import (
     value,
 )
 from sfumato.reporting.share.release import Release, Shared
-from sfumato.reporting.share.release_columns import labelled_columns
+from sfumato.reporting.share.release_columns import label_columns
 from sfumato.tables.errors import BadTable, show
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 from sfumato.tables.files.png import png_bytes
 
 SHARD_BYTES = 256 * 2**20
 GROUP_BYTES = 16 * 2**20
-"""About so much lies in a file, and in a group of rows, before compression."""
+"""The approximate size of a file, and of a row group, before compression."""
 SPLIT_NAME = re.compile(r"\w+(\.\w+)*")
 RowsOf = Callable[[int, int], pa.Table]
-"""Rows from one to another, as columns."""
+"""Returns the rows from `start` to `stop` as a table."""
 
 
 @dataclass(frozen=True)
 class HuggingFace:
-    """Parquet shards a split under `data/`, pictures inside as PNG, and README.md as the card.
+    """Parquet shards per split under `data/`, with images as PNG, and README.md as the card.
 
-    Beliefs and answers, where they are shared too, are configurations of their own: `beliefs`, `annotations`.
+    Beliefs and answers are separate configurations: `beliefs`, `annotations`.
     """
 
     name: ClassVar[str] = "huggingface"
@@ -54,16 +54,16 @@ class HuggingFace:
         check_vacant(place)
 
     def write(self, release: Release, place: Path) -> Shared:
-        """Write the folder; one that stands there with other files in it is refused."""
+        """Write the folder. Raises if it exists with other files."""
         for name, _ in release.parts():
             _check_split_name(name)
         with atomic_folder(place, self.name) as folder:
-            configs = list(_written(release, folder))
+            configs = list(_write_configs(release, folder))
             (folder / "README.md").write_text(card(release, configs), encoding="utf-8")
         return Shared(place, files_in(place), f'datasets.load_dataset("{place}")')
 
 
-def _written(release: Release, folder: Path) -> Iterator[Config]:
+def _write_configs(release: Release, folder: Path) -> Iterator[Config]:
     """Write every configuration, the labels first."""
     classes = release.labels.classes
     features = [
@@ -74,19 +74,19 @@ def _written(release: Release, folder: Path) -> Iterator[Config]:
     for name, rows in release.parts():
         config.write(name, len(rows), _labels_between(release, rows))
     yield config.done()
-    who = [text("item"), text("annotator")]
+    ids = [text("item"), text("annotator")]
     if release.beliefs is not None:
-        said = [*who, class_label("label", classes), numbers("probs", len(classes))]
-        config = _Writer(folder, "beliefs", "beliefs", said, 8 * len(classes), release.beliefs.metadata())
+        features = [*ids, class_label("label", classes), numbers("probs", len(classes))]
+        config = _Writer(folder, "beliefs", "beliefs", features, 8 * len(classes), release.beliefs.metadata())
         for name, rows in release.parts():
             kept = release.beliefs.take(release.rows_within(release.beliefs.item, rows))
             config.write(name, len(kept), _beliefs_between(kept))
         yield config.done()
     if release.annotations is not None:
         stamp = pa.timestamp("ms", "UTC")
-        asked = [text("kind"), text("payload"), value("trial", pa.int64()), text("purpose")]
+        answer = [text("kind"), text("payload"), value("trial", pa.int64()), text("purpose")]
         times = [value(name, stamp, "timestamp[ms, tz=UTC]") for name in ("started_at", "submitted_at")]
-        columns = [*who, *asked, *times, value("seconds", pa.float64())]
+        columns = [*ids, *answer, *times, value("seconds", pa.float64())]
         config = _Writer(folder, "annotations", "annotations", columns, 200, release.annotations.metadata())
         for name, rows in release.parts():
             within = np.zeros(len(release.annotations), bool)
@@ -98,7 +98,7 @@ def _written(release: Release, folder: Path) -> Iterator[Config]:
 
 @dataclass
 class _Writer:
-    """Writes the shards of one configuration and remembers what was written."""
+    """Writes the shards of one configuration and records their sizes."""
 
     folder: Path
     name: str
@@ -113,7 +113,7 @@ class _Writer:
         (self.folder / self.below).mkdir()
 
     def write(self, split: str, n_rows: int, rows_of: RowsOf) -> None:
-        """The rows of a split, in shards whose number is known before the first."""
+        """Write the rows of a split in shards; their number is part of the file names."""
         per_shard = max(SHARD_BYTES // self.row_bytes, 1)
         per_group = max(GROUP_BYTES // self.row_bytes, 1)
         n_shards = max(-(-n_rows // per_shard), 1)
@@ -135,7 +135,7 @@ class _Writer:
 
 def _labels_between(release: Release, rows: Int[np.ndarray, "rows"]) -> RowsOf:
     def between(start: int, stop: int) -> pa.Table:
-        columns = labelled_columns(release, rows[start:stop], wide=False)
+        columns = label_columns(release, rows[start:stop], wide=False)
         if release.inputs is not None and release.inputs.images is not None:
             pictures = [png_bytes(image) for image in release.inputs.images[rows[start:stop]]]
             parts = [pa.array(pictures, pa.binary()), pa.nulls(stop - start, pa.string())]
@@ -161,7 +161,7 @@ def _input_features(release: Release) -> list[Feature]:
 
 
 def _row_bytes(release: Release) -> int:
-    """About how large a row is, before compression."""
+    """The approximate size of a row before compression."""
     size = 8 * len(release.labels.classes) + 64
     if release.inputs is not None and release.inputs.images is not None:
         return size + int(release.inputs.images[0].nbytes)
@@ -173,8 +173,8 @@ def _row_bytes(release: Release) -> int:
 def _check_split_name(name: str) -> None:
     if not SPLIT_NAME.fullmatch(name) or name == "all":
         raise BadTable(
-            f"found a split called {show(name)}",
-            expected="letters, digits and underscores, and not 'all', which means every split to the datasets library",
-            fix="rename the split",
-            code="bad-split",
+            f"a split named {show(name)}",
+            "letters, digits and underscores, and not 'all', which means every split in the datasets library",
+            "rename the split",
+            "bad-split",
         )

@@ -1,4 +1,4 @@
-"""`numpy`: everything in one npz, plain arrays, no pickle."""
+"""The format `numpy`: one npz of plain arrays, no pickle."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.reporting.share.release import Release, Shared
-from sfumato.tables.errors import BadFile, BadTable, ErrorLocation
+from sfumato.tables.errors import BadTable, wrong_ending
 from sfumato.tables.files.atomic_write import atomic_write, check_place
 
-AT_ONCE = 2**14
-MOST_TEXT_BYTES = 2**34
+CHUNK = 2**14
+MAX_TEXT_BYTES = 2**34
 NO_COUNT = -1
 
 
 @dataclass(frozen=True)
 class NumpyArchive:
-    """One `.npz`: items, classes, probs, n_annotators (-1 where nobody said), target, split where there are splits, and
-    images or texts where they are given. The same file is what `--inputs` reads.
+    """One `.npz`: items, classes, probs, n_annotators (-1 if unknown), target, and if given split, images or texts.
+    `--inputs` reads the same file.
 
-    An array of texts gives each as many characters as the longest has; they are compressed, so that the file stays
-    small, but whoever reads it needs the memory.
+    All texts of an array take the space of the longest one; the file is compressed, but reading needs the memory.
     """
 
     name: ClassVar[str] = "numpy"
@@ -33,17 +32,11 @@ class NumpyArchive:
 
     def check_place(self, place: Path) -> None:
         if not place.name.lower().endswith(".npz"):
-            raise BadFile(
-                f"found a file named {place.name!r}",
-                expected="a name ending in .npz",
-                fix="choose such a name with -o",
-                code="file-kind",
-                where=ErrorLocation(str(place)),
-            )
+            raise wrong_ending(place, [".npz"], "choose another name with -o")
         check_place(place)
 
     def write(self, release: Release, place: Path) -> Shared:
-        """Write the file; one that stood there is replaced once the new one is whole."""
+        """Write the file; an existing one is replaced when the new one is complete."""
         self.check_place(place)
         labels, inputs = release.labels, release.inputs
         counts = np.full(len(labels), NO_COUNT, np.int32) if labels.n_annotators is None else labels.n_annotators
@@ -69,39 +62,39 @@ def _write_array(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> Non
 
 
 def _write_texts(archive: zipfile.ZipFile, name: str, texts: Sequence[str]) -> None:
-    """An array of texts, some at a time: as one array they may be many times as large as they are."""
+    """Write an array of texts in chunks, because the whole array may be much larger than the texts."""
     longest = max(map(len, ["-", *texts]))
-    if 4 * longest * len(texts) > MOST_TEXT_BYTES:
+    if 4 * longest * len(texts) > MAX_TEXT_BYTES:
         raise BadTable(
-            f"found {name} of up to {longest:,} characters, {len(texts):,} of them",
-            expected=f"texts that fit an array of {MOST_TEXT_BYTES:,} bytes, each as wide as the longest",
-            fix="share them as huggingface, which holds texts of any length",
-            code="too-large",
+            f"{len(texts):,} {name} of up to {longest:,} characters",
+            f"texts that fit an array of {MAX_TEXT_BYTES:,} bytes, each as wide as the longest",
+            "share them as huggingface, which supports texts of any length",
+            "too-large",
         )
     kind = np.dtype(f"<U{longest}")
     with archive.open(_member(name, zipfile.ZIP_DEFLATED), "w", force_zip64=True) as member:
         header = {"descr": kind.str, "fortran_order": False, "shape": (len(texts),)}
         np.lib.format.write_array_header_1_0(member, header)
-        for start in range(0, len(texts), AT_ONCE):
-            part = np.array(texts[start : start + AT_ONCE], kind)
-            _check_kept(name, texts[start : start + AT_ONCE], part)
+        for start in range(0, len(texts), CHUNK):
+            part = np.array(texts[start : start + CHUNK], kind)
+            _check_kept(name, texts[start : start + CHUNK], part)
             member.write(part.tobytes())
 
 
 def _member(name: str, compression: int) -> zipfile.ZipInfo:
-    """An array's place in the archive, without the time: the same labels give the same file."""
+    """The archive entry of an array, without a time, so that the same labels give the same file."""
     info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
     info.compress_type = compression
     return info
 
 
 def _check_kept(name: str, texts: Sequence[str], part: np.ndarray) -> None:
-    """NumPy drops NUL characters at the end of a text without a word."""
+    """Raise for texts that end in NUL characters, which NumPy would drop silently."""
     for text, kept in zip(texts, part.tolist(), strict=True):
         if text != kept:
             raise BadTable(
-                f"found a text that ends in a NUL character among the {name}",
-                expected="texts that an array can hold",
-                fix="take the character off, or share them as huggingface",
-                code="nul-byte",
+                f"a text that ends in a NUL character among the {name}",
+                "texts that an array can hold",
+                "remove the character, or share them as huggingface",
+                "nul-byte",
             )

@@ -1,4 +1,4 @@
-"""`pytorch`: a safetensors file beside a JSON, which `SoftLabelDataset.read` takes up."""
+"""The format `pytorch`: a safetensors and a JSON file, read by `SoftLabelDataset.read`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sfumato.reporting.share.release import Release, Shared
-from sfumato.tables.errors import MissingExtra
+from sfumato.tables.errors import missing_extra
 from sfumato.tables.files.atomic_write import atomic_folder, check_vacant, files_in
 
 TENSORS, WORDS = "data.safetensors", "data.json"
@@ -19,7 +19,7 @@ TENSORS, WORDS = "data.safetensors", "data.json"
 
 @dataclass(frozen=True)
 class PyTorch:
-    """A folder: numbers (probs as float64, n_annotators, split by number, images as uint8) in data.safetensors, words
+    """A folder: numbers (probs as float64, n_annotators, split by number, images as uint8) in data.safetensors, texts
     (items, classes, splits, texts) in data.json. Writing needs safetensors, reading torch."""
 
     name: ClassVar[str] = "pytorch"
@@ -27,16 +27,11 @@ class PyTorch:
 
     def check_place(self, place: Path) -> None:
         if find_spec("safetensors") is None:
-            raise MissingExtra(
-                "found no safetensors",
-                expected="safetensors, to share as pytorch",
-                fix='pip install "sfumato[train]"',
-                code="missing-extra",
-            )
+            raise missing_extra("safetensors", "to share as pytorch", "train")
         check_vacant(place)
 
     def write(self, release: Release, place: Path) -> Shared:
-        """Write the folder; one that stands there with other files in it is refused."""
+        """Write the folder. Raises if it exists with other files."""
         self.check_place(place)
         from safetensors.numpy import save_file
 
@@ -62,4 +57,4 @@ class PyTorch:
             save_file(tensors, folder / TENSORS)
             with (folder / WORDS).open("w", encoding="utf-8") as file:
                 json.dump(words, file, ensure_ascii=False)
-        return Shared(place, files_in(place), f'sfumato.reporting.share.SoftLabelDataset.read("{place}")')
+        return Shared(place, files_in(place), f'sfumato.SoftLabelDataset.read("{place}")')

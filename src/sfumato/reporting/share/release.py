@@ -1,9 +1,4 @@
-"""Splits: which part of a set each item belongs to.
-
-Release: labels and what is given away with them, matched by item and class names, checked once.
-
-What a format does: write a release where it is told, whole or not at all.
-"""
+"""A release: labels with inputs, beliefs, answers and splits, matched by name and checked; and the format protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +15,7 @@ from jaxtyping import Int
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadTable, ErrorLocation, listing, show
+from sfumato.tables.errors import BadTable, bad_classes, doubled_item, listing, no_rows, show
 from sfumato.tables.files import Rows, read_rows
 from sfumato.tables.inputs import Inputs
 from sfumato.tables.soft_labels import SoftLabels
@@ -29,7 +24,7 @@ from sfumato.tables.text_columns import CodedText, TextReader
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """The split of every item, by name; splits stand in the order in which they first occur."""
+    """The split of every item, by name; splits are in order of first occurrence."""
 
     items: pa.StringArray
     split: CodedText
@@ -37,7 +32,7 @@ class Splits:
 
     @classmethod
     def of(cls, split_of: Mapping[str, str]) -> Splits:
-        """Splits from a split's name an item."""
+        """Splits from a mapping of items to split names."""
         table = {"item": pa.array(list(split_of), pa.string()), "split": pa.array(list(split_of.values()), pa.string())}
         return cls.from_rows(Rows.of(pa.table(table)))
 
@@ -57,13 +52,7 @@ class Splits:
         first: dict[str, int] = {}
         for row, item in enumerate(texts["item"]):
             if first.setdefault(item, row) != row:
-                raise BadTable(
-                    f"found item {show(item)} a second time",
-                    expected="each item once: it belongs to one split",
-                    fix="keep one row an item",
-                    code="doubled-item",
-                    where=rows.where(row, "item"),
-                )
+                raise doubled_item(item, rows.where(row, "item"), "each item once, in one split")
         names = list(dict.fromkeys(texts["split"]))
         codes = np.array([names.index(name) for name in texts["split"]], np.int32)
         return cls(pa.array(texts["item"], pa.string()), CodedText(codes, pa.array(names, pa.string())), rows.path)
@@ -74,25 +63,25 @@ class Splits:
         if rows.null_count:
             without = items.filter(pc.is_null(rows))
             raise BadTable(
-                f"found no split for {listing([show(name, 40) for name in without[:5].to_pylist()])}"
+                f"no split for {listing([show(name, 40) for name in without[:5].to_pylist()])}"
                 f" ({rows.null_count:,} items have none)",
-                expected="a split for every labelled item",
-                fix="add the missing items to the splits, or leave their labels out",
-                code="missing-item",
-                where=ErrorLocation(str(self.path) if self.path else None),
+                "a split for every labeled item",
+                "add the missing items to the splits, or remove their labels",
+                "missing-item",
+                self.path,
             )
-        taken: Int[np.ndarray, "items"] = rows.to_numpy()
-        return self.split.take(taken)
+        numbers: Int[np.ndarray, "items"] = rows.to_numpy()
+        return self.split.take(numbers)
 
 
 WHOLE = "train"
-"""What the one part of a set without splits is called, because loaders look for a part of this name first."""
+"""The name of the only split, because loaders expect it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """What is shared. `inputs` and `split`, where they are there, have a row for every row of `labels`; `beliefs` and
-    `annotations` speak of labelled items alone. `notes` says what was left out for that."""
+    """The tables of a release. `inputs` and `split`, if given, have one row per row of `labels`; `beliefs` and
+    `annotations` contain only labeled items. `notes` state what was left out."""
 
     labels: SoftLabels
     inputs: Inputs | None = None
@@ -115,29 +104,26 @@ class Release:
         title: str = "Soft labels",
         licence: str | None = None,
     ) -> Release:
-        """The release of `labels` with what stands beside them; a labelled item without an input or a split, and
-        beliefs over other classes, are errors."""
+        """Match the tables. Raises if a labeled item has no input or split, or beliefs have other classes."""
         if not len(labels):
-            raise _bad(
-                "no labels", "at least one labelled item", "check how the labels were made", "no-rows", labels.path
-            )
+            raise no_rows("at least one labeled item", "check how the labels were made", labels.path, "no labels")
         notes: list[str] = []
         if inputs is not None:
             notes += _left_out("inputs", len(inputs) - len(labels))
-            inputs = _beside(inputs, labels)
+            inputs = _inputs_of(labels, inputs)
         if beliefs is not None:
-            kept = _speaks_of(beliefs.item, labels)
+            kept = _is_labeled(beliefs.item, labels)
             notes += _left_out("beliefs", int((~kept).sum()))
             beliefs = _in_order(beliefs if kept.all() else beliefs.take(kept), labels)
         if annotations is not None:
-            kept = _speaks_of(annotations.item, labels)
+            kept = _is_labeled(annotations.item, labels)
             notes += _left_out("answers", int((~kept).sum()))
             annotations = annotations if kept.all() else annotations.take(kept)
         split = splits.of_items(labels.items) if splits is not None else None
         return cls(labels, inputs, beliefs, annotations, split, title, licence, tuple(notes))
 
     def parts(self) -> Iterator[tuple[str, Int[np.ndarray, "rows"]]]:
-        """Every split with its rows of the labels, in order; all rows under one name where nothing is split."""
+        """Every split with its rows of the labels; without splits, all rows under one name."""
         if self.split is None:
             yield WHOLE, np.arange(len(self.labels))
             return
@@ -145,32 +131,32 @@ class Release:
             yield name, np.flatnonzero(self.split.codes == code)
 
     def rows_within(self, item: CodedText, rows: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "kept"]:
-        """The rows of a column of items that are about the labelled `rows`."""
-        is_one = np.zeros(len(self.labels), bool)
-        is_one[rows] = True
-        return np.flatnonzero(is_one[self.labels.rows_of(item.names)][item.codes])
+        """The rows of an item column that belong to these `rows` of the labels."""
+        is_within = np.zeros(len(self.labels), bool)
+        is_within[rows] = True
+        return np.flatnonzero(is_within[self.labels.rows_of(item.names)][item.codes])
 
 
 def most_probable(labels: SoftLabels, rows: Int[np.ndarray, "rows"]) -> Int[np.ndarray, "rows"]:
-    """The number of the most probable class of each row; among equals the one that stands first."""
+    """The number of the most probable class of each row; for ties, the first."""
     return np.asarray(labels.probs[rows].argmax(axis=1))
 
 
-def _beside(inputs: Inputs, labels: SoftLabels) -> Inputs:
+def _inputs_of(labels: SoftLabels, inputs: Inputs) -> Inputs:
     rows = inputs.rows_of(labels.items.to_pylist())
     if (rows < 0).any():
         first = labels.items[int(np.argmax(rows < 0))].as_py()
-        raise _bad(
-            f"no input for item {show(first)} ({int((rows < 0).sum()):,} labelled items have none)",
-            "an input for every labelled item",
-            "name the items as the labels do, or leave --inputs out",
+        raise BadTable(
+            f"no input for item {show(first)} ({int((rows < 0).sum()):,} labeled items have none)",
+            "an input for every labeled item",
+            "use the item names of the labels, or omit --inputs",
             "missing-input",
             inputs.path,
         )
     return inputs if np.array_equal(rows, np.arange(len(inputs))) else inputs.take(rows)
 
 
-def _speaks_of(item: CodedText, labels: SoftLabels) -> np.ndarray:
+def _is_labeled(item: CodedText, labels: SoftLabels) -> np.ndarray:
     known = pc.is_in(item.names, value_set=labels.items).to_numpy(zero_copy_only=False)
     return np.asarray(known[item.codes])
 
@@ -180,13 +166,8 @@ def _in_order(beliefs: Beliefs, labels: SoftLabels) -> Beliefs:
     if beliefs.classes == labels.classes:
         return beliefs
     if set(beliefs.classes) != set(labels.classes):
-        raise _bad(
-            f"beliefs over the classes {listing(beliefs.classes)}",
-            f"the classes of the labels: {listing(labels.classes)}",
-            "give the beliefs these labels were made of",
-            "bad-classes",
-            labels.path,
-        )
+        found = f"beliefs over the classes {listing(beliefs.classes)}"
+        raise bad_classes(found, labels.classes, "use the beliefs that the labels were made from", labels.path)
     order = np.array([beliefs.classes.index(name) for name in labels.classes])
     if beliefs.hard is None:
         assert beliefs.soft is not None
@@ -196,12 +177,7 @@ def _in_order(beliefs: Beliefs, labels: SoftLabels) -> Beliefs:
 
 
 def _left_out(what: str, n: int) -> list[str]:
-    return [f"{n:,} {what} of items without a label are not in it"] if n else []
-
-
-def _bad(found: str, expected: str, fix: str, code: str, path: Path | None) -> BadTable:
-    where = ErrorLocation(str(path) if path else None)
-    return BadTable(f"found {found}", expected=expected, fix=fix, code=code, where=where)
+    return [f"{n:,} {what} of items without a label left out"] if n else []
 
 
 def texts_of(inputs: Inputs, rows: Int[np.ndarray, "rows"]) -> pa.StringArray:
@@ -212,7 +188,7 @@ def texts_of(inputs: Inputs, rows: Int[np.ndarray, "rows"]) -> pa.StringArray:
 
 @dataclass(frozen=True)
 class Shared:
-    """What was written: the place, its files by their names there, and how to read them."""
+    """The output: its path, its files by name, and a line of Python that reads it."""
 
     place: Path
     files: tuple[str, ...]
@@ -221,14 +197,14 @@ class Shared:
 
 @runtime_checkable
 class Format(Protocol):
-    """A form in which others read labels."""
+    """An export format."""
 
     name: ClassVar[str]
     holds_answers: ClassVar[bool]
-    """Whether beliefs and answers can stand beside the labels."""
+    """Whether the format can include beliefs and answers."""
 
     def check_place(self, place: Path) -> None:
-        """An error unless the release can be written to `place`; for the moment before anything is read."""
+        """Raise if the release cannot be written to `place`; called before files are read."""
         ...
 
     def write(self, release: Release, place: Path) -> Shared: ...

@@ -1,4 +1,4 @@
-"""The columns of what is shared: what each means, and how it is made."""
+"""The columns of exported tables: their meanings and their values."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from sfumato.tables.soft_labels import Estimand
 
 MEANINGS: Mapping[str, str] = {
     "item": "the id of the item, as text: `007` and `7` are two items",
-    "image": "the picture",
+    "image": "the image",
     "text": "the text",
-    "split": "the part of the set that the item belongs to",
-    "label": "the most probable class; among equals the one that stands first. The doubt is in the probabilities",
+    "split": "the split of the item",
+    "label": "the most probable class; for ties, the first. The uncertainty is in the probabilities",
     "probs": "the probability of each class, in the order of the classes; a row sums to 1",
-    "p:CLASS": "the probability of CLASS, one column a class; a row sums to 1",
-    "n_annotators": "how many people stand behind the row: 0 for a prediction, empty where nobody said",
-    "entropy": "-sum p ln p of the probabilities, in nats: 0 where all is sure, ln(number of classes) where nothing is",
+    "p:CLASS": "the probability of CLASS, one column per class; a row sums to 1",
+    "n_annotators": "the number of annotators of the row: 0 for a prediction, empty if unknown",
+    "entropy": "-sum p ln p of the probabilities, in nats: 0 for full certainty, at most ln(number of classes)",
 }
 BELIEF_MEANINGS: Mapping[str, str] = {
     "item": MEANINGS["item"],
-    "annotator": "who answered, by the id that stands with the answers",
+    "annotator": "the id of the annotator, as in the answers",
     "label": MEANINGS["label"],
-    "probs": "the probability that this person gives each class",
-    "p:CLASS": "the probability that this person gives to CLASS",
+    "probs": "the probability that this annotator gives each class",
+    "p:CLASS": "the probability that this annotator gives to CLASS",
 }
 ANSWER_MEANINGS: Mapping[str, str] = {
     "item": MEANINGS["item"],
     "annotator": BELIEF_MEANINGS["annotator"],
-    "kind": "how it was asked, with the version of the form",
-    "payload": "the answer exactly as given, as JSON",
-    "trial": "position in that person's sequence",
+    "kind": "the question type with its version",
+    "payload": "the answer as given, as JSON",
+    "trial": "position in the annotator's sequence",
     "purpose": "why it was shown: `label`, `check` or `repeat`",
     "started_at": "when it was shown (UTC)",
     "submitted_at": "when it was answered (UTC)",
-    "seconds": "time on the answer",
+    "seconds": "time per answer",
 }
-UNSAID = "Whether the labels say how people judge or how probable each class is to be true, their file does not record."
+UNKNOWN_ESTIMAND = "The file does not record whether the labels estimate how people judge or what is true."
 
 
-def labelled_columns(release: Release, rows: Int[np.ndarray, "rows"], *, wide: bool) -> dict[str, Any]:
-    """The columns of some rows of the labels, pictures apart; `wide` has one column a class instead of `probs`."""
+def label_columns(release: Release, rows: Int[np.ndarray, "rows"], *, wide: bool) -> dict[str, Any]:
+    """The columns of some rows of the labels, without images; `wide` has one column per class instead of `probs`."""
     labels = release.labels
     probs = labels.probs[rows]
     columns: dict[str, Any] = {"item": labels.items.take(pa.array(rows))}
@@ -71,27 +71,27 @@ def labelled_columns(release: Release, rows: Int[np.ndarray, "rows"], *, wide: b
 
 
 def summary(release: Release) -> list[str]:
-    """The release in a few sentences: how many items, what the labels say, who stands behind them."""
+    """The release in a few sentences: items, estimand, annotators and entropy."""
     labels = release.labels
-    said = [
+    sentences = [
         f"{len(labels):,} items, {len(labels.classes):,} classes.",
-        UNSAID if labels.estimand is None else f"The labels say {labels.estimand.value}.",
+        UNKNOWN_ESTIMAND if labels.estimand is None else f"The labels estimate {labels.estimand.value}.",
     ]
     if labels.estimand is Estimand.PEOPLE:
-        said.append("They keep people's doubt: asking more people does not make them surer.")
+        sentences.append("They keep people's uncertainty: more annotators make them more precise, not more certain.")
     if labels.n_annotators is not None:
         counts = labels.n_annotators
-        between = f"{int(counts.min()):,} to {int(counts.max()):,}"
-        said.append(f"People behind an item: {between}, {float(counts.mean()):.1f} on average.")
+        span = f"{int(counts.min()):,} to {int(counts.max()):,}"
+        sentences.append(f"Annotators per item: {span}, {float(counts.mean()):.1f} on average.")
         if (counts == 0).any():
-            said.append(f"{int((counts == 0).sum()):,} rows have nobody behind them: they are predictions.")
+            sentences.append(f"{int((counts == 0).sum()):,} rows have no annotators: they are predictions.")
     nats = entropy(labels.probs)
-    said.append(f"Mean entropy {nats.mean():.3f} nats, of at most {np.log(len(labels.classes)):.3f}.")
-    return said
+    sentences.append(f"Mean entropy {nats.mean():.3f} nats, of at most {np.log(len(labels.classes)):.3f}.")
+    return sentences
 
 
 def class_rows(release: Release) -> list[tuple[str, int, float]]:
-    """Every class with the number of items whose most probable class it is, and its share of all probability."""
+    """Every class with the number of items for which it is most probable, and its share of all probability."""
     labels = release.labels
     counts = np.bincount(most_probable(labels, np.arange(len(labels))), minlength=len(labels.classes))
     shares = labels.probs.mean(axis=0)

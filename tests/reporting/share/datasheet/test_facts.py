@@ -28,11 +28,11 @@ def test_facts_are_about_questions():
 
 
 def test_items_and_classes(folder):
-    assert told(folder, "items", "inputs").points == ("2 labelled items.", "2 images of 8 x 8 pixels, in grey.")
+    assert told(folder, "items", "inputs").points == ("2 labeled items.", "2 gray images of 8 x 8 pixels.")
     found = told(folder, "classes")
     # (2/3 + 1) / 2 = 5/6 and (1/3 + 0) / 2 = 1/6
     assert found.grid.rows == (("`cat`", "83.33%", "2"), ("`dog|wolf`", "16.67%", "0"), ("`<never>`", "0.00%", "0"))
-    assert found.points[-1] == "Never given any probability: `<never>`."
+    assert found.points[-1] == "Classes without any probability: `<never>`."
 
 
 def test_doubt_by_hand(folder):
@@ -40,7 +40,7 @@ def test_doubt_by_hand(folder):
     # -(2/3) ln(2/3) - (1/3) ln(1/3) = 0.6365; the other item has none: 0.318 on average, of ln 3 = 1.099
     assert found.points[0].startswith("Entropy of a label: 0.318 nats on average, of at most 1.099")
     assert found.points[1] == "50.0% of the items have all probability on one class."
-    assert "0.318 nats = 0.000 within people, who are unsure, + 0.318 between" in found.points[2]
+    assert "0.318 nats = 0.000 within annotators (unsure) + 0.318 between" in found.points[2]
     # ln 3 in fifths: 0.6365 lies in the third, 0.44 to 0.66
     assert [row[1] for row in found.grid.rows] == ["1", "0", "1", "0", "0"]
     assert found.command == "sfumato doubt beliefs.parquet"
@@ -51,9 +51,9 @@ def test_the_mean_is_recognised_and_nothing_else(folder):
     sources = folder.sources("beliefs")
     other = SoftLabels.from_numpy(["1", "2"], [[0.5, 0.5, 0], [1, 0, 0]], sources.labels.classes, [3, 2])
     said = FACTS["labels"](replace(sources, labels=other))
-    assert "differs by up to 0.167" in said.points[-1]  # 1/2 - 1/3
+    assert "differ by up to 0.167" in said.points[-1]  # 1/2 - 1/3
     assert not said.settled
-    assert "their file does not record" in said.points[0]
+    assert "The file does not record" in said.points[0]
 
 
 def test_the_mean_belief_against_a_plain_loop():
@@ -74,25 +74,25 @@ def test_the_mean_belief_against_a_plain_loop():
 def test_people_times_and_pay(folder):
     assert told(folder, "people", "annotations").points == (
         "4 annotators gave 6 answers about 2 items.",
-        "Answers each: 1 to 2 (median 1.5).",
-        "Shown for: 5 `label`, 1 `check`.",
+        "Answers per annotator: 1 to 2 (median 1.5).",
+        "Purposes: 5 `label`, 1 `check`.",
     )
     # Day 20,000 of Unix time is 4 October 2024; five answers of 6 s are half a minute.
     assert told(folder, "when", "annotations").points == (
         "From 2024-10-04 to 2024-10-09 (UTC).",
-        "Time on an answer: median 6.0 s, middle four fifths 6.0 to 6.0 s, 0.0 hours in all.",
+        "Time per answer: median 6.0 s, middle 80% 6.0 to 6.0 s, 0.0 hours in total.",
     )
     # 2 EUR for 10 minutes are 12 an hour; ten answers of 6 s take a minute: 120 an hour.
     paid = told(folder, "pay", "study", "annotations").points
-    assert paid[0] == "2 EUR a batch of 10 answers."
-    assert paid[1] == "Told to take 10 minutes: 12.00 EUR an hour."
-    assert "a batch takes 1.0 minutes of answering: 120.00 EUR an hour" in paid[2]
+    assert paid[0] == "2 EUR per batch of 10 answers."
+    assert paid[1] == "Announced as 10 minutes: 12.00 EUR per hour."
+    assert "a batch takes 1.0 minutes: 120.00 EUR per hour" in paid[2]
     assert told(folder, "missing", "annotations").points == ("1 of 6 answers have no time.",)
 
 
 def test_how_people_were_asked(folder):
     found = told(folder, "asked", "study", "annotations")
-    assert found.points[0] == "6 answers to questions of the kind `choice/1`."
+    assert found.points[0] == "6 answers to questions of type `choice/1`."
     assert found.points[1] == "`choice/1` asks for their own view: “What do *you* see?”"
     assert "Look at the picture." in found.quote
     assert told(folder, "consent", "study").quote == "I take part of my own will."
@@ -109,21 +109,21 @@ def test_agreement_is_what_the_command_says(folder):
 
 def test_who_was_set_aside_is_counted_not_named(folder):
     found = told(folder, "set-aside", "screening", "beliefs")
-    assert found.points == ("1 of 4 annotators were set aside.", "None of them is among the beliefs.")
+    assert found.points == ("1 of 4 annotators were excluded.", "None of them is in the beliefs.")
     assert found.grid.rows == (("`checks`", "1"), ("`too-fast`", "1"))
 
 
 def test_duplicates_scores_and_the_rest(folder):
     assert told(folder, "duplicates", "inputs").points == (
-        "1 exact pairs of duplicates.",
-        "Leaving out 1 items would leave one of each.",
+        "1 pairs of exact duplicates.",
+        "Removing 1 items would leave one per group.",
     )
     assert told(folder, "used", "scores").grid.rows == (("`accuracy`", "all", "0.7500", "0.5000 to 1.0000", "2"),)
     assert told(folder, "steps", "annotations", "beliefs").points[:2] == (
         "6 answers gave 5 beliefs.",
-        "1 annotators who answered are not among the beliefs.",
+        "1 annotators with answers are not in the beliefs.",
     )
-    assert told(folder, "answers-per-item").points == ("2 to 3 (median 2.5) people an item, 2.50 on average.",)
+    assert told(folder, "answers-per-item").points == ("2 to 3 (median 2.5) annotators per item, 2.50 on average.",)
 
 
 def test_labels_alone_leave_the_rest_open(folder):
@@ -138,23 +138,17 @@ def test_labels_alone_leave_the_rest_open(folder):
 
 def test_rows_without_people_are_told():
     labels = SoftLabels.from_numpy(["a", "b"], [[1, 0], [0, 1]], ["x", "y"], [0, 4])
-    assert FACTS["missing"](DatasheetSources(labels)).points == (
-        "1 labels have nobody behind them: they are predictions.",
-    )
+    assert FACTS["missing"](DatasheetSources(labels)).points == ("1 labels have no annotators: they are predictions.",)
     unsaid = SoftLabels.from_numpy(["a", "b"], [[1, 0], [0, 1]], ["x", "y"])
-    assert FACTS["missing"](DatasheetSources(unsaid)).points == (
-        "How many people stand behind a label is not recorded.",
-    )
+    assert FACTS["missing"](DatasheetSources(unsaid)).points == ("The number of annotators per label is not recorded.",)
     assert not FACTS["answers-per-item"](DatasheetSources(unsaid))
 
 
 def test_tables_without_rows_are_refused(folder):
     sources = folder.sources("annotations", "beliefs")
-    with pytest.raises(
-        BadTable, match=r"annotations.parquet found no rows; expected at least one row in what is given"
-    ):
+    with pytest.raises(BadTable, match=r"annotations.parquet found no rows; expected at least one row of annotations"):
         replace(sources, annotations=sources.annotations.take(np.zeros(6, bool)))
-    with pytest.raises(BadTable, match="given as beliefs"):
+    with pytest.raises(BadTable, match="one row of beliefs"):
         replace(sources, beliefs=sources.beliefs.take(np.zeros(0, np.int64)))
 
 

@@ -31,7 +31,7 @@ def sheet(folder):
 def test_every_part_and_question_is_there_in_order(sheet):
     text = markdown(sheet)
     heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
-    assert heads == [*(part.title for part in PARTS), "Open points", "Where these numbers come from"]
+    assert heads == [*(part.title for part in PARTS), "Open points", "Sources"]
     assert re.findall(r"^### (.*)$", text, re.MULTILINE) == [question.text for question in QUESTIONS]
     assert re.findall(r"^<!-- yours: (\S+) -->$", text, re.MULTILINE) == [question.id for question in QUESTIONS]
 
@@ -42,7 +42,7 @@ def test_open_points_are_marked_listed_and_counted(sheet):
     marked = re.findall(r"^<!-- yours: (\S+) -->\n\[TO FILL IN: [^\n]{10,}\.\]\n", body, re.MULTILINE)
     assert marked == [question.id for question in sheet.open_points]
     assert re.findall(r"^- \[ \] .* \(`(\S+)`\)$", tail, re.MULTILINE) == marked
-    assert f"{len(marked)} of {len(QUESTIONS)} questions still need a person." in tail
+    assert f"{len(marked)} of {len(QUESTIONS)} questions are open." in tail
 
 
 def test_every_file_stands_with_its_hash(sheet, folder):
@@ -107,7 +107,7 @@ def test_answers_to_questions_no_longer_asked_are_kept(folder, tmp_path):
     path = tmp_path / "sheet.md"
     write_markdown(datasheet(folder.sources(), words={"asked-once": "An old answer."}), path)
     assert words_in(path) == {"asked-once": "An old answer."}
-    assert "not asked any more" in path.read_text()
+    assert "questions that no longer exist" in path.read_text()
 
 
 def test_windows_line_ends_and_ticked_points_are_fine(sheet, tmp_path):
@@ -122,7 +122,7 @@ def test_windows_line_ends_and_ticked_points_are_fine(sheet, tmp_path):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda text: text.replace("- 2 labelled items.", "- 2 labelled items, all lovely."),
+        lambda text: text.replace("- 2 labeled items.", "- 2 labeled items, all checked."),
         lambda text: text.replace("<!-- yours: funding -->\n", "Nobody paid.\n"),
         lambda text: text.replace("<!-- end: funding -->", ""),
     ],
@@ -133,9 +133,7 @@ def test_words_elsewhere_are_not_overwritten(sheet, tmp_path, change):
     changed = change(path.read_text())
     assert changed != path.read_text()
     path.write_text(changed)
-    with pytest.raises(
-        CannotWrite, match=r"changes outside the places for your words.*write between the comment lines"
-    ):
+    with pytest.raises(CannotWrite, match=r"changes outside the places for your text.*write between the comment lines"):
         words_in(path)
     assert path.read_text() == changed
 
@@ -143,7 +141,7 @@ def test_words_elsewhere_are_not_overwritten(sheet, tmp_path, change):
 def test_another_file_is_not_overwritten(tmp_path):
     path = tmp_path / "README.md"
     path.write_text("# Mine\n")
-    with pytest.raises(CannotWrite, match=r"no datasheet of ours; the file is unchanged.*choose another name"):
+    with pytest.raises(CannotWrite, match=r"not a sfumato datasheet; the file is unchanged.*choose another name"):
         words_in(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadFile):

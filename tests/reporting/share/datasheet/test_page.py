@@ -10,7 +10,7 @@ def test_the_page_holds_every_question_number_and_word(folder):
     sources = folder.sources("annotations", "study", "beliefs", "inputs", "screening", "scores")
     sheet = datasheet(sources, title="Cats <script>", words={"purpose": "To see.\n\nTwo <b>parts</b>."})
     html = datasheet_page(sheet).html()
-    for title in (*(part.title for part in PARTS), "Open points", "Where these numbers come from"):
+    for title in (*(part.title for part in PARTS), "Open points", "Sources"):
         assert f">{title}</h2>" in html
     assert all(question.text in html for question in QUESTIONS)
     assert "<td>83.33%</td>" in html

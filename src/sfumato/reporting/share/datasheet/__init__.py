@@ -1,7 +1,5 @@
-"""What is known of a labelled set -> its datasheet: tables fill in what they know, and mark what only a person can say.
-
-`datasheet(sources)` gathers it, `write_markdown` writes what a person completes, `words_in` finds their words again.
-"""
+"""Datasheets for labeled data sets. `datasheet(sources)` answers questions from the tables and marks the open ones,
+`write_markdown` writes the file for people to complete, `words_in` reads their text back."""
 
 from sfumato.reporting.share.datasheet.datasheet import Datasheet, datasheet, markdown, words_in, write_markdown
 from sfumato.reporting.share.datasheet.datasheet_sources import DatasheetSources

@@ -1,4 +1,4 @@
-"""What the tables know of how answers came about: how people were asked, who they were, how far they agree."""
+"""Facts about the collection: questions, annotators, pay, times, agreement, exclusions and consent."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from sfumato.study.study import Framing
 SHOWN_REASONS = 20
 
 
-def asked(sources: DatasheetSources) -> KnownFacts:
-    """The kind of question, its prompt and framing, and the instructions as people read them."""
+def questions(sources: DatasheetSources) -> KnownFacts:
+    """Question types, prompts and framing, and the instructions as shown."""
     study, answers = sources.study, sources.annotations
     points = []
     if answers is not None:
         counts = np.bincount(answers.kind.codes, minlength=len(answers.kind.names))
         for name, n in zip(answers.kind.names.to_pylist(), counts.tolist(), strict=True):
-            points.append(f"{n:,} answers to questions of the kind {code(name)}.")
+            points.append(f"{n:,} answers to questions of type {code(name)}.")
     if study is None:
         return KnownFacts(tuple(points), files=("annotations",) if points else (), settled=False)
     for kind, question in zip(kinds_of(study), study.questions, strict=True):
@@ -40,64 +40,63 @@ def asked(sources: DatasheetSources) -> KnownFacts:
         points.append(f"{code(label_of(kind))} asks for {view}: “{prompt}”")
         settings = ", ".join(f"{name} = {value}" for name, value in question.settings.items())
         if settings:
-            points.append(f"Its settings: {settings}.")
+            points.append(f"Settings: {settings}.")
     rules = study.people
     points.append(
-        f"{rules.answers_per_item} answers an item asked for, {rules.batch_size} items a batch, "
-        f"{rules.batches} batch{'es' * (rules.batches != 1)} a person, {rules.repeats} repeats a batch; "
-        f"assignment {rules.assignment.value}."
+        f"{rules.answers_per_item} answers per item, {rules.batch_size} items per batch, {rules.batches} "
+        f"batch{'es' * (rules.batches != 1)} per annotator, {rules.repeats} repeats per batch; assignment "
+        f"{rules.assignment.value}."
     )
     if study.practice or study.comprehension:
         points.append(
-            f"{len(study.practice)} practice items and {len(study.comprehension)} comprehension questions came first."
+            f"Before: {len(study.practice)} practice items and {len(study.comprehension)} comprehension questions."
         )
-    points.append("The instructions, as people read them:" if study.instructions else "There were no instructions.")
+    points.append("The instructions as shown:" if study.instructions else "There were no instructions.")
     files = ("study", *(["annotations"] if answers is not None else []))
     return KnownFacts(tuple(points), quote=study.instructions, files=files)
 
 
 def people(sources: DatasheetSources) -> KnownFacts:
-    """How many people, how many answers each."""
+    """The number of annotators, and their answers."""
     table = sources.annotations if sources.annotations is not None else sources.beliefs
     if table is None:
         return KnownFacts()
     each = np.bincount(table.annotator.codes, minlength=len(table.annotator.names))
     points = [
         f"{len(each):,} annotators gave {len(table):,} answers about {len(table.item.names):,} items.",
-        f"Answers each: {spread(each)}.",
+        f"Answers per annotator: {spread(each)}.",
     ]
     if sources.annotations is not None:
         purposes = sources.annotations.purpose
         counts = np.bincount(purposes.codes, minlength=len(purposes.names))
-        said = ", ".join(f"{n:,} {code(name)}" for name, n in zip(purposes.names.to_pylist(), counts, strict=True))
-        points.append(f"Shown for: {said}.")
+        each_purpose = zip(purposes.names.to_pylist(), counts, strict=True)
+        points.append(f"Purposes: {', '.join(f'{n:,} {code(name)}' for name, n in each_purpose)}.")
     return KnownFacts(tuple(points), files=("annotations" if sources.annotations is not None else "beliefs",))
 
 
 def pay(sources: DatasheetSources) -> KnownFacts:
-    """What the study file says a batch pays, and what that is an hour."""
+    """The pay per batch and per hour."""
     if sources.study is None or sources.study.pay is None:
         return KnownFacts()
     paid, rules = sources.study.pay, sources.study.people
-    points = [f"{paid.amount:g} {paid.currency} a batch of {rules.batch_size + rules.repeats} answers."]
+    points = [f"{paid.amount:g} {paid.currency} per batch of {rules.batch_size + rules.repeats} answers."]
     if paid.minutes:
-        points.append(
-            f"Told to take {paid.minutes:g} minutes: {60 * paid.amount / paid.minutes:.2f} {paid.currency} an hour."
-        )
+        hourly = 60 * paid.amount / paid.minutes
+        points.append(f"Announced as {paid.minutes:g} minutes: {hourly:.2f} {paid.currency} per hour.")
     files = ["study"]
     seconds = _seconds(sources)
     if len(seconds):
         files.append("annotations")
         batch = float(np.median(seconds)) * (rules.batch_size + rules.repeats)
         points.append(
-            f"At the median time on an answer, {np.median(seconds):.1f} s, a batch takes {batch / 60:.1f} minutes of "
-            f"answering: {3600 * paid.amount / batch:.2f} {paid.currency} an hour, instructions and pauses not counted."
+            f"At the median time of {np.median(seconds):.1f} s per answer, a batch takes {batch / 60:.1f} minutes: "
+            f"{3600 * paid.amount / batch:.2f} {paid.currency} per hour, without instructions and pauses."
         )
     return KnownFacts(tuple(points), files=tuple(files))
 
 
 def when(sources: DatasheetSources) -> KnownFacts:
-    """The first and last day, and how long an answer took."""
+    """The first and last day, and the time per answer."""
     answers = sources.annotations
     if answers is None:
         return KnownFacts()
@@ -111,20 +110,20 @@ def when(sources: DatasheetSources) -> KnownFacts:
     if len(seconds):
         low, middle, high = np.quantile(seconds, (0.1, 0.5, 0.9))
         points.append(
-            f"Time on an answer: median {middle:.1f} s, middle four fifths {low:.1f} to {high:.1f} s, "
-            f"{seconds.sum() / 3600:,.1f} hours in all."
+            f"Time per answer: median {middle:.1f} s, middle 80% {low:.1f} to {high:.1f} s, "
+            f"{seconds.sum() / 3600:,.1f} hours in total."
         )
     return KnownFacts(tuple(points), files=("annotations",), settled=bool(days))
 
 
 def agreement(sources: DatasheetSources) -> KnownFacts:
-    """Every measure of agreement that applies, with its interval."""
+    """All agreement measures that apply, with intervals."""
     if sources.beliefs is None:
         return KnownFacts()
     found = sources.agreement
     assert found is not None
     if not len(found):
-        return KnownFacts(("No item was judged by two people: there is nothing to compare.",), files=("beliefs",))
+        return KnownFacts(("No item has answers from two annotators.",), files=("beliefs",))
     rows = tuple(
         (
             code(found.measure[i]),
@@ -135,7 +134,7 @@ def agreement(sources: DatasheetSources) -> KnownFacts:
         )
         for i in range(len(found))
     )
-    points = ("Alpha is 1 where all agree and 0 where agreement is by chance; total variation is 0 where all agree.",
+    points = ("Alpha is 1 for full agreement and 0 for chance; total variation is 0 for full agreement.",
               f"Intervals: {'; '.join(dict.fromkeys(found.interval))}.")  # fmt: skip
     command = f"sfumato agreement {shlex.quote(sources.name_of('beliefs'))}"
     return KnownFacts(
@@ -146,20 +145,18 @@ def agreement(sources: DatasheetSources) -> KnownFacts:
     )
 
 
-def set_aside(sources: DatasheetSources) -> KnownFacts:
-    """Who was set aside, by reason; never by name."""
+def excluded(sources: DatasheetSources) -> KnownFacts:
+    """The number of excluded annotators by reason, without names."""
     found = sources.screening
     if found is None:
         return KnownFacts()
-    points = [f"{len(found.set_aside):,} of {found.n_people:,} annotators were set aside."]
+    points = [f"{len(found.set_aside):,} of {found.n_people:,} annotators were excluded."]
     files = ["screening"]
     if sources.beliefs is not None:
         files.append("beliefs")
         there = set(sources.beliefs.annotator.names.to_pylist()) & set(found.set_aside)
         points.append(
-            f"{len(there):,} of them are among the beliefs all the same."
-            if there
-            else "None of them is among the beliefs."
+            f"{len(there):,} of them are still in the beliefs." if there else "None of them is in the beliefs."
         )
     most = sorted(found.reasons.items(), key=lambda pair: -pair[1])[:SHOWN_REASONS]
     grid = FactTable(("reason", "annotators"), tuple((code(reason), f"{n:,}") for reason, n in most)) if most else None
@@ -167,10 +164,10 @@ def set_aside(sources: DatasheetSources) -> KnownFacts:
 
 
 def consent(sources: DatasheetSources) -> KnownFacts:
-    """What people agreed to, as they read it."""
+    """The consent text as shown."""
     if sources.study is None or not sources.study.consent:
         return KnownFacts()
-    return KnownFacts(("Before the first item people agreed to this:",), quote=sources.study.consent, files=("study",))
+    return KnownFacts(("Before the first item people agreed to:",), quote=sources.study.consent, files=("study",))
 
 
 def _seconds(sources: DatasheetSources) -> np.ndarray:

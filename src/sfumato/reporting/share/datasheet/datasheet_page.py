@@ -1,4 +1,4 @@
-"""A datasheet as one HTML page, for reading; the Markdown stays the one to be completed."""
+"""A datasheet as an HTML page for reading; the Markdown file is the one to complete."""
 
 from __future__ import annotations
 
@@ -17,57 +17,57 @@ def datasheet_page(sheet: Datasheet) -> Page:
     n_open = len(sheet.open_points)
     facts = Facts((
         Fact(f"{len(sheet.answers) - n_open}", "questions answered"),
-        Fact(f"{n_open}", "open", "still need a person"),
-        Fact(f"{len(sheet.files)}", "files", "their hashes stand at the end"),
+        Fact(f"{n_open}", "open questions"),
+        Fact(f"{len(sheet.files)}", "source files", "with hashes at the end"),
     ))  # fmt: skip
     return Page(
         title=sheet.title,
-        lead="What is known of a labelled set: how it was made, what is in it, and what it should not be used for.",
+        lead="How this labeled data set was made, what it contains, and what it should not be used for.",
         sections=(
             *parts,
             Section("Open points", (_open(sheet),)),
-            Section("Where these numbers come from", _origins(sheet)),
+            Section("Sources", _sources(sheet)),
         ),
         kind="sfumato · datasheet",
         opening=(facts,),
-        made=f"Made by `{sheet.command}`. The questions follow Gebru et al. (2021), Datasheets for datasets.",
+        made=f"Written by `{sheet.command}`. The questions follow Gebru et al. (2021), Datasheets for datasets.",
     )
 
 
 def _blocks(answered: Answered) -> list[Block]:
-    told = answered.told
+    facts = answered.facts
     blocks: list[Block] = [Prose((f"▸ {answered.question.text}",))]
-    if told.points:
-        blocks.append(Points(told.points))
-    if told.quote:
-        blocks.append(Prose(tuple(line for line in told.quote.splitlines() if line.strip())))
-    if told.grid is not None:
-        columns = zip(told.grid.heads, zip(*told.grid.rows, strict=True), strict=True)
+    if facts.points:
+        blocks.append(Points(facts.points))
+    if facts.quote:
+        blocks.append(Prose(tuple(line for line in facts.quote.splitlines() if line.strip())))
+    if facts.grid is not None:
+        columns = zip(facts.grid.heads, zip(*facts.grid.rows, strict=True), strict=True)
         listed = tuple(Column(head, tuple(value.strip("`") for value in values)) for head, values in columns)
         blocks.append(ReportTable(answered.question.id, answered.question.text, "", listed))
-    said = answered.words or answered.to_fill_in
-    if said:
-        blocks.append(Prose(tuple(part.strip() for part in said.split("\n\n") if part.strip())))
+    text = answered.words or answered.to_fill_in
+    if text:
+        blocks.append(Prose(tuple(part.strip() for part in text.split("\n\n") if part.strip())))
     return blocks
 
 
 def _open(sheet: Datasheet) -> Block:
     points = tuple(each.text for each in sheet.open_points)
-    return Points(points) if points else Prose(("None: every question has its answer.",))
+    return Points(points) if points else Prose(("None: every question has an answer.",))
 
 
-def _origins(sheet: Datasheet) -> tuple[Block, ...]:
+def _sources(sheet: Datasheet) -> tuple[Block, ...]:
     files = sheet.files
     listed = ReportTable(
         "files",
         "Files",
-        "Each as it was read.",
+        "The source files.",
         (
-            Column("given as", tuple(f"--{each.option}" for each in files)),
+            Column("option", tuple(f"--{each.option}" for each in files)),
             Column("file", tuple(each.name for each in files)),
             Column("bytes", tuple(each.n_bytes for each in files)),
             Column("SHA-256", tuple(each.sha256 for each in files)),
         ),
     )
-    commands = dict.fromkeys([sheet.command, *(each.told.command for each in sheet.answers if each.told.command)])
+    commands = dict.fromkeys([sheet.command, *(each.facts.command for each in sheet.answers if each.facts.command)])
     return (*([listed] if files else []), Commands(tuple(commands)))

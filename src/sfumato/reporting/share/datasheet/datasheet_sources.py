@@ -1,7 +1,4 @@
-"""Sources: the tables a datasheet is filled in from, each with its file.
-
-Told: what the tables know of one question.
-"""
+"""The tables of a datasheet with their files, and `KnownFacts`, the facts about one question."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from sfumato.study.study_file import study_path
 from sfumato.tables.annotations import Annotations
 from sfumato.tables.beliefs import Beliefs
 from sfumato.tables.columns import check_columns
-from sfumato.tables.errors import BadTable, ErrorLocation
+from sfumato.tables.errors import no_rows
 from sfumato.tables.files import read_rows
 from sfumato.tables.files.atomic_write import sha256_of
 from sfumato.tables.inputs import Inputs
@@ -31,12 +28,12 @@ from sfumato.tables.scores import Scores
 from sfumato.tables.soft_labels import SoftLabels
 
 OPTIONS = ("labels", "annotations", "study", "beliefs", "inputs", "screening", "scores")
-"""What may be given, as the command's options name it."""
+"""The options of the command."""
 
 
 @dataclass(frozen=True)
 class ScreenedOut:
-    """Who was set aside, of how many, and how often each reason was given."""
+    """The excluded annotators (`set_aside`), the number of annotators, and the count of each reason."""
 
     n_people: int
     set_aside: tuple[str, ...]
@@ -45,7 +42,7 @@ class ScreenedOut:
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file that was read: as which option, its name, its size and its hash."""
+    """A source file: its option, name, size and hash."""
 
     option: str
     name: str
@@ -55,7 +52,7 @@ class SourceFile:
 
 @dataclass(frozen=True, eq=False)
 class DatasheetSources:
-    """What is known. Only labels must be there; `paths` has the file of everything that is."""
+    """The tables; only labels are required. `paths` are their files."""
 
     labels: SoftLabels
     annotations: Annotations | None = None
@@ -69,13 +66,8 @@ class DatasheetSources:
     def __post_init__(self) -> None:
         for option, table in (("labels", self.labels), ("annotations", self.annotations), ("beliefs", self.beliefs)):
             if table is not None and not len(table):
-                raise BadTable(
-                    "found no rows",
-                    expected=f"at least one row in what is given as {option}",
-                    fix="check how the file was made, or leave it out",
-                    code="no-rows",
-                    where=ErrorLocation(next((str(path) for known, path in self.paths if known == option), None)),
-                )
+                where = next((path for known, path in self.paths if known == option), None)
+                raise no_rows(f"at least one row of {option}", "check how the file was made, or omit it", where)
 
     @classmethod
     def read(
@@ -89,7 +81,7 @@ class DatasheetSources:
         screening: Path | None = None,
         scores: Path | None = None,
     ) -> DatasheetSources:
-        """The sources in these files; a study is its file or its folder."""
+        """Read the files; `study` is a file or a folder."""
         given = (labels, annotations, study_path(study) if study else None, beliefs, inputs, screening, scores)
         return cls(
             SoftLabels.read(labels),
@@ -103,7 +95,7 @@ class DatasheetSources:
         )
 
     def name_of(self, option: str) -> str:
-        """The name of the file given as `option`; the option's where there is none."""
+        """The name of the file of `option`, else the option."""
         return next((path.name for known, path in self.paths if known == option), option)
 
     @cached_property
@@ -111,38 +103,38 @@ class DatasheetSources:
         return tuple(SourceFile(name, p.name, p.stat().st_size, sha256_of(p)) for name, p in self.paths)
 
     def command(self, title: str, file: str) -> str:
-        """The command that writes the datasheet, files by their names alone."""
+        """The command that writes the datasheet, with file names only."""
         given = [word for option, path in self.paths for word in (f"--{option}", path.name)]
         return shlex.join(["sfumato", "datasheet", *given, "--title", title, "-o", file])
 
     @cached_property
     def agreement(self) -> AgreementTable | None:
-        """As `sfumato agreement` has it, with the same seed."""
+        """The output of `sfumato agreement`, with the same seed."""
         return agreement(self.beliefs, rng=np.random.default_rng(0)) if self.beliefs is not None else None
 
     @cached_property
     def duplicates(self) -> Duplicates | None:
-        """As `sfumato duplicates` has them."""
+        """The output of `sfumato duplicates`."""
         return find_duplicates({"inputs": self.inputs}) if self.inputs is not None else None
 
 
 def read_screening(path: Path) -> ScreenedOut:
-    """What a table of `sfumato screen` says."""
-    aside = tuple(set_aside_in(path))
+    """A table of `sfumato screen`."""
+    excluded = tuple(set_aside_in(path))
     rows = read_rows(path)
     check_columns(rows, ("annotator", "set_aside", "reasons"))
     n_people, counts = 0, dict[str, int]()
     for chunk in rows.chunks:
         n_people += len(chunk)
-        said: list[Any] = chunk.column("reasons").to_pylist()
-        for reason in (each for text in said for each in (text or "").split("; ") if each):
+        texts: list[Any] = chunk.column("reasons").to_pylist()
+        for reason in (each for text in texts for each in (text or "").split("; ") if each):
             counts[reason] = counts.get(reason, 0) + 1
-    return ScreenedOut(n_people, aside, counts)
+    return ScreenedOut(n_people, excluded, counts)
 
 
 @dataclass(frozen=True)
 class FactTable:
-    """A small table: heads, and rows of texts."""
+    """A small table of texts."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -150,8 +142,8 @@ class FactTable:
 
 @dataclass(frozen=True)
 class KnownFacts:
-    """Sentences, perhaps a table and a quotation; which files they come from, and the command that shows them again
-    (empty where the datasheet's own does). Nothing told is `Told()`."""
+    """Sentences, with an optional table and quotation; their files, and the command that shows them (empty: that of
+    the datasheet)."""
 
     points: tuple[str, ...] = ()
     grid: FactTable | None = None
@@ -159,18 +151,18 @@ class KnownFacts:
     files: tuple[str, ...] = ()
     command: str = ""
     settled: bool = True
-    """Whether that answers the question as far as tables can; a person is asked for the rest otherwise."""
+    """Whether the facts answer the question; if not, the author is asked."""
 
     def __bool__(self) -> bool:
         return bool(self.points or self.grid or self.quote)
 
 
 def interval(low: float, high: float, places: int) -> str:
-    """`0.716 to 0.754`; a dash where there is none."""
+    """`0.716 to 0.754`; a dash if there is none."""
     return "–" if np.isnan(low) or np.isnan(high) else f"{low:.{places}f} to {high:.{places}f}"
 
 
 def spread(values: Shaped[np.ndarray, "values"]) -> str:
-    """Whole numbers in a few words: `3 to 9 (median 5)`, or the one number they all are."""
+    """Whole numbers as text: `3 to 9 (median 5)`, or one number if all are equal."""
     low, high = int(values.min()), int(values.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,} (median {np.median(values):g})"

@@ -1,4 +1,4 @@
-"""Which question the tables can say something about, and what."""
+"""The facts that tables provide, by question: `FACTS`; and those about processing and uses."""
 
 from __future__ import annotations
 
@@ -15,40 +15,38 @@ SHOWN_SCORES = 30
 
 
 def steps(sources: DatasheetSources) -> KnownFacts:
-    """How many answers became beliefs, and how many beliefs labels."""
+    """Numbers of answers, beliefs and labels."""
     answers, beliefs, points = sources.annotations, sources.beliefs, []
     if answers is not None and beliefs is not None:
         points.append(f"{len(answers):,} answers gave {len(beliefs):,} beliefs.")
         left = len(answers.annotator.names) - len(beliefs.annotator.names)
         if left > 0:
-            points.append(f"{left:,} annotators who answered are not among the beliefs.")
+            points.append(f"{left:,} annotators with answers are not in the beliefs.")
     if beliefs is not None:
         points.append(
             f"{len(beliefs):,} beliefs about {len(beliefs.item.names):,} items, and {len(sources.labels):,} labels."
         )
         points.append(
-            "Beliefs are hard votes." if beliefs.hard is not None else "Beliefs are distributions, one an answer."
+            "Beliefs are hard votes." if beliefs.hard is not None else "Beliefs are distributions, one per answer."
         )
     given = [name for name, table in (("annotations", answers), ("beliefs", beliefs)) if table is not None]
     return KnownFacts(tuple(points), files=(*given, "labels") if points else (), settled=False)
 
 
 def raw(sources: DatasheetSources) -> KnownFacts:
-    """The file of the answers as they were given."""
+    """The file of the raw answers."""
     if sources.annotations is None:
         return KnownFacts()
-    return KnownFacts(
-        (f"Yes: {code(sources.name_of('annotations'))}, every answer exactly as given.",), files=("annotations",)
-    )
+    return KnownFacts((f"Yes: {code(sources.name_of('annotations'))}, every answer as given.",), files=("annotations",))
 
 
 def software(sources: DatasheetSources) -> KnownFacts:  # noqa: ARG001
-    """Ours."""
+    """The version of sfumato."""
     return KnownFacts((f"This datasheet: sfumato {__version__}.",))
 
 
 def used(sources: DatasheetSources) -> KnownFacts:
-    """What networks reached on it."""
+    """The scores of predictions."""
     scores = sources.scores
     if scores is None or not len(scores):
         return KnownFacts()
@@ -65,10 +63,10 @@ def used(sources: DatasheetSources) -> KnownFacts:
 
 
 def unsuited(sources: DatasheetSources) -> KnownFacts:
-    """What the estimand alone forbids."""
+    """The limits that follow from the estimand."""
     sentence = {
-        Estimand.PEOPLE: "A label is how people judge, not what is true: where they err together, it errs with them.",
-        Estimand.TRUTH: "A label estimates what is true: its doubt is not the share of people who judge otherwise.",
+        Estimand.PEOPLE: "A label is how people judge, not what is true: it contains their shared errors.",
+        Estimand.TRUTH: "A label estimates what is true: its uncertainty is not the share of people who disagree.",
     }
     estimand = sources.labels.estimand
     return KnownFacts() if estimand is None else KnownFacts((sentence[estimand],), files=("labels",))
@@ -79,15 +77,15 @@ FACTS: Mapping[str, Callable[[DatasheetSources], KnownFacts]] = {
     "classes": composition_facts.classes,
     "labels": composition_facts.meaning,
     "doubt": composition_facts.doubt,
-    "answers-per-item": composition_facts.behind,
+    "answers-per-item": composition_facts.annotators_per_item,
     "missing": composition_facts.missing,
     "duplicates": composition_facts.duplicates,
-    "asked": collection_facts.asked,
+    "asked": collection_facts.questions,
     "people": collection_facts.people,
     "pay": collection_facts.pay,
     "when": collection_facts.when,
     "agreement": collection_facts.agreement,
-    "set-aside": collection_facts.set_aside,
+    "set-aside": collection_facts.excluded,
     "consent": collection_facts.consent,
     "steps": steps,
     "raw": raw,
@@ -95,4 +93,4 @@ FACTS: Mapping[str, Callable[[DatasheetSources], KnownFacts]] = {
     "used": used,
     "unsuited": unsuited,
 }
-"""By the id of the question; of the others tables know nothing."""
+"""By question id; for other questions tables provide nothing."""

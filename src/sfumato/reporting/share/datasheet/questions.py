@@ -1,5 +1,5 @@
 """The questions of a datasheet, in the seven parts of Gebru et al. (2021), *Datasheets for datasets*, Communications of
-the ACM 64(12), put in our own words and for labels that keep people's doubt."""
+the ACM 64(12), reworded for soft labels."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class DatasheetQuestion:
-    """A question under its id, by which a person's answer is found again; `help` says what to write.
+    """A question. The author's answer is matched by `id`; `help` says what to write.
 
-    `person` says that tables can never tell all of it.
+    With `person`, only the author can answer it completely.
     """
 
     id: str
@@ -32,74 +32,72 @@ MOTIVATION = DatasheetPart(
     (
         DatasheetQuestion(
             "purpose",
-            "What was the set made for?",
-            "say which question or gap it was made for, and why doubt matters there",
+            "What was the data set made for?",
+            "state the task or gap it was made for, and why uncertainty matters there",
         ),
         DatasheetQuestion(
             "makers",
             "Who made it, and on whose behalf?",
-            "name the people or the team, and the institution they did it for",
+            "name the people or the team, and their institution",
         ),
-        DatasheetQuestion("funding", "Who paid for it?", "name the funder and the grant, or say that there was none"),
+        DatasheetQuestion("funding", "Who paid for it?", "name the funder and the grant, or state that there was none"),
     ),
 )
 
 COMPOSITION = DatasheetPart(
     "Composition",
     (
-        DatasheetQuestion(
-            "items", "What are the items, and how many are there?", "say in a sentence what one item shows or is"
-        ),
+        DatasheetQuestion("items", "What are the items, and how many are there?", "describe an item in one sentence"),
         DatasheetQuestion(
             "classes",
-            "Which classes are there, and how are they spread?",
+            "Which classes are there, and how frequent are they?",
             "list the classes and their shares",
             person=False,
         ),
         DatasheetQuestion(
             "labels",
-            "What does a label say, and how was it made from answers?",
-            "say whether labels estimate how people judge or what is true, and which aggregator made them",
+            "What does a label mean, and how was it made from answers?",
+            "state whether labels estimate how people judge or what is true, and which aggregator made them",
             person=False,
         ),
         DatasheetQuestion(
             "doubt",
-            "How much doubt is in the labels, and of which sort?",
-            "give --beliefs to have doubt within people and between them told apart",
+            "How uncertain are the labels, and where does the uncertainty come from?",
+            "give --beliefs to separate uncertainty within and between annotators",
             person=False,
         ),
         DatasheetQuestion(
             "answers-per-item",
-            "How many people stand behind a label?",
-            "say how many people judged an item",
+            "How many annotators are there per label?",
+            "state the number of annotators per item",
             person=False,
         ),
         DatasheetQuestion(
-            "missing", "Is anything missing?", "say what is not there that a reader would expect, and why"
+            "missing", "Is anything missing?", "state what a reader would expect that is missing, and why"
         ),
         DatasheetQuestion(
             "sampling",
-            "Are the items all there are, or a sample of more?",
-            "say where the items were taken from, how they were chosen, and what they may fail to represent",
+            "Are the items complete, or a sample?",
+            "state where the items come from, how they were selected, and what they may not represent",
         ),
         DatasheetQuestion(
-            "splits", "Are there recommended splits?", "name them and why they were cut so, or say that there are none"
+            "splits", "Are there recommended splits?", "name them with reasons, or state that there are none"
         ),
         DatasheetQuestion(
             "duplicates",
             "Are there errors, duplicates or other redundancies?",
-            "give --inputs to have duplicates counted, and say what else is known to be wrong",
+            "give --inputs to count duplicates, and state other known errors",
             person=False,
         ),
         DatasheetQuestion(
             "outside",
-            "Does it depend on anything outside, such as links or another set?",
-            "say what a user must fetch elsewhere and whether it will stay; or that nothing is needed",
+            "Does it depend on external resources, such as links or another data set?",
+            "state what users must get elsewhere and whether it will stay available, or that nothing is needed",
         ),
         DatasheetQuestion(
             "sensitive",
-            "Could items offend, or say anything private about people?",
-            "say whether people can be recognised, whether consent covers that, and what may disturb",
+            "Could items be offensive, or contain private information?",
+            "state whether people can be recognized, whether consent covers that, and what may be offensive",
         ),
     ),
 )
@@ -110,40 +108,40 @@ COLLECTION = DatasheetPart(
         DatasheetQuestion(
             "asked",
             "How were people asked?",
-            "give --study, or say the prompt, the form and the instructions",
+            "give --study, or state the prompt, the question type and the instructions",
             person=False,
         ),
         DatasheetQuestion(
             "people",
-            "Who answered, and how were they found?",
-            "say where people were recruited and what is known of them: language, country, age, training",
+            "Who answered, and how were they recruited?",
+            "state where annotators were recruited and what is known about them: language, country, age, training",
         ),
         DatasheetQuestion(
             "pay",
             "What were they paid?",
-            "say what a batch or an hour paid, and how that relates to the local minimum wage",
+            "state the pay per batch or hour, and how it compares with the local minimum wage",
         ),
         DatasheetQuestion(
             "when", "When was it collected, and how long did an answer take?", "give the dates", person=False
         ),
         DatasheetQuestion(
-            "agreement", "How far do people agree?", "give --beliefs to have agreement computed", person=False
+            "agreement", "How much do annotators agree?", "give --beliefs to compute agreement", person=False
         ),
         DatasheetQuestion(
             "set-aside",
-            "Whose answers were set aside, and why?",
-            "give --screening (of sfumato screen), or say whose answers were not used; or that all were",
+            "Which annotators were excluded, and why?",
+            "give --screening (output of sfumato screen), or state whose answers were not used, or that all were used",
             person=False,
         ),
         DatasheetQuestion(
             "consent",
-            "Did people know and agree?",
-            "say what people were told and how they agreed, and how they can take it back",
+            "Did people give informed consent?",
+            "state what people were informed about, how they agreed, and how they can withdraw",
         ),
         DatasheetQuestion(
             "ethics",
             "Was it reviewed by an ethics board?",
-            "name the board and the decision, or say why none was asked",
+            "name the board and the decision, or state why there was no review",
         ),
     ),
 )
@@ -153,18 +151,16 @@ PREPROCESSING = DatasheetPart(
     (
         DatasheetQuestion(
             "steps",
-            "What was done between the answers and the labels?",
-            "name the labeler and its settings, and whatever was corrected, merged or left out by hand",
+            "How were answers processed into labels?",
+            "name the labeler and its settings, and all manual corrections, merges and exclusions",
         ),
         DatasheetQuestion(
             "raw",
             "Are the raw answers kept?",
-            "say where the answers as given are kept, and who may have them",
+            "state where the raw answers are kept, and who has access",
             person=False,
         ),
-        DatasheetQuestion(
-            "software", "With which software?", "name the programs and versions besides sfumato", person=False
-        ),
+        DatasheetQuestion("software", "Which software was used?", "name other programs and versions", person=False),
     ),
 )
 
@@ -172,20 +168,20 @@ USES = DatasheetPart(
     "Uses",
     (
         DatasheetQuestion(
-            "used", "What has it been used for?", "list papers and systems that used it, or say that there are none yet"
+            "used", "What has it been used for?", "list papers and systems that used it, or state that there are none"
         ),
         DatasheetQuestion(
-            "suited", "What else could it be used for?", "name tasks that the doubt in the labels would serve"
+            "suited", "What else could it be used for?", "name tasks that benefit from uncertainty in labels"
         ),
         DatasheetQuestion(
             "unsuited",
             "What should it not be used for?",
-            "say where these people's judgment should not stand for others', and which decisions it must not feed",
+            "state which groups these annotators do not represent, and which decisions must not be based on it",
         ),
         DatasheetQuestion(
             "harm",
-            "Could its making lead to harm later?",
-            "say which groups of people or items are judged unfairly or missing, and what a user can do about it",
+            "Could the way it was made cause harm?",
+            "state which groups of people or items are judged unfairly or missing, and what users can do about it",
         ),
     ),
 )
@@ -195,15 +191,13 @@ DISTRIBUTION = DatasheetPart(
     (
         DatasheetQuestion(
             "where",
-            "Where, when and how is it given out?",
-            "give the address, the date and the form; a DOI if there is one",
+            "Where, when and how is it distributed?",
+            "give the address, the date and the format, and a DOI if there is one",
         ),
         DatasheetQuestion(
-            "licence", "Under which licence?", "name the licence of the labels; that of the items may be another"
+            "licence", "What is the license?", "name the license of the labels, and that of the items if different"
         ),
-        DatasheetQuestion(
-            "rights", "Do others hold rights in the items?", "name whose rights lie on the items, and what they allow"
-        ),
+        DatasheetQuestion("rights", "Do others have rights in the items?", "name the owners, and what they allow"),
     ),
 )
 
@@ -211,23 +205,21 @@ MAINTENANCE = DatasheetPart(
     "Maintenance",
     (
         DatasheetQuestion(
-            "contact", "Who looks after it, and how can they be reached?", "give a name and an address that will last"
+            "contact", "Who maintains it, and how can they be contacted?", "give a name and a permanent address"
         ),
+        DatasheetQuestion("updates", "Will it be updated?", "state how often, by whom, and how users are informed"),
         DatasheetQuestion(
-            "updates", "Will it be corrected or enlarged?", "say how often, by whom, and how users learn of it"
-        ),
-        DatasheetQuestion(
-            "versions", "What becomes of older versions?", "say whether they stay available, and under which name"
+            "versions", "Are older versions kept?", "state whether they stay available, and under which name"
         ),
         DatasheetQuestion(
             "contributing",
-            "Can others add to it?",
-            "say how answers, items or corrections can be given, and who checks them",
+            "Can others contribute?",
+            "state how to contribute answers, items or corrections, and who checks them",
         ),
         DatasheetQuestion(
             "withdrawal",
             "How can an annotator have their answers removed?",
-            "say whom they ask, by which pseudonym, and until when",
+            "state whom to ask, with which pseudonym, and until when",
         ),
     ),
 )
